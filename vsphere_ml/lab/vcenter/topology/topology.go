@@ -1,0 +1,165 @@
+// Package topology reads a lab site from TOML: what stands in the racks before any client connects.
+// It knows the file's shape only; what vSphere makes of the hardware is package site's business.
+package topology
+
+// File is one lab site.
+type File struct {
+	Schema     int         `toml:"schema"`
+	Name       string      `toml:"name"`
+	VCenter    VCenter     `toml:"vcenter"`
+	Datacenter Datacenter  `toml:"datacenter"`
+	Clusters   []Cluster   `toml:"cluster"`
+	Models     []Model     `toml:"model"`
+	Datastores []Datastore `toml:"datastore"`
+	Switches   []Switch    `toml:"dvs"`
+	Portgroups []Portgroup `toml:"portgroup"`
+	Templates  []Template  `toml:"template"`
+	VMs        []VM        `toml:"vm"`
+	// Delays are milliseconds by task, e.g. CloneVM_Task = 2000; the same table the control endpoint changes.
+	Delays map[string]int `toml:"delay_ms"`
+}
+
+// VCenter is what the server says of itself.
+type VCenter struct {
+	Version    string `toml:"version"`
+	Build      string `toml:"build"`
+	APIVersion string `toml:"api_version"`
+}
+
+// Datacenter holds every cluster; a lab has one.
+type Datacenter struct {
+	Name string `toml:"name"`
+}
+
+// Cluster is a compute cluster; Hosts may be ranges such as "esx-[01-16].lab.test".
+type Cluster struct {
+	Name  string   `toml:"name"`
+	DRS   string   `toml:"drs"` // manual, partiallyAutomated, fullyAutomated, or "" for DRS off
+	Hosts []string `toml:"hosts"`
+	Model string   `toml:"model"`
+}
+
+// Model is one kind of server.
+type Model struct {
+	Name               string          `toml:"name"`
+	Vendor             string          `toml:"vendor"`
+	Product            string          `toml:"product"`
+	ESXiVersion        string          `toml:"esxi_version"`
+	ESXiBuild          string          `toml:"esxi_build"`
+	CPUVendor          string          `toml:"cpu_vendor"` // intel or amd
+	CPUName            string          `toml:"cpu_name"`
+	CPUMHz             int             `toml:"cpu_mhz"`
+	ThreadsPerCore     int             `toml:"threads_per_core"`
+	MaxHardwareVersion int             `toml:"max_hardware_version"`
+	GraphicsType       string          `toml:"graphics_type"` // shared or sharedDirect
+	AssignmentPolicy   string          `toml:"assignment_policy"`
+	VGPUManager        string          `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
+	DeviceGroups       *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
+	Kernel             map[string]bool `toml:"kernel"`
+	NUMA               []NUMANode      `toml:"numa"`
+	Bridges            []Bridge        `toml:"bridge"`
+	GPUs               []GPU           `toml:"gpu"`
+	NICs               []NIC           `toml:"nic"`
+	NVLinks            []NVLink        `toml:"nvlink"`
+}
+
+// NUMANode is one socket's share of cores and memory.
+type NUMANode struct {
+	ID        int `toml:"id"`
+	Cores     int `toml:"cores"`
+	MemoryGiB int `toml:"memory_gib"`
+}
+
+// Bridge is a root port or a PCIe switch; Parent is empty at the root complex.
+type Bridge struct {
+	Address string `toml:"address"`
+	Name    string `toml:"name"`
+	NUMA    int    `toml:"numa"`
+	Parent  string `toml:"parent"`
+}
+
+// GPU is a physical GPU. Mode is timeSliced (default) or mig.
+type GPU struct {
+	Address     string `toml:"address"`
+	Board       string `toml:"board"` // a key of the board catalogue, e.g. A100-PCIE-40GB
+	NUMA        int    `toml:"numa"`
+	Parent      string `toml:"parent"`
+	Mode        string `toml:"mode"`
+	VGPUMode    string `toml:"vgpu_mode"` // sameSize (default) or mixedSize, from 8.0.3.0 on
+	Passthrough bool   `toml:"passthrough"`
+	Label       string `toml:"hardware_label"`
+}
+
+// NIC is one physical function of an adapter.
+type NIC struct {
+	Address      string `toml:"address"`
+	Board        string `toml:"board"`
+	NUMA         int    `toml:"numa"`
+	Parent       string `toml:"parent"`
+	VMNic        string `toml:"vmnic"`
+	RDMA         string `toml:"rdma"`
+	VFs          int    `toml:"vfs"` // the most virtual functions the firmware allows
+	SRIOVEnabled bool   `toml:"sriov_enabled"`
+	SRIOVActive  int    `toml:"sriov_active"`
+	Passthrough  bool   `toml:"passthrough"`
+	Label        string `toml:"hardware_label"`
+	SpeedGbps    int    `toml:"speed_gbps"`
+	ATSEnabled   bool   `toml:"ats_enabled"`
+}
+
+// NVLink joins GPUs: a bridged pair, or all GPUs of an NVSwitch system.
+type NVLink struct {
+	GPUs   []string `toml:"gpus"`
+	Switch bool     `toml:"switch"`
+}
+
+// Datastore is mounted by every host unless Hosts names some.
+type Datastore struct {
+	Name        string   `toml:"name"`
+	CapacityGiB int      `toml:"capacity_gib"`
+	FreeGiB     int      `toml:"free_gib"`
+	Hosts       []string `toml:"hosts"`
+}
+
+// Switch is a distributed switch that every host joins.
+type Switch struct {
+	Name string `toml:"name"`
+	MTU  int    `toml:"mtu"`
+}
+
+// Portgroup is a distributed port group.
+type Portgroup struct {
+	Name string `toml:"name"`
+	DVS  string `toml:"dvs"`
+	VLAN int    `toml:"vlan"`
+}
+
+// Template is a VM to clone from. Snapshot, when set, names one snapshot for linked clones.
+type Template struct {
+	Name            string `toml:"name"`
+	HardwareVersion int    `toml:"hardware_version"`
+	GuestID         string `toml:"guest_id"`
+	Firmware        string `toml:"firmware"`
+	CPUs            int    `toml:"cpus"`
+	MemoryGiB       int    `toml:"memory_gib"`
+	DiskGiB         int    `toml:"disk_gib"`
+	Datastore       string `toml:"datastore"`
+	Portgroup       string `toml:"portgroup"`
+	Snapshot        string `toml:"snapshot"`
+}
+
+// VM is a standing VM of somebody else's. Name may be a range; Host then takes the hosts in turn when empty.
+type VM struct {
+	Name            string   `toml:"name"`
+	Host            string   `toml:"host"`
+	CPUs            int      `toml:"cpus"`
+	MemoryGiB       int      `toml:"memory_gib"`
+	DiskGiB         int      `toml:"disk_gib"`
+	Datastore       string   `toml:"datastore"`
+	Portgroup       string   `toml:"portgroup"`
+	HardwareVersion int      `toml:"hardware_version"`
+	Profiles        []string `toml:"profiles"`    // one vGPU each
+	Passthrough     []string `toml:"passthrough"` // PCI addresses, fixed DirectPath
+	Groups          []string `toml:"device_groups"`
+	Power           string   `toml:"power"` // on or off
+}
