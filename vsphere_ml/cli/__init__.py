@@ -1,0 +1,1 @@
+"""Arguments in, view out; the only home of typer and rich."""

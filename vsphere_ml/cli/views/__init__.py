@@ -1,0 +1,1 @@
+"""Results as text and as JSON. Prints nothing itself but through the console it is given."""

@@ -1,0 +1,1 @@
+"""The pure core: values and decisions. Imports the standard library only; no I/O, no clock."""

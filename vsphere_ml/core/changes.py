@@ -1,0 +1,166 @@
+"""The closed union of everything vsml can do to a site.
+
+Gateway, fake and views each end in a `match` closed by `assert_never`, so mypy names every place a new change is missing.
+Changes name VMs by name: the VM of a change may not exist when its plan is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, VmRef
+    from vsphere_ml.core.seats import Target, WantedDevice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Who owns an object: the cluster's name, and the node's for a VM."""
+
+    cluster: str
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFolder:
+    """Make a VM folder (and its missing parents), marked as ours."""
+
+    path: str
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneVm:
+    """Clone the source, powered off, marked in the clone itself and by custom attribute.
+
+    `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is too low
+    for them, so UpgradeHardware and AttachDevices follow.
+    """
+
+    vm: str
+    marks: Marks
+    source: VmRef
+    source_name: str
+    snapshot: str | None  # for a linked clone
+    host: HostRef
+    host_name: str
+    pool: PoolRef
+    datastore: DatastoreRef
+    folder: str
+    target: Target
+    devices: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkVm:
+    """Set the ownership attribute on a VM that carries our mark in its extra config only (a run was cut after the clone)."""
+
+    vm: str
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeHardware:
+    vm: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSettings:
+    """Bring a VM's settings (not its devices) to the target in one reconfiguration; `lacks` says what differs."""
+
+    vm: str
+    target: Target
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachDevices:
+    """Add the devices that lack and remove those that must go, in one reconfiguration."""
+
+    vm: str
+    add: tuple[WantedDevice, ...]
+    remove: tuple[int, ...] = ()  # device keys
+    remove_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMac:
+    """Give a NIC a newly generated MAC: another VM has the same one."""
+
+    vm: str
+    key: int
+    mac: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRule:
+    """Make the anti-affinity rule over these VMs, or bring the standing one (by name) to them."""
+
+    cluster: ClusterRef
+    name: str
+    vms: tuple[str, ...]
+    key: int | None = None  # of the standing rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOn:
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOff:
+    """Interrupts what runs in the guest: shut down through VMware Tools when they run, powered off otherwise."""
+
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteVm:
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRule:
+    cluster: ClusterRef
+    name: str
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFolder:
+    """Remove a folder of ours, only when it is empty."""
+
+    path: str
+
+
+Change = (
+    CreateFolder
+    | CloneVm
+    | MarkVm
+    | UpgradeHardware
+    | SetSettings
+    | AttachDevices
+    | NewMac
+    | MakeRule
+    | PowerOn
+    | PowerOff
+    | DeleteVm
+    | DeleteRule
+    | DeleteFolder
+)
+
+
+def subject(change: Change) -> str | None:
+    """Return the VM a change is about, or None for a change to the site that everything else must wait for."""
+    match change:
+        case CreateFolder() | MakeRule() | DeleteRule() | DeleteFolder():
+            return None
+        case _:
+            return change.vm
+
+
+def interrupts(change: Change) -> bool:
+    """Return whether a change stops something that runs."""
+    return isinstance(change, PowerOff)

@@ -1,0 +1,89 @@
+"""Every error vsml raises on purpose.
+
+VsmlError                code, message, target, hint; the cause always chained
+├── ConfigError       2  every problem of the file at once, with file:line
+├── NotPossible       3  asked for what the site cannot give: no seat, unsupported version, lock held, stale plan
+├── VSphereError      4  sign-in, not found, a task failed, a deadline passed, a setting that was dropped
+├── GuestError        5  a guest could not be reached, or a step failed
+└── BenchError        6  a launch failed, or gave no samples
+
+The status belongs to the family; a script that needs more reads `code`. docs/reference/errors.md has one entry per code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class VsmlError(Exception):
+    """What failed, on what, why, and what to type next."""
+
+    status: ClassVar[int] = 1
+
+    def __init__(
+        self, message: str, *, code: str, target: str = "", hint: str = "", details: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.target = target
+        self.hint = hint
+        self.details = details
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake in a person's file: where, which key, what was expected."""
+
+    file: str
+    line: int | None
+    key: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class ConfigError(VsmlError):
+    """The file or the options are wrong; carries every problem found."""
+
+    status = 2
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        problems: tuple[Problem, ...] = (),
+        code: str = "config.invalid",
+        target: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, code=code, target=target, hint=hint, details=tuple(str(p) for p in problems))
+        self.problems = problems
+
+
+class NotPossible(VsmlError):  # noqa: N818 - reads as what it says
+    """The site cannot give what was asked for, or must not be touched now."""
+
+    status = 3
+
+
+class VSphereError(VsmlError):
+    """vCenter refused, failed, or did not answer in time."""
+
+    status = 4
+
+
+class GuestError(VsmlError):
+    """A guest could not be reached, or a step in it failed."""
+
+    status = 5
+
+
+class BenchError(VsmlError):
+    """A benchmark could not be launched, or gave no samples."""
+
+    status = 6

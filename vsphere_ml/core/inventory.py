@@ -1,0 +1,315 @@
+"""What a vCenter has, as values: the picture every decision is made from.
+
+References (`HostRef`, `VmRef`, …) are vCenter's managed object ids. They are opaque here: names can repeat, ids cannot.
+Numbers are as vCenter reports them, converted once at the edge: memory in bytes, PCI ids unsigned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NewType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.units import Bytes
+
+HostRef = NewType("HostRef", str)
+VmRef = NewType("VmRef", str)
+ClusterRef = NewType("ClusterRef", str)
+DatastoreRef = NewType("DatastoreRef", str)
+NetworkRef = NewType("NetworkRef", str)
+FolderRef = NewType("FolderRef", str)
+PoolRef = NewType("PoolRef", str)
+PciAddress = NewType("PciAddress", str)  # "0000:3b:00.0", lower case, always with the domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumaNode:
+    """One NUMA node of a host: physical cores, memory, and the PCI functions attached to it."""
+
+    id: int
+    cores: int
+    memory: Bytes
+    pci: frozenset[PciAddress]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciDevice:
+    """One PCI function of a host. `parent` is the bridge above it; None at a root complex."""
+
+    address: PciAddress
+    vendor: int
+    device: int
+    name: str
+    parent: PciAddress | None = None
+    class_id: int = 0
+
+    @property
+    def is_bridge(self) -> bool:
+        return self.class_id == 0x0604  # noqa: PLR2004 - PCI class code 06, subclass 04
+
+
+class Sharing(StrEnum):
+    TIME_SLICED = "timeSliced"
+    MIG = "mig"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuUse:
+    """A VM that holds (part of) a physical GPU. `profile` is None when it could not be read."""
+
+    vm: VmRef
+    vm_name: str
+    profile: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A physical GPU that is offered as vGPU (not handed through whole)."""
+
+    address: PciAddress
+    name: str
+    memory: Bytes
+    graphics_type: str  # "sharedDirect" is what vGPU needs
+    vgpu_mode: str | None = None  # sameSize, mixedSize, multiInstanceGpu, none; None before 8.0.3.0
+    used_by: tuple[GpuUse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicPort:
+    """A physical NIC function. `vf_holders` and `held_by` say who uses its virtual functions, or all of it."""
+
+    address: PciAddress
+    name: str  # as vSphere prints it
+    pnic: str | None  # vmnicN
+    rdma: str | None  # vmrdmaN
+    passthrough: bool  # enabled for fixed DirectPath, and active
+    sriov_enabled: bool
+    vfs: int  # virtual functions that exist now
+    system_id: str = ""  # from QueryConfigTarget; a fixed DirectPath backing needs it
+    held_by: VmRef | None = None
+    vf_holders: tuple[VmRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VgpuProfile:
+    """A vGPU profile as a host offers it."""
+
+    name: str  # grid_a100-40c
+    framebuffer: Bytes | None = None
+    sharing: Sharing | None = None
+
+
+class ComponentKind(StrEnum):
+    PASSTHROUGH = "pciPassthru"
+    VGPU = "nvidiaVgpu"
+    SRIOV = "sriovNic"
+    DVX = "dvx"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupComponent:
+    """One device of a vendor device group. `profile` for a vGPU; vendor and device ids for the rest, when told."""
+
+    kind: ComponentKind
+    device_name: str
+    profile: str | None = None
+    vendor: int | None = None
+    device: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceGroup:
+    """A vendor device group, named as vSphere prints it: `Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch`."""
+
+    name: str
+    components: tuple[GroupComponent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """An ESXi host. The device fields are empty for hosts that have no GPU."""
+
+    ref: HostRef
+    name: str
+    cluster: ClusterRef | None
+    version: str  # 8.0.3
+    build: str
+    cpu_vendor: str  # intel, amd
+    cpu_mhz: int
+    cores: int
+    memory: Bytes
+    connected: bool
+    maintenance: bool
+    max_hardware_version: int
+    memory_reserved: Bytes  # by powered-on VMs, full reservations included
+    numa: tuple[NumaNode, ...] = ()
+    pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
+    gpus: tuple[Gpu, ...] = ()
+    nics: tuple[NicPort, ...] = ()
+    profiles: tuple[VgpuProfile, ...] = ()
+    groups: tuple[DeviceGroup, ...] = ()
+    datastores: frozenset[DatastoreRef] = frozenset()
+    networks: frozenset[NetworkRef] = frozenset()
+
+    def numa_of(self, address: PciAddress) -> int | None:
+        """Return the NUMA node a PCI function is attached to, or None when the host does not say."""
+        return next((node.id for node in self.numa if address in node.pci), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VgpuDevice:
+    """A vGPU of a VM."""
+
+    key: int
+    profile: str
+    group: int | None = None  # groupInstanceKey when it came with a device group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PciFunctionDevice:
+    """A fixed DirectPath function of a VM, or a group's passthrough component (`address` then may be None)."""
+
+    key: int
+    address: PciAddress | None
+    group: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EthernetCard:
+    """A virtual NIC: vmxnet3, sriov (with its physical function), or another adapter type by its API name."""
+
+    key: int
+    adapter: str
+    mac: str
+    network: NetworkRef | None
+    physical_function: PciAddress | None = None
+    group: int | None = None
+
+
+VmDevice = VgpuDevice | PciFunctionDevice | EthernetCard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupInstance:
+    """A device group that a VM holds."""
+
+    key: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmSettings:
+    """A VM's configuration, read in full only for VMs that matter to the plan."""
+
+    cpus: int
+    memory: Bytes
+    disk: Bytes | None  # first disk
+    firmware: str
+    secure_boot: bool
+    memory_locked: bool  # memoryReservationLockedToMax
+    memory_reservation: Bytes
+    cpu_reservation_mhz: int
+    cpu_hot_add: bool
+    memory_hot_add: bool
+    latency: str
+    extra_config: Mapping[str, str]
+    devices: tuple[VmDevice, ...]
+    groups: tuple[GroupInstance, ...]
+    annotation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """A VM. `settings` is None for VMs that were not read in detail."""
+
+    ref: VmRef
+    name: str
+    host: HostRef | None
+    folder: FolderRef | None
+    template: bool
+    powered_on: bool
+    hardware_version: int
+    memory: Bytes
+    cpus: int
+    cluster_mark: str | None  # our ownership mark, from the custom attribute
+    node_mark: str | None
+    connection: str = "connected"
+    guest_ip: str | None = None
+    tools: str | None = None
+    settings: VmSettings | None = None
+    snapshot: str | None = None  # current snapshot's id, only read for the source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A DRS anti-affinity rule."""
+
+    key: int
+    name: str
+    vms: frozenset[VmRef]
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A compute cluster."""
+
+    ref: ClusterRef
+    name: str
+    path: str
+    drs: str | None  # None: DRS is off
+    root_pool: PoolRef
+    pools: Mapping[PoolRef, str] = field(default_factory=dict)  # reference → inventory path
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datastore:
+    ref: DatastoreRef
+    name: str
+    capacity: Bytes
+    free: Bytes
+    accessible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """A port group or standard network. `switch` is the distributed switch's name, when there is one."""
+
+    ref: NetworkRef
+    name: str
+    switch: str | None = None
+    mtu: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A VM folder; `path` is below the data centre's VM folder, "" for that folder itself."""
+
+    ref: FolderRef
+    path: str
+    cluster_mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """One data centre as seen at one moment. Every tuple is in the order of names, so plans are stable."""
+
+    about: str  # "VMware vCenter Server 8.0.3 build-24022515"
+    api_version: str  # 8.0.3.0
+    datacenter: str
+    clusters: tuple[Cluster, ...]
+    hosts: tuple[Host, ...]
+    vms: tuple[Vm, ...]
+    datastores: tuple[Datastore, ...]
+    networks: tuple[Network, ...]
+    folders: tuple[Folder, ...]
+
+    def host(self, ref: HostRef) -> Host:
+        return next(h for h in self.hosts if h.ref == ref)
+
+    def vm(self, ref: VmRef) -> Vm | None:
+        return next((v for v in self.vms if v.ref == ref), None)

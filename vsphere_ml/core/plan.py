@@ -1,0 +1,53 @@
+"""The plan: what turns a site into what was asked for. A value; nothing has happened while one exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.seats import Seat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that differs from the wish and that no change of ours can mend; says what a person can do."""
+
+    code: str  # stable: placement.gpu-elsewhere, vm.unmanaged, …
+    target: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Changes that may be made side by side, but that those about one VM keep the order of the stages."""
+
+    title: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Stages in the order they are carried out; truthy while something is to be done."""
+
+    stages: tuple[Stage, ...]
+    seats: tuple[Seat, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(stage.changes for stage in self.stages)
+
+    @property
+    def changes(self) -> Iterator[Change]:
+        return (change for stage in self.stages for change in stage.changes)
+
+    @property
+    def interrupting(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if interrupts(change))

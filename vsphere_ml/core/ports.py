@@ -1,0 +1,77 @@
+"""The protocols between flows and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.inventory import Inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """How much of a site a look needs.
+
+    Every VM and host is read leanly. Devices are read for the hosts of `cluster` (all GPU hosts when None); settings in
+    full for VMs that carry the mark `owner` or have one of the names in `vms`.
+    """
+
+    datacenter: str | None = None
+    cluster: str | None = None
+    owner: str | None = None
+    vms: frozenset[str] = frozenset()
+    devices: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A change that was started. Two tickets are never equal."""
+
+    id: int
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """News of a ticket: running (percent when known), or done, with the error when it failed."""
+
+    ticket: Ticket
+    done: bool
+    percent: int | None = None
+    error: VsmlError | None = None
+
+
+class VCenter(Protocol):
+    """A vCenter. One thread uses it at a time."""
+
+    def look(self, scope: Scope) -> Inventory:
+        """Read the site. Raises VSphereError."""
+        ...
+
+    def start(self, change: Change) -> Ticket:
+        """Begin a change and return at once. Every failure, also of the call itself, comes through `wait`."""
+        ...
+
+    def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
+        """Return news of these tickets; empty when there was none in `timeout_s` seconds."""
+        ...
+
+    def hold(self, cluster: str) -> AbstractContextManager[None]:
+        """Hold the cluster's lock in vCenter; NotPossible `lock.held`, naming the holder, when somebody else has it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Return seconds of a clock that never goes back."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...

@@ -1,0 +1,165 @@
+"""What a person wants: a cluster, as values. Made by `config.load`, read by everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from vsphere_ml.core.units import Bytes
+
+
+class GpuKind(StrEnum):
+    """Ways to give a VM a GPU; only VGPU is built yet, and only with full-framebuffer time-sliced profiles."""
+
+    VGPU = "vgpu"
+    MIG = "mig"
+    NVLINK = "nvlink"
+    PASSTHROUGH = "passthrough"
+    DYNAMIC = "dynamic-directpath"
+
+
+class NicKind(StrEnum):
+    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing."""
+
+    AUTO = "auto"
+    DEVICE_GROUP = "device-group"
+    SRIOV = "sriov"
+    PASSTHROUGH = "passthrough"
+    PVRDMA = "pvrdma"
+    NONE = "none"
+
+
+class Spread(StrEnum):
+    """SPREAD: each node on a host of its own while hosts last. PACK: fill a host before the next."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+class CloneKind(StrEnum):
+    FULL = "full"
+    LINKED = "linked"
+
+
+class Latency(StrEnum):
+    NORMAL = "normal"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSource:
+    """Where the password comes from; never the password. At most one of the fields is set, none means the defaults."""
+
+    env: str | None = None
+    file: Path | None = None
+    keyring: str | None = None  # the keyring's service name; the user is the account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VCenterSpec:
+    """How to reach the vCenter. `lab` names a running lab and excludes the others."""
+
+    server: str | None = None  # host or host:port
+    username: str | None = None
+    password: SecretSource = field(default_factory=SecretSource)
+    ca_file: Path | None = None
+    thumbprint: str | None = None  # SHA-256, colon-separated
+    insecure: bool = False
+    lab: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where in the inventory the VMs go. Names or inventory paths; None is the only one there is, never a guess."""
+
+    datacenter: str | None = None
+    cluster: str | None = None
+    hosts: tuple[str, ...] = ()  # limits the cluster's hosts; names or globs
+    folder: str | None = None  # below the data centre's VM folder; made when missing
+    pool: str | None = None  # resource pool; None is the cluster's root pool
+    datastore: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What the VMs are cloned from: a template's or VM's name or inventory path."""
+
+    template: str
+    clone: CloneKind = CloneKind.FULL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuRequest:
+    """GPUs of one node. `profile` is as the person wrote it (`A100-40C` or `grid_a100-40c`)."""
+
+    kind: GpuKind = GpuKind.VGPU
+    profile: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicRequest:
+    """The fast NIC of one node; `port_group` is the network of an SR-IOV function."""
+
+    kind: NicKind = NicKind.AUTO
+    model: str = "ConnectX-6 Dx"
+    port_group: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A static address, in `address/prefix` form."""
+
+    address: str
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One node of the cluster, complete: profiles composed, ranges expanded."""
+
+    name: str
+    cpus: int
+    memory: Bytes
+    disk: Bytes | None = None  # the first disk grows to this; never shrinks
+    gpu: GpuRequest
+    nic: NicRequest
+    port_group: str  # of the management NIC (vmxnet3)
+    address: Address | None = None  # None is DHCP
+    host: str | None = None  # pinned to this host
+    numa_node: int | None = None  # None: from where GPU and NIC sit
+    mmio_gib: int | None = None  # None: from GPU memory × count, NVIDIA's table
+    peer_to_peer: bool = True  # pciPassthru.allowP2P and RelaxACSforP2P
+    latency: Latency = Latency.NORMAL
+    hardware_version: int | None = None  # None: the least the devices need
+    extra_config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestAccess:
+    """How guests are entered later on; recorded here, used by the guest phase."""
+
+    user: str = "ubuntu"
+    port: int = 22
+    key_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """The whole wish."""
+
+    name: str
+    vcenter: VCenterSpec
+    location: Location
+    source: Source
+    nodes: tuple[NodeSpec, ...]
+    spread: Spread = Spread.SPREAD
+    anti_affinity: bool = True  # make a DRS rule when nodes are spread
+    guest: GuestAccess = field(default_factory=GuestAccess)
+    file: Path | None = None

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"net/http"
+	"regexp"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	vapi "github.com/vmware/govmomi/vapi/simulator"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+var serviceInstance = vim25.ServiceInstance
+
+// routes is the whole server: SOAP, REST, datastore files and the control endpoints.
+func (l *Lab) routes() http.Handler {
+	l.service.RegisterSDK(l.service.Context.Map, vim25.Path+"/vimService")
+	mux := http.NewServeMux()
+	mux.Handle("/sdk", l.soap(l.service.ServeMux))
+	mux.Handle("/sdk/vimService", l.soap(l.service.ServeMux))
+	mux.HandleFunc("/sdk/vimServiceVersions.xml", l.service.ServiceVersions)
+	mux.Handle("/folder/", l.members(http.HandlerFunc(l.service.ServeDatastore)))
+	mux.Handle("/nfc/", http.HandlerFunc(simulator.ServeNFC))
+	mux.Handle("/rest/", l.rest())
+	mux.Handle("/api/session", l.apiSession())
+	mux.Handle("/lab/", l.control())
+	return survive(mux)
+}
+
+// soap keeps a panic of the simulator from dropping the connection and gives every fault its sentence.
+func (l *Lab) soap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply := &faultStrings{ResponseWriter: w}
+		defer func() {
+			if reason := recover(); reason != nil {
+				log.Printf("a SOAP call panicked: %v", reason)
+				reply.answerPanic(fmt.Sprint(reason))
+			}
+		}()
+		next.ServeHTTP(reply, r)
+	})
+}
+
+// survive answers 500 when a handler panics outside SOAP.
+func survive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				log.Printf("%s %s panicked: %v", r.Method, r.URL.Path, reason)
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// faultStrings fills the faultstring that the simulator leaves empty; vCenter never does.
+type faultStrings struct {
+	http.ResponseWriter
+	failed  bool
+	written bool
+}
+
+func (f *faultStrings) WriteHeader(status int) {
+	f.failed = status == http.StatusInternalServerError
+	f.written = true
+	f.ResponseWriter.WriteHeader(status)
+}
+
+var (
+	emptyFaultString = []byte("<faultstring></faultstring>")
+	faultType        = regexp.MustCompile(`<detail>\s*<\w+ [^>]*xsi:type="(\w+)"`)
+	ruleMessage      = regexp.MustCompile(`<key>vsml\.lab\.rule</key><message>([^<]*)</message>`)
+)
+
+// Write gets a whole fault at once: Service.ServeSDK encodes it before it writes (govmomi 0.56.0).
+func (f *faultStrings) Write(body []byte) (int, error) {
+	if !f.failed || !bytes.Contains(body, emptyFaultString) {
+		return f.ResponseWriter.Write(body)
+	}
+	filled := bytes.Replace(body, emptyFaultString, []byte("<faultstring>"+sentenceIn(body)+"</faultstring>"), 1)
+	if _, err := f.ResponseWriter.Write(filled); err != nil {
+		return 0, err
+	}
+	return len(body), nil
+}
+
+// sentenceIn is the fault's sentence, escaped for XML.
+func sentenceIn(body []byte) string {
+	if match := ruleMessage.FindSubmatch(body); match != nil {
+		return string(match[1]) // still escaped as it came
+	}
+	var fault types.BaseMethodFault = &types.RuntimeFault{}
+	if match := faultType.FindSubmatch(body); match != nil {
+		if named := newFault(string(match[1])); named != nil {
+			fault = named
+		}
+	}
+	return escape(sentence(fault))
+}
+
+func (f *faultStrings) answerPanic(reason string) {
+	if f.written {
+		return
+	}
+	f.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	f.WriteHeader(http.StatusInternalServerError)
+	fmt.Fprintf(f.ResponseWriter, `<?xml version="1.0" encoding="UTF-8"?>
+<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`+
+		`<soapenv:Body><soapenv:Fault><faultcode>ServerFaultCode</faultcode><faultstring>A general system error occurred: %[1]s</faultstring>`+
+		`<detail><SystemErrorFault xmlns="urn:vim25" xsi:type="SystemError"><reason>%[1]s</reason></SystemErrorFault></detail>`+
+		`</soapenv:Fault></soapenv:Body></soapenv:Envelope>`, escape(reason))
+}
+
+// rest is the vSphere Automation API as far as the simulator has it: session, tags, content library.
+func (l *Lab) rest() http.Handler {
+	_, handler := vapi.New(l.service.Listen, l.service.Context.Map)
+	return l.onlyPasswords(handler)
+}
+
+// calls counts the SOAP calls by method.
+type calls struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *calls) add(method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	c.counts[method]++
+}
+
+func (c *calls) list() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copied := make(map[string]int, len(c.counts))
+	for method, count := range c.counts {
+		copied[method] = count
+	}
+	return copied
+}
