@@ -1,6 +1,6 @@
 """The closed union of everything vsml can do to a site.
 
-Gateway, fake and views each end in a `match` closed by `assert_never`, so mypy names every place a new change is missing.
+Gateway, fake and views each end in a `match` closed by `assert_never`, so mypy names every place that misses a change.
 Changes name VMs by name: the VM of a change may not exist when its plan is made.
 """
 
@@ -34,8 +34,8 @@ class CreateFolder:
 class CloneVm:
     """Clone the source, powered off, marked in the clone itself and by custom attribute.
 
-    `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is too low
-    for them, so UpgradeHardware and AttachDevices follow.
+    `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is
+    too low for them, so UpgradeHardware and AttachDevices follow.
     """
 
     vm: str
@@ -54,7 +54,7 @@ class CloneVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkVm:
-    """Set the ownership attribute on a VM that carries our mark in its extra config only (a run was cut after the clone)."""
+    """Set the ownership attribute on a VM that carries our mark in its extra config only: a run was cut there."""
 
     vm: str
     marks: Marks

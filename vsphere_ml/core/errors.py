@@ -7,7 +7,8 @@ VsmlError                code, message, target, hint; the cause always chained
 ├── GuestError        5  a guest could not be reached, or a step failed
 └── BenchError        6  a launch failed, or gave no samples
 
-The status belongs to the family; a script that needs more reads `code`. docs/reference/errors.md has one entry per code.
+The status belongs to the family; a script that needs more reads `code`.
+docs/reference/errors.md has one entry per code.
 """
 
 from __future__ import annotations

@@ -122,7 +122,10 @@ class GroupComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceGroup:
-    """A vendor device group, named as vSphere prints it: `Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch`."""
+    """A vendor device group, by the name vSphere prints.
+
+    For example `Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch`.
+    """
 
     name: str
     components: tuple[GroupComponent, ...]
