@@ -1,5 +1,5 @@
 // Package topology reads a lab site from TOML: what stands in the racks before any client connects.
-// It knows the file's shape only; what vSphere makes of the hardware is package site's business.
+// It knows the file's shape only; what vSphere makes of the hardware is package rack's business.
 package topology
 
 // File is one lab site.

@@ -1,0 +1,99 @@
+package topology
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Load is the site in the file, with every range written out and every reference checked.
+// Its error lists all problems at once, one a line.
+func Load(path string) (File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return File{}, err
+	}
+	file, err := Parse(string(text))
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return file, nil
+}
+
+// Parse is Load for a text.
+func Parse(text string) (File, error) {
+	var file File
+	meta, err := toml.Decode(text, &file)
+	if err != nil {
+		return File{}, err
+	}
+	var found problems
+	for _, key := range meta.Undecoded() {
+		found.add("unknown key %s", key)
+	}
+	expand(&file, &found)
+	check(file, &found)
+	return file, found.err()
+}
+
+// problems collects what is wrong, so that a writer of topologies sees it all at once.
+type problems []string
+
+func (p *problems) add(format string, args ...any) {
+	*p = append(*p, fmt.Sprintf(format, args...))
+}
+
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(p, "; "))
+}
+
+// expand writes out the ranges in host and VM names, and seats VMs without a host on the hosts in turn.
+func expand(file *File, found *problems) {
+	var hosts []string
+	for i := range file.Clusters {
+		cluster := &file.Clusters[i]
+		var names []string
+		for _, pattern := range cluster.Hosts {
+			names = append(names, expandInto(found, fmt.Sprintf("cluster %q", cluster.Name), pattern)...)
+		}
+		cluster.Hosts = names
+		hosts = append(hosts, names...)
+	}
+	for i := range file.Datastores {
+		store := &file.Datastores[i]
+		var names []string
+		for _, pattern := range store.Hosts {
+			names = append(names, expandInto(found, fmt.Sprintf("datastore %q", store.Name), pattern)...)
+		}
+		store.Hosts = names
+	}
+	file.VMs = expandVMs(file.VMs, hosts, found)
+}
+
+func expandVMs(patterns []VM, hosts []string, found *problems) []VM {
+	var machines []VM
+	for _, pattern := range patterns {
+		for turn, name := range expandInto(found, fmt.Sprintf("vm %q", pattern.Name), pattern.Name) {
+			machine := pattern
+			machine.Name = name
+			if machine.Host == "" && len(hosts) > 0 {
+				machine.Host = hosts[turn%len(hosts)]
+			}
+			machines = append(machines, machine)
+		}
+	}
+	return machines
+}
+
+func expandInto(found *problems, where, pattern string) []string {
+	names, err := Expand(pattern)
+	if err != nil {
+		found.add("%s: %v", where, err)
+	}
+	return names
+}

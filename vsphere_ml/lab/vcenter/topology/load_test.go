@@ -1,0 +1,105 @@
+package topology
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestShippedTopologiesLoad(t *testing.T) {
+	for name, hosts := range map[string]int{"quad-8.0u3": 4, "seed-7.0u2": 1} {
+		file, err := Load("../../topologies/" + name + ".toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.Name != name || len(file.Clusters[0].Hosts) != hosts {
+			t.Errorf("%s: got name %q and hosts %v", name, file.Name, file.Clusters[0].Hosts)
+		}
+	}
+}
+
+const minimal = `
+schema = 1
+[datacenter]
+name = "dc"
+[[cluster]]
+name = "c"
+hosts = ["esx-[08-10].lab.test"]
+model = "m"
+[[model]]
+name = "m"
+esxi_version = "8.0.3"
+cpu_vendor = "intel"
+[[model.numa]]
+id = 0
+cores = 8
+memory_gib = 64
+[[datastore]]
+name = "d"
+capacity_gib = 10
+`
+
+func TestRangesKeepTheirWidth(t *testing.T) {
+	file, err := Parse(minimal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "esx-08.lab.test esx-09.lab.test esx-10.lab.test"
+	if got := strings.Join(file.Clusters[0].Hosts, " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestVMsWithoutHostTakeTheHostsInTurn(t *testing.T) {
+	file, err := Parse(minimal + "[[vm]]\nname = \"vm-[1-4]\"\ndatastore = \"d\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seats []string
+	for _, machine := range file.VMs {
+		seats = append(seats, machine.Name+"@"+machine.Host[:6])
+	}
+	if got := strings.Join(seats, " "); got != "vm-1@esx-08 vm-2@esx-09 vm-3@esx-10 vm-4@esx-08" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestEveryProblemIsReportedAtOnce(t *testing.T) {
+	_, err := Parse(strings.NewReplacer("schema = 1", "schema = 2\ncolour = 3", `model = "m"`, `model = "other"`,
+		"esx-[08-10]", "esx-[10-08]").Replace(minimal) + `
+[[model.gpu]]
+address = "3B:00.0"
+board = "A1000"
+numa = 4
+parent = "0000:00:01.0"
+[[template]]
+name = "t"
+datastore = "nowhere"
+portgroup = "nowhere"
+[[vm]]
+name = "v"
+host = "esx-77"
+datastore = "d"
+power = "half"
+profiles = ["grid_none"]
+`)
+	if err == nil {
+		t.Fatal("the file was accepted")
+	}
+	for _, want := range []string{
+		"unknown key colour", "schema is 2", `no [[model]] is named "other"`, "must rise", `PCI address "3B:00.0"`,
+		`board "A1000" is unknown`, "NUMA node 4", "no [[model.bridge]]", `no [[datastore]] is named "nowhere"`,
+		`no [[portgroup]] is named "nowhere"`, `no host is named "esx-77"`, `power is "half"`, `"grid_none" is unknown`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+func TestRangesThatAreNone(t *testing.T) {
+	for _, pattern := range []string{"a[1-", "a[x-y]", "a[5-1]", "a[1-999999]", "[1-2][3-4]"} {
+		if names, err := Expand(pattern); err == nil {
+			t.Errorf("%s gave %d names", pattern, len(names))
+		}
+	}
+}
