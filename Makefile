@@ -1,0 +1,45 @@
+# `make demo` and `make test` do everything, set-up included. Both are safe to repeat.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+
+.PHONY: help setup demo test check lint types layers go-test py-test bench-provision lock clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## .venv and the lab's programs, once
+	@scripts/setup
+	@$(BIN)/vsml lab build
+
+demo: setup ## the main job end to end on an embedded lab vCenter
+	@scripts/demo
+
+test: check ## everything CI runs
+
+check: setup lint types layers go-test py-test ## lint, types, layers and every test
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+layers:
+	$(BIN)/lint-imports
+
+go-test:
+	scripts/go-test
+
+py-test:
+	scripts/py-test
+
+bench-provision: setup ## speed against a limit or a peer in the same run
+	$(BIN)/python -m benchmarks.provision
+
+lock: ## renew the locked requirements (needs uv)
+	scripts/lock
+
+clean: ## remove what was built here
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov dist
