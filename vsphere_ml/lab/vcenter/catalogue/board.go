@@ -33,6 +33,8 @@ type Board struct {
 	MIG         bool
 	SRIOV       bool
 	Profiles    []Profile
+	// MMIOGiB is the 64-bit MMIO space a VM needs for one such GPU.
+	MMIOGiB int
 	// VFDeviceID is the device id of an adapter's virtual functions.
 	VFDeviceID uint16
 	// GroupName is how vendor device group names spell an adapter.

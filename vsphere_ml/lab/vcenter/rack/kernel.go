@@ -1,0 +1,81 @@
+package rack
+
+import "vsml.dev/lab/vcenter/topology"
+
+// Kernel is a boot option of the VMkernel; Configured becomes Runtime at the next boot.
+type Kernel struct {
+	Name        string
+	Description string
+	Configured  bool
+	Runtime     bool
+	Default     bool
+}
+
+// newKernel has the options that matter to GPUDirect RDMA, by ESXi version.
+//
+// Source: William Lam's lists of ESXi kernel options by release: atsSupport is absent in 7.0 GA and 7.0 U1, FALSE by
+// default in 7.0 U2, TRUE from 7.0 U3d on (taken here as all of 7.0 U3); 9.0 adds enableACSDTP2P.
+func newKernel(model topology.Model) map[string]Kernel {
+	esxi := parseVersion(model.ESXiVersion)
+	options := map[string]Kernel{}
+	add := func(name, text string, value bool) {
+		options[name] = Kernel{name, text, value, value, value}
+	}
+	add("vtdAtsSupport", "Enable Support for PCIe ATS.", false)
+	add("disableACSCheck", "Disable the Access Control Services (ACS) capability check.", false)
+	add("enableACSCheckForRP", "Enable the ACS capability check for root ports.", false)
+	if esxi.atLeast(version{7, 0, 2}) {
+		add("atsSupport", "Enable Support for PCIe ATS.", esxi.atLeast(version{7, 0, 3}))
+	}
+	if esxi.atLeast(version{9}) {
+		add("enableACSDTP2P", "Enable ACS direct translated P2P.", true)
+	}
+	for name, value := range model.Kernel {
+		option := options[name]
+		option.Name, option.Configured, option.Runtime = name, value, value
+		options[name] = option
+	}
+	return options
+}
+
+// SetKernel configures a boot option; false when the host has none of that name.
+func (r *Rack) SetKernel(hostName, option string, value bool) bool {
+	found := false
+	_ = r.with(hostName, func(h *host) error {
+		var setting Kernel
+		if setting, found = h.kernel[option]; found {
+			setting.Configured = value
+			h.kernel[option] = setting
+		}
+		return nil
+	})
+	return found
+}
+
+// Reboot puts in force what was configured: kernel options, passthrough, virtual functions. VMs on the host lose
+// their bookings, since they end with it.
+func (r *Rack) Reboot(hostName string) {
+	_ = r.with(hostName, func(h *host) error {
+		for name, option := range h.kernel {
+			option.Runtime = option.Configured
+			h.kernel[name] = option
+		}
+		for _, gpu := range h.gpus {
+			gpu.Passthrough.Active = gpu.Passthrough.Enabled
+		}
+		for _, nic := range h.nics {
+			nic.Passthrough.Active = nic.Passthrough.Enabled
+			nic.SRIOV.apply()
+		}
+		h.memory, h.uses = map[string]int64{}, map[string][]Use{}
+		return nil
+	})
+}
+
+// apply puts the requested virtual functions in force.
+func (s *SRIOV) apply() {
+	s.Active = 0
+	if s.Enabled {
+		s.Active = s.Requested
+	}
+}
