@@ -36,7 +36,7 @@ func (l *Lab) members(next http.Handler) http.Handler {
 }
 
 // onlyPasswords closes the simulator's other doors into the REST session: it takes any "SIGN" token unread.
-func (l *Lab) onlyPasswords(next http.Handler) http.Handler {
+func onlyPasswords(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.Header.Get("Authorization"), "SIGN ") {
 			refuse(w)
@@ -52,8 +52,7 @@ func refuse(w http.ResponseWriter) {
 }
 
 // apiSession is the session resource at its path since vSphere 7.0; it answers with the bare value.
-func (l *Lab) apiSession() http.Handler {
-	rest := l.rest()
+func apiSession(rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner := r.Clone(r.Context())
 		inner.URL.Path = "/rest/com/vmware/cis/session"

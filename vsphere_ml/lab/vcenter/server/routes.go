@@ -19,14 +19,16 @@ var serviceInstance = vim25.ServiceInstance
 // routes is the whole server: SOAP, REST, datastore files and the control endpoints.
 func (l *Lab) routes() http.Handler {
 	l.service.RegisterSDK(l.service.Context.Map, vim25.Path+"/vimService")
+	rest := l.rest()
 	mux := http.NewServeMux()
 	mux.Handle("/sdk", l.soap(l.service.ServeMux))
 	mux.Handle("/sdk/vimService", l.soap(l.service.ServeMux))
 	mux.HandleFunc("/sdk/vimServiceVersions.xml", l.service.ServiceVersions)
 	mux.Handle("/folder/", l.members(http.HandlerFunc(l.service.ServeDatastore)))
 	mux.Handle("/nfc/", http.HandlerFunc(simulator.ServeNFC))
-	mux.Handle("/rest/", l.rest())
-	mux.Handle("/api/session", l.apiSession())
+	mux.Handle("/rest/", rest)
+	mux.Handle("/api/content/", rest)
+	mux.Handle("/api/session", apiSession(rest))
 	mux.Handle("/lab/", l.control())
 	return survive(mux)
 }
@@ -118,8 +120,11 @@ func (f *faultStrings) answerPanic(reason string) {
 
 // rest is the vSphere Automation API as far as the simulator has it: session, tags, content library.
 func (l *Lab) rest() http.Handler {
-	_, handler := vapi.New(l.service.Listen, l.service.Context.Map)
-	return l.onlyPasswords(handler)
+	patterns, handler := vapi.New(l.service.Listen, l.service.Context.Map)
+	for _, pattern := range patterns {
+		l.service.Handle(pattern, handler) // Handle also tells the simulator where tags are kept
+	}
+	return onlyPasswords(l.service.ServeMux)
 }
 
 // calls counts the SOAP calls by method.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
@@ -45,10 +46,13 @@ type Lab struct {
 	faults  faultRules
 	delays  delays
 	calls   calls
+	macs    atomic.Int64
 
 	mu          sync.Mutex
 	certificate tls.Certificate
 	address     string // localhost:PORT
+	bound       string // the IP listened on
+	handler     http.Handler
 	http        *http.Server
 	closed      bool
 }
@@ -85,14 +89,15 @@ func Start(options Options) (*Lab, error) {
 
 // open builds the site and puts it behind the listener.
 func (l *Lab) open(listener net.Listener) error {
-	port := listener.Addr().(*net.TCPAddr).Port
-	l.address = fmt.Sprintf("localhost:%d", port)
+	endpoint := listener.Addr().(*net.TCPAddr)
+	l.address, l.bound = fmt.Sprintf("localhost:%d", endpoint.Port), endpoint.IP.String()
 	l.service = newService(l.options, l.address)
 	l.Context = l.service.Context
 	if err := l.build(); err != nil {
 		return err
 	}
 	l.Context.Map.Handler = l.dispatch
+	l.handler = l.routes()
 	l.serve(listener)
 	return nil
 }
@@ -119,12 +124,7 @@ func newService(options Options, address string) *simulator.Service {
 	return service
 }
 
-func apiVersion(file topology.File) string {
-	if file.VCenter.APIVersion == "" {
-		return "8.0.3.0"
-	}
-	return file.VCenter.APIVersion
-}
+func apiVersion(file topology.File) string { return file.VCenter.APIVersion }
 
 // Address is host:port as the certificate names it.
 func (l *Lab) Address() string { return l.address }
@@ -136,11 +136,11 @@ func (l *Lab) URL() string { return "https://" + l.address + "/sdk" }
 func (l *Lab) CAFile() string { return filepath.Join(l.options.StateDir, "ca.pem") }
 
 // APIVersion is the version clients negotiate.
-func (l *Lab) APIVersion() string { return l.service.Context.Map.Get(serviceInstance).(*simulator.ServiceInstance).Content.About.ApiVersion }
+func (l *Lab) APIVersion() string { return apiVersion(l.File) }
 
 func (l *Lab) serve(listener net.Listener) {
 	server := &http.Server{
-		Handler:           l.routes(),
+		Handler:           l.handler,
 		ReadHeaderTimeout: 30 * time.Second,
 		TLSConfig: &tls.Config{
 			MinVersion:   tls.VersionTLS12,

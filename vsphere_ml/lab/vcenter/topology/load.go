@@ -33,6 +33,9 @@ func Parse(text string) (File, error) {
 	for _, key := range meta.Undecoded() {
 		found.add("unknown key %s", key)
 	}
+	if file.VCenter.APIVersion == "" {
+		file.VCenter.APIVersion = "8.0.3.0"
+	}
 	expand(&file, &found)
 	check(file, &found)
 	return file, found.err()

@@ -1,0 +1,233 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	simulated "github.com/vmware/govmomi/simulator/esx"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/rack"
+	"vsml.dev/lab/vcenter/topology"
+)
+
+// esx is one host with its managers.
+type esx struct {
+	name     string
+	model    topology.Model
+	system   *simulator.HostSystem
+	cluster  *simulator.ClusterComputeResource
+	graphics *graphicsManager
+	passthru *passthruSystem
+	hardware *assignableHardware
+}
+
+// addHosts puts every host of the topology into its cluster: registered directly, because a task for each takes
+// minutes at a thousand hosts.
+func (l *Lab) addHosts() error {
+	for _, described := range l.File.Clusters {
+		model, ok := l.modelNamed(described.Model)
+		if !ok {
+			return fmt.Errorf("cluster %q: no model %q", described.Name, described.Model)
+		}
+		owner := l.site.clusters[described.Name]
+		for _, name := range described.Hosts {
+			l.addHost(owner, name, model)
+		}
+	}
+	return nil
+}
+
+func (l *Lab) modelNamed(name string) (topology.Model, bool) {
+	index := slices.IndexFunc(l.File.Models, func(m topology.Model) bool { return m.Name == name })
+	if index < 0 {
+		return topology.Model{}, false
+	}
+	return l.File.Models[index], true
+}
+
+func (l *Lab) addHost(owner *simulator.ClusterComputeResource, name string, model topology.Model) {
+	ctx := l.Context
+	template := simulated.HostSystem
+	template.Network = owner.Network[:1:1]
+	machine := &esx{name: name, model: model, cluster: owner, system: simulator.NewHostSystem(ctx, template)}
+	host := machine.system
+	ctx.Map.PutEntity(owner, ctx.Map.NewEntity(host))
+	host.Summary.Host, host.Config.Host = &host.Self, host.Self
+	l.equip(machine, len(l.site.hosts))
+	l.employ(machine)
+	owner.Host = append(owner.Host, host.Self)
+	addCapacity(owner.Summary.GetComputeResourceSummary(), host)
+	l.site.hosts[name] = machine
+	l.site.byReference[host.Self] = machine
+	l.refresh(ctx, name)
+}
+
+// equip gives the host its model's hardware and names.
+func (l *Lab) equip(machine *esx, number int) {
+	host, model, api := machine.system, machine.model, apiVersion(l.File)
+	host.Name, host.Summary.Config.Name = machine.name, machine.name
+	host.Hardware = hardwareInfo(l.view(machine))
+	host.Summary.Hardware = hardwareSummary(host.Hardware, model)
+	host.Runtime.ConnectionState = types.HostSystemConnectionStateConnected
+	host.Runtime.PowerState = types.HostSystemPowerStatePoweredOn
+	host.Runtime.BootTime = types.NewTime(time.Now().Add(-48 * time.Hour))
+	host.Capability = capability(host.Capability, api)
+	config := host.Config
+	product(&config.Product, model)
+	host.Summary.Config.Product = &config.Product
+	config.AssignableHardwareConfig = &types.HostAssignableHardwareConfig{}
+	config.Network.Pnic = physicalNics(number, model)
+	config.Network.RdmaDevice = rdmaDevices(model)
+	config.Option = append(config.Option, kernelOptions(model)...)
+}
+
+// view is the host's hardware and bookings as they are now.
+func (l *Lab) view(machine *esx) rack.View {
+	view, _ := l.Rack.Host(machine.name)
+	return view
+}
+
+// refresh shows the rack's present state in the properties of the host and its managers, to watchers too.
+// Call it after every change of a booking or setting, without holding a lock of these objects by another context.
+func (l *Lab) refresh(ctx *simulator.Context, name string) {
+	machine, ok := l.site.hosts[name]
+	if !ok {
+		return
+	}
+	view, api := l.view(machine), apiVersion(l.File)
+	profiles := l.Rack.Profiles(name)
+	cards, config := graphicsInfo(view, api), graphicsConfig(view, api)
+	names, capabilities := profileNames(profiles), sharedCapabilities(profiles)
+	functions, bindings := passthruInfos(view, api), bindings(view)
+	ctx.Map.AtomicUpdate(ctx, machine.system, []types.PropertyChange{
+		{Name: "hardware.pciDevice", Val: pciDevices(view)},
+		{Name: "hardware.numaInfo", Val: numaInfo(view)},
+		{Name: "config.graphicsInfo", Val: cards},
+		{Name: "config.graphicsConfig", Val: config},
+		{Name: "config.sharedPassthruGpuTypes", Val: names},
+		{Name: "config.sharedGpuCapabilities", Val: capabilities},
+		{Name: "config.pciPassthruInfo", Val: functions},
+		{Name: "config.assignableHardwareBinding", Val: bindings},
+	})
+	ctx.Map.AtomicUpdate(ctx, machine.graphics, []types.PropertyChange{
+		{Name: "graphicsInfo", Val: cards}, {Name: "graphicsConfig", Val: config},
+		{Name: "sharedPassthruGpuTypes", Val: names}, {Name: "sharedGpuCapabilities", Val: capabilities},
+	})
+	ctx.Map.AtomicUpdate(ctx, machine.passthru, []types.PropertyChange{{Name: "pciPassthruInfo", Val: functions}})
+	if machine.hardware != nil {
+		ctx.Map.AtomicUpdate(ctx, machine.hardware, []types.PropertyChange{{Name: "binding", Val: bindings}})
+	}
+}
+
+// employ gives the host managers with ids of their own; the simulator's template shares one id among all hosts.
+func (l *Lab) employ(machine *esx) {
+	machine.graphics = newGraphicsManager(l, machine)
+	machine.passthru = newPassthruSystem(l, machine)
+	managers := &machine.system.ConfigManager
+	managers.GraphicsManager = l.appoint(machine.graphics, &machine.graphics.Self, "HostGraphicsManager", "graphicsManager", machine)
+	managers.PciPassthruSystem = l.appoint(machine.passthru, &machine.passthru.Self, "HostPciPassthruSystem", "pciPassthruSystem", machine)
+	if older(apiVersion(l.File), "7.0.0.0") {
+		return // assignable hardware came with vSphere 7.0
+	}
+	machine.hardware = newAssignableHardware(l, machine)
+	managers.AssignableHardwareManager = l.appoint(machine.hardware, &machine.hardware.Self, "HostAssignableHardwareManager", "assignableHardwareManager", machine)
+}
+
+func (l *Lab) appoint(manager mo.Reference, self *types.ManagedObjectReference, kind, prefix string, machine *esx) *types.ManagedObjectReference {
+	*self = types.ManagedObjectReference{Type: kind, Value: prefix + "-" + machine.system.Self.Value}
+	l.Context.Map.Put(manager)
+	reference := *self
+	return &reference
+}
+
+func hardwareSummary(hardware *types.HostHardwareInfo, model topology.Model) *types.HostHardwareSummary {
+	return &types.HostHardwareSummary{
+		Vendor: hardware.SystemInfo.Vendor, Model: hardware.SystemInfo.Model, Uuid: hardware.SystemInfo.Uuid,
+		MemorySize: hardware.MemorySize, CpuModel: model.CPUName, CpuMhz: int32(model.CPUMHz),
+		NumCpuPkgs: hardware.CpuInfo.NumCpuPackages, NumCpuCores: hardware.CpuInfo.NumCpuCores,
+		NumCpuThreads: hardware.CpuInfo.NumCpuThreads, NumNics: int32(len(model.NICs) + 1), NumHBAs: 1,
+	}
+}
+
+func capability(template *types.HostCapability, api string) *types.HostCapability {
+	own := *template
+	own.AssignableHardwareSupported = types.NewBool(!older(api, "7.0.0.0"))
+	return &own
+}
+
+// product is what the host says of its ESXi.
+func product(about *types.AboutInfo, model topology.Model) {
+	about.Version, about.Build = model.ESXiVersion, model.ESXiBuild
+	about.FullName = fmt.Sprintf("VMware ESXi %s build-%s", model.ESXiVersion, model.ESXiBuild)
+	about.ApiVersion = model.ESXiVersion + ".0"
+	about.LicenseProductVersion = model.ESXiVersion
+}
+
+// kernelOptions: atsSupport shows itself as an advanced option from 7.0 U3d on and defaults to true there; on 7.0 U2
+// it exists for esxcli alone.
+func kernelOptions(model topology.Model) []types.BaseOptionValue {
+	if older(model.ESXiVersion, "7.0.3") {
+		return nil
+	}
+	enabled, set := model.Kernel["atsSupport"]
+	return []types.BaseOptionValue{&types.OptionValue{Key: "VMkernel.Boot.atsSupport", Value: enabled || !set}}
+}
+
+func addCapacity(summary *types.ComputeResourceSummary, host *simulator.HostSystem) {
+	hardware := host.Summary.Hardware
+	mhz := hardware.CpuMhz * int32(hardware.NumCpuCores)
+	summary.TotalCpu += mhz
+	summary.EffectiveCpu += mhz
+	summary.TotalMemory += hardware.MemorySize
+	summary.EffectiveMemory += hardware.MemorySize >> 20 // in MB, unlike totalMemory
+	summary.NumCpuCores += hardware.NumCpuCores
+	summary.NumCpuThreads += hardware.NumCpuThreads
+	summary.NumHosts++
+	summary.NumEffectiveHosts++
+	summary.OverallStatus = types.ManagedEntityStatusGreen
+}
+
+// reboots is how each host behaves when it is rebooted.
+type reboots struct {
+	mu   sync.Mutex
+	made map[string]rebootStyle
+}
+
+// rebootStyle is how long a reboot takes, and whether the host comes back at all.
+type rebootStyle struct {
+	RebootMS   int  `json:"reboot_ms"`
+	FailReboot bool `json:"fail_reboot"`
+}
+
+const usualRebootMS = 1000
+
+func (r *reboots) of(host string) rebootStyle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if style, ok := r.made[host]; ok {
+		return style
+	}
+	return rebootStyle{RebootMS: usualRebootMS}
+}
+
+func (r *reboots) change(host string, change hostChange) rebootStyle {
+	style := r.of(host)
+	if change.RebootMS != nil {
+		style.RebootMS = *change.RebootMS
+	}
+	if change.FailReboot != nil {
+		style.FailReboot = *change.FailReboot
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.made == nil {
+		r.made = map[string]rebootStyle{}
+	}
+	r.made[host] = style
+	return style
+}

@@ -1,0 +1,254 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/rack"
+	"vsml.dev/lab/vcenter/topology"
+)
+
+// machineSpec is a VM to be standing when the lab opens.
+type machineSpec struct {
+	name, datastore, portgroup, guestID, firmware string
+	version, cpus, memoryGiB, diskGiB             int
+	profiles                                      []string
+}
+
+func (l *Lab) addTemplates() error {
+	for _, described := range l.File.Templates {
+		if err := l.addTemplate(described); err != nil {
+			return fmt.Errorf("template %q: %w", described.Name, err)
+		}
+	}
+	return nil
+}
+
+func (l *Lab) addTemplate(described topology.Template) error {
+	owner, host := l.firstHost()
+	machine, err := l.create(owner, host, machineSpec{
+		name: described.Name, datastore: described.Datastore, portgroup: described.Portgroup,
+		guestID: described.GuestID, firmware: described.Firmware, version: described.HardwareVersion,
+		cpus: described.CPUs, memoryGiB: described.MemoryGiB, diskGiB: described.DiskGiB,
+	})
+	if err != nil {
+		return err
+	}
+	if described.Snapshot != "" {
+		body := machine.CreateSnapshotTask(l.Context, &types.CreateSnapshot_Task{This: machine.Self, Name: described.Snapshot})
+		if _, err := l.wait(body.(*methods.CreateSnapshot_TaskBody).Res.Returnval); err != nil {
+			return err
+		}
+	}
+	body := machine.MarkAsTemplate(&types.MarkAsTemplate{This: machine.Self})
+	if fault := body.Fault(); fault != nil {
+		return fmt.Errorf("%s", fault.String)
+	}
+	return nil
+}
+
+func (l *Lab) firstHost() (*simulator.ClusterComputeResource, *esx) {
+	for _, described := range l.File.Clusters {
+		if len(described.Hosts) > 0 {
+			return l.site.clusters[described.Name], l.site.hosts[described.Hosts[0]]
+		}
+	}
+	return nil, nil
+}
+
+// create makes a VM the simulator's own way, files and all.
+func (l *Lab) create(owner *simulator.ClusterComputeResource, host *esx, spec machineSpec) (*simulator.VirtualMachine, error) {
+	if host == nil {
+		return nil, fmt.Errorf("the site has no host to hold it")
+	}
+	vms := l.folder(l.site.datacenter.VmFolder)
+	body := vms.CreateVMTask(l.Context, &types.CreateVM_Task{
+		This: vms.Self, Config: l.configSpec(spec), Pool: *owner.ResourcePool, Host: &host.system.Self,
+	})
+	result, err := l.wait(body.(*methods.CreateVM_TaskBody).Res.Returnval)
+	if err != nil {
+		return nil, err
+	}
+	return l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.VirtualMachine), nil
+}
+
+func (l *Lab) configSpec(spec machineSpec) types.VirtualMachineConfigSpec {
+	config := types.VirtualMachineConfigSpec{
+		Name: spec.name, GuestId: spec.guestID, Firmware: spec.firmware, NumCPUs: int32(spec.cpus), MemoryMB: int64(spec.memoryGiB) * 1024,
+		Files: &types.VirtualMachineFileInfo{VmPathName: "[" + spec.datastore + "]"},
+	}
+	if config.GuestId == "" {
+		config.GuestId = "ubuntu64Guest"
+	}
+	if config.Firmware == "" {
+		config.Firmware = "efi"
+	}
+	if spec.version > 0 {
+		config.Version = fmt.Sprintf("vmx-%02d", spec.version)
+	}
+	if len(spec.profiles) > 0 {
+		config.MemoryReservationLockedToMax = types.NewBool(true)
+		allocation := types.DefaultResourceConfigSpec().MemoryAllocation
+		allocation.Reservation = types.NewInt64(config.MemoryMB)
+		config.MemoryAllocation = &allocation
+	}
+	for _, device := range l.devices(spec) {
+		change := &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationAdd, Device: device}
+		if _, isDisk := device.(*types.VirtualDisk); isDisk {
+			change.FileOperation = types.VirtualDeviceConfigSpecFileOperationCreate
+		}
+		config.DeviceChange = append(config.DeviceChange, change)
+	}
+	return config
+}
+
+// devices are a SCSI controller with one disk, a network adapter, and a vGPU for each profile.
+func (l *Lab) devices(spec machineSpec) []types.BaseVirtualDevice {
+	controller := &types.ParaVirtualSCSIController{VirtualSCSIController: types.VirtualSCSIController{
+		SharedBus:         types.VirtualSCSISharingNoSharing,
+		VirtualController: types.VirtualController{VirtualDevice: types.VirtualDevice{Key: 1000}},
+	}}
+	devices := []types.BaseVirtualDevice{controller}
+	if spec.diskGiB > 0 {
+		devices = append(devices, &types.VirtualDisk{
+			CapacityInKB: int64(spec.diskGiB) << 20, CapacityInBytes: int64(spec.diskGiB) << 30,
+			StorageIOAllocation: &types.StorageIOAllocationInfo{Limit: types.NewInt64(-1)},
+			VirtualDevice: types.VirtualDevice{
+				Key: 2000, ControllerKey: 1000, UnitNumber: types.NewInt32(0),
+				Backing: &types.VirtualDiskFlatVer2BackingInfo{
+					VirtualDeviceFileBackingInfo: types.VirtualDeviceFileBackingInfo{FileName: "[" + spec.datastore + "] " + spec.name + "/" + spec.name + ".vmdk"},
+					DiskMode:                     string(types.VirtualDiskModePersistent), ThinProvisioned: types.NewBool(true),
+				},
+			},
+		})
+	}
+	if backing := l.networkBacking(spec.portgroup); backing != nil {
+		card := &types.VirtualVmxnet3{}
+		card.Key, card.Backing = 4000, backing
+		card.AddressType = string(types.VirtualEthernetCardMacTypeAssigned)
+		card.MacAddress = l.nextMAC()
+		card.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: true}
+		devices = append(devices, card)
+	}
+	return append(devices, vgpus(spec.profiles)...)
+}
+
+// vgpus number their keys from 13000, as vCenter does.
+func vgpus(profiles []string) []types.BaseVirtualDevice {
+	var devices []types.BaseVirtualDevice
+	for i, profile := range profiles {
+		devices = append(devices, &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{
+			Key: int32(13000 + i), Backing: &types.VirtualPCIPassthroughVmiopBackingInfo{Vgpu: profile},
+		}})
+	}
+	return devices
+}
+
+func (l *Lab) networkBacking(name string) types.BaseVirtualDeviceBackingInfo {
+	group, ok := l.site.portgroups[name]
+	if !ok {
+		return nil
+	}
+	owner := l.Context.Map.Get(*group.Config.DistributedVirtualSwitch).(*simulator.DistributedVirtualSwitch)
+	return &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{
+		Port: types.DistributedVirtualSwitchPortConnection{PortgroupKey: group.Key, SwitchUuid: owner.Uuid},
+	}
+}
+
+// nextMAC is a fresh address in vCenter's own range.
+func (l *Lab) nextMAC() string {
+	number := l.macs.Add(1)
+	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", 0x80|number>>16&0x3f, number>>8&0xff, number&0xff)
+}
+
+// addStandingVMs puts the VMs of others in place. One VM of each kind is created the simulator's way; those like it
+// are copies registered directly, because ten thousand creation tasks take minutes.
+func (l *Lab) addStandingVMs() error {
+	first := map[string]*simulator.VirtualMachine{}
+	for _, described := range l.File.VMs {
+		kind := fmt.Sprint(described.CPUs, described.MemoryGiB, described.DiskGiB, described.Datastore, described.Portgroup,
+			described.HardwareVersion, described.Profiles)
+		machine, err := l.addStandingVM(described, first[kind])
+		if err != nil {
+			return fmt.Errorf("vm %q: %w", described.Name, err)
+		}
+		if first[kind] == nil {
+			first[kind] = machine
+		}
+		if err := l.bring(machine, described); err != nil {
+			return fmt.Errorf("vm %q: %w", described.Name, err)
+		}
+	}
+	for _, name := range l.Rack.Hosts() {
+		l.refresh(l.Context, name)
+	}
+	return nil
+}
+
+func (l *Lab) addStandingVM(described topology.VM, like *simulator.VirtualMachine) (*simulator.VirtualMachine, error) {
+	host := l.site.hosts[described.Host]
+	if like != nil {
+		return l.copy(like, described.Name, host)
+	}
+	return l.create(host.cluster, host, machineSpec{
+		name: described.Name, datastore: described.Datastore, portgroup: described.Portgroup,
+		version: described.HardwareVersion, cpus: described.CPUs, memoryGiB: described.MemoryGiB, diskGiB: described.DiskGiB,
+		profiles: described.Profiles,
+	})
+}
+
+// bring powers a standing VM on, if it is to be, and books its devices.
+func (l *Lab) bring(machine *simulator.VirtualMachine, described topology.VM) error {
+	if described.Power == "off" {
+		return nil
+	}
+	if refusal := l.book(machine, described); refusal != nil {
+		return refusal
+	}
+	for _, runtime := range []*types.VirtualMachineRuntimeInfo{&machine.Runtime, &machine.Summary.Runtime} {
+		runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
+		runtime.BootTime = types.NewTime(l.Started)
+	}
+	machine.Guest.GuestState = string(types.VirtualMachineGuestStateRunning)
+	machine.Summary.QuickStats.GuestHeartbeatStatus = types.ManagedEntityStatusGreen
+	return nil
+}
+
+func (l *Lab) book(machine *simulator.VirtualMachine, described topology.VM) error {
+	request := rack.Request{VM: machine.Self.Value}
+	if len(described.Profiles)+len(described.Passthrough) > 0 {
+		request.ReservedMiB = int64(described.MemoryGiB) * 1024
+	}
+	key := int32(13000)
+	for _, profile := range described.Profiles {
+		request.Devices = append(request.Devices, rack.Device{Key: key, Kind: rack.VGPU, Profile: profile})
+		key++
+	}
+	for _, address := range described.Passthrough {
+		request.Devices = append(request.Devices, rack.Device{Key: key, Kind: rack.Fixed, Address: address})
+		key++
+	}
+	if _, refusal := l.Rack.Book(described.Host, request); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// touch makes the files a VM's home holds, so that destroying or cloning it finds them.
+func (l *Lab) touch(datastore, name string, files ...string) error {
+	home := filepath.Join(l.datastoreDir(), datastore, name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := os.WriteFile(filepath.Join(home, file), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/topology"
+)
+
+// putChild registers an entity in a folder.
+func (l *Lab) putChild(parent *simulator.Folder, child mo.Entity) {
+	l.Context.Map.PutEntity(parent, child)
+	parent.ChildEntity = append(parent.ChildEntity, child.Reference())
+}
+
+// wait is what the simulator's task came to.
+func (l *Lab) wait(reference types.ManagedObjectReference) (types.AnyType, error) {
+	task := l.Context.Map.Get(reference).(*simulator.Task)
+	task.Wait()
+	if task.Info.Error != nil {
+		return nil, fmt.Errorf("%s: %T", task.Info.DescriptionId, task.Info.Error.Fault)
+	}
+	return task.Info.Result, nil
+}
+
+func (l *Lab) addSwitches() error {
+	for _, described := range l.File.Switches {
+		made, err := l.addSwitch(described)
+		if err != nil {
+			return fmt.Errorf("dvs %q: %w", described.Name, err)
+		}
+		if err := l.addPortgroups(made, described.Name); err != nil {
+			return fmt.Errorf("dvs %q: %w", described.Name, err)
+		}
+		l.join(made)
+	}
+	return nil
+}
+
+func (l *Lab) addSwitch(described topology.Switch) (*simulator.DistributedVirtualSwitch, error) {
+	spec := &types.VMwareDVSConfigSpec{MaxMtu: int32(described.MTU)}
+	spec.Name = described.Name
+	spec.ConfigVersion = "1"
+	spec.UplinkPortPolicy = &types.DVSNameArrayUplinkPortPolicy{UplinkPortName: []string{"Uplink 1", "Uplink 2"}}
+	networks := l.folder(l.site.datacenter.NetworkFolder)
+	body := networks.CreateDVSTask(l.Context, &types.CreateDVS_Task{This: networks.Self, Spec: types.DVSCreateSpec{ConfigSpec: spec}})
+	result, err := l.wait(body.(*methods.CreateDVS_TaskBody).Res.Returnval)
+	if err != nil {
+		return nil, err
+	}
+	return l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.DistributedVirtualSwitch), nil
+}
+
+func (l *Lab) addPortgroups(made *simulator.DistributedVirtualSwitch, name string) error {
+	var specs []types.DVPortgroupConfigSpec
+	for _, described := range l.File.Portgroups {
+		if described.DVS != name {
+			continue
+		}
+		specs = append(specs, types.DVPortgroupConfigSpec{
+			Name: described.Name, NumPorts: 128, AutoExpand: types.NewBool(true),
+			Type: string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
+			DefaultPortConfig: &types.VMwareDVSPortSetting{
+				Vlan: &types.VmwareDistributedVirtualSwitchVlanIdSpec{VlanId: int32(described.VLAN)},
+			},
+		})
+	}
+	body := made.AddDVPortgroupTask(l.Context, &types.AddDVPortgroup_Task{This: made.Self, Spec: specs})
+	if _, err := l.wait(body.(*methods.AddDVPortgroup_TaskBody).Res.Returnval); err != nil {
+		return err
+	}
+	for _, reference := range made.Portgroup {
+		group := l.Context.Map.Get(reference).(*simulator.DistributedVirtualPortgroup)
+		group.Config.Uplink = types.NewBool(len(group.Name) > len(name) && group.Name[:len(name)] == name)
+		l.site.portgroups[group.Name] = group
+	}
+	return nil
+}
+
+// join makes every host a member, directly for the same reason as addHosts, with its adapters as uplinks. The
+// simulator's own join leaves config.host empty.
+func (l *Lab) join(made *simulator.DistributedVirtualSwitch) {
+	config := made.Config.GetDVSConfigInfo()
+	for _, described := range l.File.Clusters {
+		owner := l.site.clusters[described.Name]
+		for _, name := range described.Hosts {
+			machine := l.site.hosts[name]
+			made.Summary.HostMember = append(made.Summary.HostMember, machine.system.Self)
+			config.Host = append(config.Host, hostMember(machine))
+			l.connectPortgroups(made, machine)
+		}
+		for _, reference := range made.Portgroup {
+			if !slices.Contains(owner.Network, reference) {
+				owner.Network = append(owner.Network, reference)
+			}
+		}
+	}
+	made.Summary.NumHosts = int32(len(config.Host))
+}
+
+func (l *Lab) connectPortgroups(made *simulator.DistributedVirtualSwitch, machine *esx) {
+	for _, reference := range made.Portgroup {
+		group := l.Context.Map.Get(reference).(*simulator.DistributedVirtualPortgroup)
+		group.Host = append(group.Host, machine.system.Self)
+		machine.system.Network = append(machine.system.Network, reference)
+	}
+}
+
+func hostMember(machine *esx) types.DistributedVirtualSwitchHostMember {
+	backing := &types.DistributedVirtualSwitchHostMemberPnicBacking{}
+	for _, nic := range machine.model.NICs {
+		backing.PnicSpec = append(backing.PnicSpec, types.DistributedVirtualSwitchHostMemberPnicSpec{PnicDevice: nic.VMNic})
+	}
+	reference := machine.system.Self
+	return types.DistributedVirtualSwitchHostMember{
+		Status: "up",
+		Config: types.DistributedVirtualSwitchHostMemberConfigInfo{Host: &reference, MaxProxySwitchPorts: 9216, Backing: backing},
+	}
+}
