@@ -64,7 +64,7 @@ type Status struct {
 // Status counts what stands now.
 func (l *Lab) Status() Status {
 	return Status{
-		Name: l.File.Name, Version: l.File.VCenter.Version, APIVersion: apiVersion(l.File), Address: l.address,
+		Name: l.File.Name, Version: l.File.VCenter.Version, APIVersion: apiVersion(l.File), Address: l.hostPort,
 		Uptime: time.Since(l.Started).Seconds(),
 		Hosts:  len(l.Context.Map.AllReference("HostSystem")),
 		VMs:    len(l.Context.Map.AllReference("VirtualMachine")),
@@ -145,7 +145,7 @@ func (l *Lab) restart(down time.Duration) {
 	l.expireSessions()
 	_ = l.http.Close()
 	time.Sleep(down)
-	_, port, _ := net.SplitHostPort(l.address)
+	_, port, _ := net.SplitHostPort(l.hostPort)
 	listener, err := net.Listen("tcp", net.JoinHostPort(l.bound, port))
 	if err != nil {
 		panic(fmt.Sprintf("cannot listen on port %s again: %v", port, err))

@@ -46,11 +46,13 @@ type Lab struct {
 	faults  faultRules
 	delays  delays
 	calls   calls
-	macs    atomic.Int64
+
+	provisioning provisioning
+	macs         atomic.Int64
 
 	mu          sync.Mutex
 	certificate tls.Certificate
-	address     string // localhost:PORT
+	hostPort    string // localhost:PORT
 	bound       string // the IP listened on
 	handler     http.Handler
 	http        *http.Server
@@ -90,8 +92,8 @@ func Start(options Options) (*Lab, error) {
 // open builds the site and puts it behind the listener.
 func (l *Lab) open(listener net.Listener) error {
 	endpoint := listener.Addr().(*net.TCPAddr)
-	l.address, l.bound = fmt.Sprintf("localhost:%d", endpoint.Port), endpoint.IP.String()
-	l.service = newService(l.options, l.address)
+	l.hostPort, l.bound = fmt.Sprintf("localhost:%d", endpoint.Port), endpoint.IP.String()
+	l.service = newService(l.options, l.hostPort)
 	l.Context = l.service.Context
 	if err := l.build(); err != nil {
 		return err
@@ -127,10 +129,10 @@ func newService(options Options, address string) *simulator.Service {
 func apiVersion(file topology.File) string { return file.VCenter.APIVersion }
 
 // Address is host:port as the certificate names it.
-func (l *Lab) Address() string { return l.address }
+func (l *Lab) Address() string { return l.hostPort }
 
 // URL is the SOAP endpoint.
-func (l *Lab) URL() string { return "https://" + l.address + "/sdk" }
+func (l *Lab) URL() string { return "https://" + l.hostPort + "/sdk" }
 
 // CAFile is the certificate that clients must trust.
 func (l *Lab) CAFile() string { return filepath.Join(l.options.StateDir, "ca.pem") }
