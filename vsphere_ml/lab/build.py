@@ -119,7 +119,7 @@ def _build(program: Program, path: Path, say: Callable[[str], None]) -> None:
 
 def _build_failed(program: Program, told: str) -> NotPossible:
     lines = tuple(told.strip().splitlines()[-ERROR_LINES:])
-    offline = any("server misbehave" in line or "dial tcp" in line for line in lines)
+    offline = any("dial tcp" in line or "lookup " in line for line in lines)
     return NotPossible(
         f"building {program.name} failed",
         code="lab.build-failed",
