@@ -1,16 +1,178 @@
-"""Compares a placement with what stands."""
+"""Compares a placement with what stands. Arithmetic on values: nothing is read, nothing is done."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.changes import (
+    AttachDevices,
+    CloneVm,
+    CreateFolder,
+    MakeRule,
+    Marks,
+    MarkVm,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    SetSettings,
+    UpgradeHardware,
+)
+from vsphere_ml.core.devices import difference, duplicate_macs, name
+from vsphere_ml.core.findings import findings
+from vsphere_ml.core.inventory import EthernetCard
+from vsphere_ml.core.lacks import lacks, needs_power_off
+from vsphere_ml.core.marks import marked
+from vsphere_ml.core.plan import Plan, Stage
+from vsphere_ml.core.rules import rule_changes, without_rule
+from vsphere_ml.core.spec import CloneKind, Spread
+
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.plan import Plan
-    from vsphere_ml.core.seats import Placement
+    from collections.abc import Iterator, Mapping
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.inventory import Inventory, Vm
+    from vsphere_ml.core.seats import Placement, Seat
     from vsphere_ml.core.spec import ClusterSpec
+
+STAGES = (
+    "folder",
+    "clone",
+    "mark",
+    "power off",
+    "hardware version",
+    "settings",
+    "devices",
+    "network",
+    "rule",
+    "power on",
+)
 
 
 def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     """Return what turns the site into the placement; an empty plan when it already is."""
-    raise NotImplementedError
+    work = _Work()
+    work.folder(spec, placement, inventory)
+    doubles = _doubles(placement, inventory)
+    for seat in sorted(placement.seats, key=lambda each: each.node.name):
+        if seat.standing is None:
+            work.new(spec, placement, seat)
+        else:
+            work.top_up(spec, placement, seat, seat.standing, doubles.get(seat.node.name, ()))
+    for change in rule_changes(spec, placement):
+        work.add("rule", change)
+    return Plan(
+        stages=work.stages(),
+        seats=placement.seats,
+        notes=(*placement.notes, *_rule_note(spec, placement)),
+        findings=tuple(findings(spec, placement, inventory)),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """Changes, by the stage they belong to."""
+
+    changes: dict[str, list[Change]] = field(default_factory=lambda: {title: [] for title in STAGES})
+
+    def add(self, stage: str, change: Change) -> None:
+        self.changes[stage].append(change)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(Stage(title=title, changes=tuple(changes)) for title, changes in self.changes.items() if changes)
+
+    def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
+        path = placement.ground.folder
+        missing = path and all(folder.path != path for folder in inventory.folders)
+        if missing and any(seat.standing is None for seat in placement.seats):
+            self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
+
+    def new(self, spec: ClusterSpec, placement: Placement, seat: Seat) -> None:
+        """Plan a node that does not stand: clone, what the clone cannot carry, power on."""
+        ground, vm = placement.ground, seat.node.name
+        whole = ground.source.hardware_version >= seat.target.hardware_version
+        linked = spec.source.clone is CloneKind.LINKED
+        self.add(
+            "clone",
+            CloneVm(
+                vm=vm,
+                marks=Marks(cluster=spec.name, node=vm),
+                source=ground.source.ref,
+                source_name=ground.source.name,
+                snapshot=ground.source.snapshot if linked else None,
+                host=seat.host,
+                host_name=seat.host_name,
+                pool=ground.pool,
+                datastore=ground.datastore.ref,
+                folder=ground.folder,
+                target=seat.target,
+                devices=whole,
+            ),
+        )
+        if not whole:
+            self.add("hardware version", UpgradeHardware(vm=vm, version=seat.target.hardware_version))
+            self.add("devices", AttachDevices(vm=vm, add=seat.target.devices))
+        self.add("power on", PowerOn(vm=vm))
+
+    def top_up(
+        self, spec: ClusterSpec, placement: Placement, seat: Seat, vm: Vm, doubles: tuple[EthernetCard, ...]
+    ) -> None:
+        """Plan what a standing node lacks, off while it is changed and on at the end."""
+        if not marked(vm, spec.name):
+            self.add("mark", MarkVm(vm=vm.name, marks=Marks(cluster=spec.name, node=vm.name)))
+        steps = list(_reconfigure(seat, vm, placement.ground.source, doubles))
+        stops = any(_needs_power_off(change) for _, change in steps)
+        if stops and vm.powered_on:
+            self.add("power off", PowerOff(vm=vm.name))
+        for stage, change in steps:
+            self.add(stage, change)
+        if stops or not vm.powered_on:
+            self.add("power on", PowerOn(vm=vm.name))
+
+
+def _reconfigure(
+    seat: Seat, vm: Vm, source: Vm, doubles: tuple[EthernetCard, ...]
+) -> Iterator[tuple[str, UpgradeHardware | SetSettings | AttachDevices | NewMac]]:
+    if vm.settings is None:
+        return
+    if vm.hardware_version < seat.target.hardware_version:
+        yield "hardware version", UpgradeHardware(vm=vm.name, version=seat.target.hardware_version)
+    lacking = lacks(vm.settings, seat.target)
+    if lacking:
+        yield "settings", SetSettings(vm=vm.name, target=seat.target, lacks=lacking)
+    devices = difference(vm.settings, seat.target.devices, source.settings)
+    if devices:
+        keys, names = tuple(each.key for each in devices.remove), tuple(name(each) for each in devices.remove)
+        yield "devices", AttachDevices(vm=vm.name, add=devices.add, remove=keys, remove_names=names)
+    for card in doubles:
+        if card not in devices.remove:
+            yield "network", NewMac(vm=vm.name, key=card.key, mac=card.mac)
+
+
+def _needs_power_off(change: Change) -> bool:
+    return needs_power_off(change.lacks) if isinstance(change, SetSettings) else True
+
+
+def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[EthernetCard, ...]]:
+    """Return our nodes' NICs whose MAC somebody else has; of two nodes the running one keeps it, else the first."""
+    ours = {seat.standing.ref for seat in placement.seats if seat.standing}
+    others = [vm for vm in inventory.vms if vm.settings is not None and vm.ref not in ours]
+    nodes = [seat.standing for seat in placement.seats if seat.standing]
+    first = [*others, *sorted(nodes, key=lambda vm: (not vm.powered_on, vm.name))]
+    cards = ((vm, card) for vm in first if vm.settings for card in vm.settings.devices)
+    doubles: dict[str, tuple[EthernetCard, ...]] = {}
+    named = ((str(vm.ref), card) for vm, card in cards if isinstance(card, EthernetCard))
+    by_ref = {str(vm.ref): vm.name for vm in nodes}
+    for ref, card in duplicate_macs(named):
+        if ref in by_ref:
+            doubles[by_ref[ref]] = (*doubles.get(by_ref[ref], ()), card)
+    return doubles
+
+
+def _rule_note(spec: ClusterSpec, placement: Placement) -> Iterator[str]:
+    why = without_rule(spec, placement)
+    if why is not None and spec.spread is Spread.SPREAD and spec.anti_affinity and len(placement.seats) > 1:
+        yield f"no anti-affinity rule: {why}"
+
+
+__all__ = ["STAGES", "MakeRule", "diff"]

@@ -1,15 +1,203 @@
-"""Decides where each node goes and with which devices."""
+"""Decides where each node goes and with which devices.
+
+Nodes that stand keep their host and are seated first. The others follow, the hardest to seat before the easy ones, each
+on the host that suits it best; when one finds no place, the search goes back over earlier choices before saying no.
+The same spec and site give the same seats, whatever order hosts and VMs are listed in.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.kept import kept
+from vsphere_ml.core.locality import rank
+from vsphere_ml.core.reasons import Lack, Reason, no_seat
+from vsphere_ml.core.resolve import names_host, resolve
+from vsphere_ml.core.rooms import rooms
+from vsphere_ml.core.seats import Locality, Placement, Seat, Way
+from vsphere_ml.core.spec import Spread
+from vsphere_ml.core.standing import standing
+from vsphere_ml.core.target import profile_name, target
+from vsphere_ml.core.ways import offer, preference
+from vsphere_ml.core.wish import wish
+
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.seats import Placement
-    from vsphere_ml.core.spec import ClusterSpec
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.rooms import Option, Room
+    from vsphere_ml.core.seats import Ground
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.ways import Offer
+    from vsphere_ml.core.wish import Wish
+
+_TRIES = 2000  # choices the search makes before it gives up
 
 
 def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
-    """Return every node's seat; NotPossible `placement.no-seat` tells every host's reason."""
-    raise NotImplementedError
+    """Return every node's seat; NotPossible `placement.no-seat` tells every host's reason.
+
+    Raises also what `resolve` and `standing` raise.
+    """
+    ground = resolve(spec, inventory)
+    ours = standing(spec, inventory, ground.folder)
+    table = _Table(spec, ground, inventory, ours)
+    table.seat_standing()
+    table.seat_others()
+    seats = tuple(table.seat(node) for node in spec.nodes)
+    return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)))
+
+
+@dataclass(slots=True)
+class _Table:
+    """Nodes and hosts while they are brought together."""
+
+    spec: ClusterSpec
+    ground: Ground
+    inventory: Inventory
+    ours: Mapping[str, Vm]
+    rooms: Mapping[HostRef, Room] = field(init=False)
+    wishes: dict[str, Wish] = field(init=False)
+    taken: dict[str, tuple[Room, Option]] = field(default_factory=dict)
+    _offers: dict[tuple[Wish, HostRef], tuple[int, Offer]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        by_ref = {host.ref: host for host in self.inventory.hosts}
+        elsewhere = {vm.host for vm in self.ours.values() if vm.host} - {host.ref for host in self.ground.hosts}
+        hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
+        self.rooms = rooms(hosts, self.inventory.vms, {vm.ref: vm for vm in self.ours.values()})
+        self.wishes = {node.name: wish(node, self.ground, standing=node.name in self.ours) for node in self.spec.nodes}
+
+    def seat_standing(self) -> None:
+        """Seat the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
+        there = [node for node in self.spec.nodes if node.name in self.ours]
+        for node in sorted(there, key=lambda each: (not self.ours[each.name].powered_on, *self._hardness(each))):
+            vm = self.ours[node.name]
+            room = self.rooms.get(vm.host) if vm.host else None
+            if room is None:
+                raise no_seat(node.name, {"vCenter": (Reason(Lack.HOST, f"does not say where {node.name} is"),)})
+            found = kept(room, self.wishes[node.name], vm, self.inventory.api_version)
+            if not found.options:
+                raise no_seat(node.name, {room.host.name: found.reasons}, standing_on=room.host.name)
+            self._take(node, room, found.options[0])
+
+    def seat_others(self) -> None:
+        """Seat the nodes that do not stand yet; raises what the first one that found no place was told."""
+        queue = sorted((node for node in self.spec.nodes if node.name not in self.ours), key=self._hardness)
+        refusal = self._greedy(queue)
+        if refusal is not None and not (_alike(queue, self.wishes) or self._search(queue)):
+            raise refusal
+
+    def seat(self, node: NodeSpec) -> Seat:
+        room, option = self.taken[node.name]
+        vm, asked = self.ours.get(node.name), self.wishes[node.name]
+        return Seat(
+            node=node,
+            standing=vm,
+            host=room.host.ref,
+            host_name=room.host.name,
+            numa_node=option.numa_node,
+            way=option.way,
+            profile=profile_name(asked, room.host),
+            gpus=option.gpus,
+            nic=option.nic,
+            locality=option.locality,
+            why=option.why,
+            target=target(self.spec.name, node, asked, option, host=room.host, vm=vm or self.ground.source),
+        )
+
+    def _greedy(self, queue: Sequence[NodeSpec]) -> Exception | None:
+        """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
+        for position, node in enumerate(queue):
+            choice = next(self._choices(node), None)
+            if choice is None:
+                refusal = self._refusal(node)
+                for seated in queue[:position]:
+                    self._give(seated)
+                return refusal
+            self._take(node, *choice)
+        return None
+
+    def _search(self, queue: Sequence[NodeSpec]) -> bool:
+        """Try other choices for earlier nodes, best first, and say whether all found a place."""
+        open_choices = [self._choices(queue[0])]
+        for _ in range(_TRIES):
+            node = queue[len(open_choices) - 1]
+            choice = next(open_choices[-1], None)
+            if choice is not None:
+                self._take(node, *choice)
+                if len(open_choices) == len(queue):
+                    return True
+                open_choices.append(self._choices(queue[len(open_choices)]))
+                continue
+            open_choices.pop()
+            if not open_choices:
+                return False
+            self._give(queue[len(open_choices) - 1])
+        return False
+
+    def _choices(self, node: NodeSpec) -> Iterator[tuple[Room, Option]]:
+        """Return every room and option for a node, best first: by neighbours, then near devices, then names."""
+        toward = 1 if self.spec.spread is Spread.SPREAD else -1
+        found = [
+            (toward * room.seats, preference(option), room.order, room, option)
+            for room in self._rooms_for(node)
+            for option in self._offer(node, room).options
+        ]
+        found.sort(key=lambda each: each[:3])
+        return iter([(room, option) for *_, room, option in found])
+
+    def _rooms_for(self, node: NodeSpec) -> Iterator[Room]:
+        return (self.rooms[host.ref] for host in self.ground.hosts if node.host is None or names_host(node.host, host))
+
+    def _offer(self, node: NodeSpec, room: Room) -> Offer:
+        """Return what a room can give, worked out anew only when something there has changed."""
+        key = (self.wishes[node.name], room.host.ref)
+        known = self._offers.get(key)
+        if known is None or known[0] != room.state:
+            known = (room.state, offer(room, key[0], self.inventory.api_version))
+            self._offers[key] = known
+        return known[1]
+
+    def _refusal(self, node: NodeSpec) -> Exception:
+        return no_seat(node.name, {room.host.name: self._offer(node, room).reasons for room in self._rooms_for(node)})
+
+    def _take(self, node: NodeSpec, room: Room, option: Option) -> None:
+        room.take(node.name, self.wishes[node.name], option)
+        self.taken[node.name] = (room, option)
+
+    def _give(self, node: NodeSpec) -> None:
+        room, option = self.taken.pop(node.name)
+        room.give(self.wishes[node.name], option)
+
+    def _hardness(self, node: NodeSpec) -> tuple[bool, int, bool, int, int, str]:
+        """Return where a node stands in the queue: pinned ones, then many GPUs, then large ones, then by name."""
+        return node.host is None, -node.gpu.count, node.numa_node is None, -node.memory, -node.cpus, node.name
+
+
+def _alike(queue: Sequence[NodeSpec], wishes: Mapping[str, Wish]) -> bool:
+    """Return whether all nodes ask for the same, so that no other order or choice of hosts can help."""
+    return len({(wishes[node.name], node.host) for node in queue}) == 1
+
+
+def _notes(spec: ClusterSpec, ground: Ground, table: _Table) -> Iterator[str]:
+    """Yield what a person should know about the seats, once for all nodes it is true of."""
+    told: dict[str, list[str]] = {}
+    for node in spec.nodes:
+        room, option = table.taken[node.name]
+        if option.note:
+            told.setdefault(option.note, []).append(node.name)
+        far = option.way is Way.PAIRING and rank(option.locality) > rank(Locality.SAME_ROOT)
+        if far:
+            words = (
+                f"GPU and NIC on {room.host.name}: {option.locality}; GPUDirect RDMA wants them under one root complex"
+            )
+            told.setdefault(words, []).append(node.name)
+    for words, nodes in told.items():
+        yield f"{', '.join(nodes)}: {words}"
+    if ground.cluster.drs == "fullyAutomated":
+        yield (
+            f"DRS is fully automated in cluster {ground.cluster.name}; "
+            "NVIDIA asks for partially automated or manual where vGPU VMs run"
+        )

@@ -1,0 +1,103 @@
+"""What differs from the wish and no change of ours can mend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.locality import between, farthest, rank
+from vsphere_ml.core.marks import node_of
+from vsphere_ml.core.plan import Finding
+from vsphere_ml.core.resolve import names_host
+from vsphere_ml.core.seats import Locality, Way
+from vsphere_ml.core.standing import strays
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.inventory import Host, Inventory
+    from vsphere_ml.core.seats import Placement, Seat
+    from vsphere_ml.core.spec import ClusterSpec
+
+
+def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield what a person should look at."""
+    hosts = {host.ref: host for host in inventory.hosts}
+    allowed = {host.ref for host in placement.ground.hosts}
+    for seat in placement.seats:
+        if seat.standing is None:
+            continue
+        yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
+        yield from _gpu_elsewhere(seat, hosts[seat.host])
+        yield from _larger_disk(seat)
+    ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
+    for vm in strays(spec, inventory, ours):
+        copied = "" if node_of(vm) == vm.name else f" of {node_of(vm)}"
+        yield Finding(
+            code="vm.extra",
+            target=vm.name,
+            message=f"carries the mark{copied} of cluster {spec.name} and is no node of it",
+            hint=f"`vsml destroy --only {vm.name}`"
+            if not copied
+            else f"`govc vm.destroy {vm.name}` if nobody needs it",
+        )
+
+
+def _wrong_host(seat: Seat, host: Host, *, allowed: bool) -> Iterator[Finding]:
+    pinned = seat.node.host
+    if pinned is not None and not names_host(pinned, host):
+        wanted = f"{pinned} wanted"
+    elif not allowed:
+        wanted = "which the spec's location leaves out"
+    else:
+        return
+    yield Finding(
+        code="placement.wrong-host",
+        target=seat.node.name,
+        message=f"stands on {host.name}, {wanted}",
+        hint=f"`vsml destroy --only {seat.node.name}`, then provision again",
+    )
+
+
+def _gpu_elsewhere(seat: Seat, host: Host) -> Iterator[Finding]:
+    """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
+    if seat.standing is None or not seat.standing.powered_on or seat.way is Way.GPU_ONLY:
+        return
+    hint = f"power {seat.node.name} off and on again when the nearer GPU is free"
+    where = f"runs on GPU {', '.join(seat.gpus)}"
+    if seat.nic is not None and rank(seat.locality) > rank(best := _best(seat, host)):
+        yield Finding(
+            code="placement.gpu-elsewhere",
+            target=seat.node.name,
+            message=f"{where}, {seat.locality} with NIC {seat.nic}; {best} was possible",
+            hint=hint,
+        )
+        return
+    nodes = {host.numa_of(gpu) for gpu in seat.gpus} - {None}
+    if seat.numa_node is not None and nodes and nodes != {seat.numa_node}:
+        there = ", ".join(str(number) for number in sorted(each for each in nodes if each is not None))
+        yield Finding(
+            code="placement.gpu-elsewhere",
+            target=seat.node.name,
+            message=f"{where} of NUMA node {there}, and is bound to NUMA node {seat.numa_node}",
+            hint=hint,
+        )
+
+
+def _best(seat: Seat, host: Host) -> Locality:
+    """Return how near this many GPUs can be to the seat's NIC."""
+    if seat.nic is None:
+        return Locality.UNKNOWN
+    near = sorted((between(host, gpu.address, seat.nic) for gpu in host.gpus), key=rank)
+    return farthest(near[: len(seat.gpus)])
+
+
+def _larger_disk(seat: Seat) -> Iterator[Finding]:
+    settings = seat.standing.settings if seat.standing else None
+    if settings is None or settings.disk is None or seat.node.disk is None or settings.disk <= seat.node.disk:
+        return
+    yield Finding(
+        code="vm.disk-larger",
+        target=seat.node.name,
+        message=f"the disk is {settings.disk}, {seat.node.disk} wanted; disks never shrink",
+        hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
+    )

@@ -1,0 +1,44 @@
+"""Vendor device groups: which of a host's groups is exactly what a node asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.adapters import is_model
+from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.profiles import same
+from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, has_device_groups
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import DeviceGroup, Host
+    from vsphere_ml.core.wish import Wish
+
+_FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
+
+
+def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
+    """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
+    if not has_device_groups(api_version):
+        return f"vCenter API {api_version} has no vendor device groups"
+    if host.max_hardware_version < DEVICE_GROUPS_HARDWARE:
+        return f"{host.name} has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
+    fits = [group for group in host.groups if group_fits(group, wish)]
+    if fits:
+        return min(fits, key=lambda group: group.name)
+    return f"{host.name} has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
+
+
+def group_fits(group: DeviceGroup, wish: Wish) -> bool:
+    """Return whether a group is exactly what the node asks for."""
+    vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU]
+    others = [part for part in group.components if part.kind is not ComponentKind.VGPU]
+    if len(vgpus) != wish.gpus or len(others) != 1 or others[0].kind not in _FUNCTIONS:
+        return False
+    if not all(part.profile is not None and same(wish.profile, part.profile) for part in vgpus):
+        return False
+    return is_model(others[0].device_name, wish.model) or is_model(group.name, wish.model)
+
+
+def nic_kind(group: DeviceGroup) -> ComponentKind:
+    """Return how a group's NIC comes into the VM."""
+    return next(part.kind for part in group.components if part.kind is not ComponentKind.VGPU)

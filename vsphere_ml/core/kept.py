@@ -1,0 +1,154 @@
+"""The seat of a node that stands: its host, and its devices as long as they are what is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.adapters import is_model
+from vsphere_ml.core.groups import group_fits, nic_kind
+from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.locality import between, farthest
+from vsphere_ml.core.numa import node, settle
+from vsphere_ml.core.profiles import same
+from vsphere_ml.core.rooms import Option
+from vsphere_ml.core.seats import Locality, Way
+from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.ways import offer, preference
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import DeviceGroup, NicPort, PciAddress, Vm, VmSettings
+    from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.ways import Offer
+    from vsphere_ml.core.wish import Wish
+
+AFFINITY = "numa.nodeAffinity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """The fast NIC a VM has, as far as it is what the node asks for; and the NUMA node it is bound to."""
+
+    way: Way | None
+    group: DeviceGroup | None = None
+    nic: PciAddress | None = None
+    nic_by: ComponentKind | None = None
+    numa_node: int | None = None
+
+
+def kept(room: Room, wish: Wish, vm: Vm, api_version: str) -> Offer:
+    """Return what a standing VM can have where it stands, its own devices first.
+
+    A running VM that has its devices keeps them as they are, with the NUMA node it was started on: what ESXi chose is a
+    finding, never a reason to stop it.
+    """
+    hold = held(room, wish, vm)
+    running = _as_it_runs(room, wish, vm, hold)
+    found = offer(room, wish, api_version)
+    if running is not None:
+        return replace(found, options=(running,), reasons=())
+    by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
+    return replace(found, options=tuple(by_hold))
+
+
+def held(room: Room, wish: Wish, vm: Vm) -> Hold:
+    """Return the fast NIC that a VM has and may keep."""
+    if vm.settings is None:
+        return Hold(way=None)
+    numa_node = bound_to(vm.settings)
+    group = _group(room, wish, vm.settings)
+    if group is not None:
+        return Hold(way=Way.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
+    if wish.nic is NicKind.NONE:
+        return Hold(way=Way.GPU_ONLY, numa_node=numa_node)
+    for nic in room.host.nics:
+        by = _function(nic, wish, vm.settings)
+        if by is not None:
+            return Hold(way=Way.PAIRING, nic=nic.address, nic_by=by, numa_node=numa_node)
+    return Hold(way=None, numa_node=numa_node)
+
+
+def bound_to(settings: VmSettings) -> int | None:
+    """Return the one NUMA node a VM is bound to by its extra config."""
+    value = settings.extra_config.get(AFFINITY, "").strip()
+    return int(value) if value.isdecimal() else None
+
+
+def gpus_of(room: Room, vm: Vm) -> tuple[PciAddress, ...]:
+    """Return the GPUs that back a VM's vGPUs now."""
+    return tuple(gpu.address for gpu in room.host.gpus if any(use.vm == vm.ref for use in gpu.used_by))
+
+
+def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
+    """Return the seat of a running VM as it is, or None when it lacks devices or its size does not fit any more."""
+    gpus = gpus_of(room, vm)
+    if not vm.powered_on or hold.way is None or len(gpus) != wish.gpus or any(gpu in room.holders for gpu in gpus):
+        return None
+    if _vgpus(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
+        return None
+    nic = hold.nic or _own_nic(room, wish, vm)
+    option = Option(
+        way=hold.way,
+        gpus=gpus,
+        nic=nic,
+        nic_by=hold.nic_by if nic else None,
+        group=hold.group,
+        locality=farthest(between(room.host, gpu, nic) for gpu in gpus) if nic else Locality.UNKNOWN,
+        why=f"stands on {room.host.name} and keeps its devices",
+    )
+    return _bound(room, wish, option, hold)
+
+
+def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
+    """Return the option on the NUMA node the VM was started on, when that node exists and nothing else is asked for."""
+    home = node(room.host, hold.numa_node)
+    wanted_elsewhere = wish.numa_node is not None and wish.numa_node != hold.numa_node
+    if home is not None and not wanted_elsewhere and wish.cpus <= home.cores and wish.memory <= home.memory:
+        return replace(option, numa_node=home.id)
+    settled = settle(room, wish, option)
+    return settled if isinstance(settled, Option) else None
+
+
+def _distance(option: Option, hold: Hold) -> tuple[bool, bool, bool]:
+    """Return how much of what a VM has an option would take away."""
+    other_way = option.way is not hold.way
+    other_nic = hold.nic is not None and option.nic != hold.nic
+    other_node = hold.numa_node is not None and option.numa_node != hold.numa_node
+    return other_way, other_nic, other_node
+
+
+def _group(room: Room, wish: Wish, settings: VmSettings) -> DeviceGroup | None:
+    if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+        return None
+    names = {instance.name for instance in settings.groups}
+    return next((group for group in room.host.groups if group.name in names and group_fits(group, wish)), None)
+
+
+def _function(nic: NicPort, wish: Wish, settings: VmSettings) -> ComponentKind | None:
+    """Return how a VM has a function of this port outside of any group, when the wish allows that."""
+    if not is_model(nic.name, wish.model):
+        return None
+    for device in settings.devices:
+        if device.group is not None:
+            continue
+        match device:
+            case EthernetCard(physical_function=address) if address == nic.address:
+                return ComponentKind.SRIOV if wish.nic in {NicKind.AUTO, NicKind.SRIOV} else None
+            case PciFunctionDevice(address=address) if address == nic.address:
+                return ComponentKind.PASSTHROUGH if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} else None
+            case _:
+                pass
+    return None
+
+
+def _own_nic(room: Room, wish: Wish, vm: Vm) -> PciAddress | None:
+    """Return the NIC whose function a group gave to a running VM."""
+    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    own = [nic.address for nic in ports if nic.held_by == vm.ref or vm.ref in nic.vf_holders]
+    return own[0] if own else None
+
+
+def _vgpus(wish: Wish, settings: VmSettings | None) -> int:
+    """Return how many vGPUs of the wished profile a VM has."""
+    devices = settings.devices if settings else ()
+    return sum(isinstance(device, VgpuDevice) and same(wish.profile, device.profile) for device in devices)

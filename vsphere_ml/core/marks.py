@@ -1,0 +1,32 @@
+"""How vsml marks what it makes. The only place that knows the names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Vm
+
+CLUSTER_ATTRIBUTE = "vsml.cluster"
+NODE_ATTRIBUTE = "vsml.node"
+CLUSTER_KEY = "guestinfo.vsml.cluster"
+NODE_KEY = "guestinfo.vsml.node"
+LOCK_FOLDER = "vsml-lock-"  # plus the cluster's name
+
+
+def marked(vm: Vm, cluster: str) -> bool:
+    """Return whether the VM carries the cluster's ownership attribute."""
+    return vm.cluster_mark == cluster
+
+
+def cut_short(vm: Vm, cluster: str) -> bool:
+    """Return whether the VM is a clone of ours whose run was cut before its attribute was set."""
+    if vm.cluster_mark is not None or vm.settings is None or vm.template:
+        return False
+    keys = vm.settings.extra_config
+    return keys.get(CLUSTER_KEY) == cluster and keys.get(NODE_KEY) == vm.name
+
+
+def node_of(vm: Vm) -> str:
+    """Return the node a marked VM says it is; its own name when the mark does not say."""
+    return vm.node_mark or vm.name

@@ -1,0 +1,111 @@
+"""Names of vGPU profiles: `A100-40C` as NVIDIA writes it, `grid_a100-40c` and `nvidia_a100-40c` as vSphere does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.boards import BOARDS, BY_CODE, Board
+from vsphere_ml.core.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vsphere_ml.core.inventory import VgpuProfile
+
+_NAME = re.compile(
+    r"(?:grid_|nvidia_)?(?P<board>[a-z][a-z0-9]*)-(?:(?P<slices>[1-7])-)?(?P<gb>[1-9]\d{0,2})(?P<series>[abcq])"
+    r"(?P<suffix>me|nome|meall|gfx)?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileName:
+    """A profile's name, taken apart; equal names mean the same profile, however they were written."""
+
+    board: str  # board code in capitals: A100, H100XM
+    framebuffer_gib: int
+    series: str  # A, B, C or Q; C is compute
+    mig_slices: int | None = None  # None: time-sliced
+    suffix: str = ""  # ME and its like, MIG only
+
+    def __str__(self) -> str:
+        slices = "" if self.mig_slices is None else f"{self.mig_slices}-"
+        return f"{self.board}-{slices}{self.framebuffer_gib}{self.series}{self.suffix}"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the profile is time-sliced, C-series, and takes the whole framebuffer of a board we know."""
+        board = BY_CODE.get(self.board)
+        whole = board is not None and self.framebuffer_gib == board.full_gb
+        return whole and self.series == "C" and self.mig_slices is None and not self.suffix
+
+
+@lru_cache(maxsize=512)  # a thousand hosts offer the same few names
+def parse(name: str) -> ProfileName:
+    """Return the parts of a profile's name; ValueError says what was expected."""
+    match = _NAME.fullmatch(name.strip())
+    if match is None or (match["suffix"] and not match["slices"]):
+        known = nearest(name, known_names())
+        meant = f"; did you mean `{known}`?" if known else ""
+        raise ValueError(
+            f"`{name}` is not a vGPU profile; write board, framebuffer in GB and series, such as A100-40C{meant}"
+        )
+    return ProfileName(
+        board=match["board"].upper(),
+        framebuffer_gib=int(match["gb"]),
+        series=match["series"].upper(),
+        mig_slices=int(match["slices"]) if match["slices"] else None,
+        suffix=(match["suffix"] or "").upper(),
+    )
+
+
+def board_of(name: str) -> Board | None:
+    """Return the board a profile belongs to, or None when we do not know it; ValueError as `parse`."""
+    return BY_CODE.get(parse(name).board)
+
+
+def is_full(name: str) -> bool:
+    """Return whether this names a whole GPU's time-sliced compute profile; ValueError as `parse`."""
+    return parse(name).is_full
+
+
+def known_names() -> tuple[str, ...]:
+    """Return the full profile of every board we know, as NVIDIA writes it."""
+    return tuple(board.full_profile for board in BOARDS)
+
+
+def refusal(name: str) -> str | None:
+    """Return why vsml cannot give this profile, in words for a person, or None when it can; ValueError as `parse`."""
+    profile = parse(name)
+    board = BY_CODE.get(profile.board)
+    if board is None:
+        code = nearest(profile.board, BY_CODE)
+        meant = f"; did you mean `{BY_CODE[code].full_profile}`?" if code else f"; known are {', '.join(BY_CODE)}"
+        return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
+    if profile.is_full:
+        return None
+    instead = f"write `{board.full_profile}`, the whole GPU"
+    if profile.mig_slices is not None:
+        return f"`{name}` is a MIG profile, and those are not built yet; {instead}"
+    if profile.series != "C":
+        return f"`{name}` is of the {profile.series} series, which is not for compute; {instead}"
+    if profile.framebuffer_gib > board.full_gb:
+        return f"`{name}` does not exist: {board.title} has {board.full_gb} GB; {instead}"
+    return f"`{name}` is a fractional profile, and those are not built yet; {instead}"
+
+
+def offered(wanted: ProfileName, profiles: Iterable[VgpuProfile]) -> VgpuProfile | None:
+    """Return the profile a host offers under this name, with the host's own spelling; None when it offers none."""
+    return next((each for each in profiles if same(wanted, each.name)), None)
+
+
+def same(wanted: ProfileName, name: str) -> bool:
+    """Return whether `name`, as a host or a VM spells it, is the wanted profile."""
+    try:
+        return parse(name) == wanted
+    except ValueError:
+        return False

@@ -1,0 +1,48 @@
+"""Why a host cannot take a node: words for a person, and what can be done about each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Lack(StrEnum):
+    """What a host lacks; the value is the hint, something that can be typed or changed in the file."""
+
+    GPU = "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
+    NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'
+    PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
+    GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then restart Xorg there"
+    MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
+    NUMA = 'lower nodes.cpus or nodes.memory, or set nodes.numa = "auto"'
+    VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"
+    NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
+    DATASTORE = "set location.datastore to one that every host mounts"
+    HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"
+    PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    lack: Lack
+    words: str
+
+
+def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: str | None = None) -> NotPossible:
+    """Return the refusal of a node, with every host's reasons."""
+    kinds = [reason.lack for each in reasons.values() for reason in each]
+    most = max(kinds, key=kinds.count, default=None)
+    stuck = f"{standing_on}, where it stands, cannot take {node}"
+    return NotPossible(
+        f"no host can take {node}" if standing_on is None else stuck,
+        code="placement.no-seat",
+        target=node,
+        hint=Lack.PIN.value if standing_on is not None else most.value if most else "",
+        details=tuple(f"{host}: {'; '.join(r.words for r in each)}" for host, each in reasons.items()),
+    )

@@ -1,0 +1,106 @@
+"""What is left on a host while nodes are being seated: the core's only mutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.inventory import ComponentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef
+    from vsphere_ml.core.seats import Locality, Way
+    from vsphere_ml.core.wish import Wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One way to seat a node on a host."""
+
+    way: Way
+    gpus: tuple[PciAddress, ...]
+    nic: PciAddress | None = None
+    nic_by: ComponentKind | None = None
+    group: DeviceGroup | None = None
+    numa_node: int | None = None
+    locality: Locality
+    why: str
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Room:
+    """A host and what nobody holds on it yet. `holders` tells in words who holds a GPU or a whole NIC function."""
+
+    host: Host
+    order: int
+    memory: int
+    cores: dict[int, int]
+    numa_memory: dict[int, int]
+    holders: dict[PciAddress, str]
+    functions: dict[PciAddress, int]  # virtual functions left, by physical function
+    seats: int = 0
+    state: int = 0  # changes with every take and give, so that what was worked out before can be kept
+
+    def take(self, node: str, wish: Wish, option: Option) -> None:
+        self._book(wish, option, -1)
+        for address in option.gpus:
+            self.holders[address] = f'given to node "{node}"'
+        if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
+            self.holders[option.nic] = f'given to node "{node}"'
+
+    def give(self, wish: Wish, option: Option) -> None:
+        """Undo a take."""
+        self._book(wish, option, 1)
+        for address in option.gpus:
+            del self.holders[address]
+        if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
+            del self.holders[option.nic]
+
+    def _book(self, wish: Wish, option: Option, sign: int) -> None:
+        self.state += 1
+        self.seats -= sign
+        self.memory += sign * wish.memory
+        if option.numa_node is not None:
+            self.cores[option.numa_node] += sign * wish.cpus
+            self.numa_memory[option.numa_node] += sign * wish.memory
+        if option.nic is not None and option.nic_by is ComponentKind.SRIOV:
+            self.functions[option.nic] += sign
+
+
+def rooms(hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm]) -> dict[HostRef, Room]:
+    """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first."""
+    names = {vm.ref: vm.name for vm in vms}
+    own = frozenset(ours)
+    given_back: dict[HostRef, int] = {}
+    for vm in ours.values():
+        if vm.host is not None and vm.powered_on:
+            held = vm.settings.memory_reservation if vm.settings else vm.memory
+            given_back[vm.host] = given_back.get(vm.host, 0) + held
+    return {host.ref: _room(host, order, given_back.get(host.ref, 0), own, names) for order, host in enumerate(hosts)}
+
+
+def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str]) -> Room:
+    holders: dict[PciAddress, str] = {}
+    for gpu in host.gpus:
+        for use in gpu.used_by:
+            if use.vm not in own:
+                holders.setdefault(gpu.address, f'used by vm "{use.vm_name}"')
+    for nic in host.nics:
+        if nic.held_by is not None and nic.held_by not in own:
+            holders[nic.address] = f'used by vm "{names.get(nic.held_by, nic.held_by)}"'
+    return Room(
+        host=host,
+        order=order,
+        memory=max(0, host.memory - host.memory_reserved + given_back),
+        cores={node.id: node.cores for node in host.numa},
+        numa_memory={node.id: node.memory for node in host.numa},
+        holders=holders,
+        functions={nic.address: _functions(nic, own) for nic in host.nics},
+    )
+
+
+def _functions(nic: NicPort, ours: frozenset[VmRef]) -> int:
+    return max(0, nic.vfs - sum(holder not in ours for holder in nic.vf_holders)) if nic.sriov_enabled else 0

@@ -1,0 +1,95 @@
+"""What a node's VM must be on its seat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.boards import power_of_two
+from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.kept import AFFINITY
+from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.profiles import offered
+from vsphere_ml.core.seats import Target, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu, Way
+from vsphere_ml.core.spec import Latency
+from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.inventory import Host, Vm, VmSettings
+    from vsphere_ml.core.rooms import Option
+    from vsphere_ml.core.seats import WantedDevice
+    from vsphere_ml.core.spec import NodeSpec
+    from vsphere_ml.core.wish import Wish
+
+# The two switches that NVIDIA's and VMware's texts name for peer-to-peer traffic between a GPU and a NIC in a VM.
+_PEER_TO_PEER = ("pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P")
+_OURS = (*_PEER_TO_PEER, AFFINITY)
+
+
+def target(cluster: str, node: NodeSpec, wish: Wish, option: Option, *, host: Host, vm: Vm) -> Target:
+    """Return what a node's VM must be; `vm` is the one that stands, or else the source."""
+    high = node.latency is Latency.HIGH
+    return Target(
+        cpus=node.cpus,
+        memory=node.memory,
+        disk=node.disk,
+        hardware_version=_hardware_version(wish, option, vm),
+        # `high` gives each vCPU a core of its own, which needs its full clock reserved.
+        cpu_reservation_mhz=node.cpus * host.cpu_mhz if high else 0,
+        latency=node.latency.value,
+        extra_config=_extra_config(cluster, node, wish, option, vm.settings),
+        devices=tuple(_devices(wish, option, host)),
+    )
+
+
+def profile_name(wish: Wish, host: Host) -> str:
+    """Return the wished profile as this host spells it."""
+    profile = offered(wish.profile, host.profiles)
+    return profile.name if profile is not None else str(wish.profile)
+
+
+def _hardware_version(wish: Wish, option: Option, vm: Vm) -> int:
+    floor = DEVICE_GROUPS_HARDWARE if option.way is Way.DEVICE_GROUP else PCI_HARDWARE
+    return max(floor, wish.hardware_version, vm.hardware_version)
+
+
+def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen: VmSettings | None) -> dict[str, str]:
+    mmio = node.mmio_gib or power_of_two(wish.board.mmio_gib * wish.gpus)
+    keys = {
+        CLUSTER_KEY: cluster,
+        NODE_KEY: node.name,
+        "pciPassthru.use64bitMMIO": "TRUE",
+        "pciPassthru.64bitMMIOSizeGB": str(mmio),
+    }
+    if node.peer_to_peer:
+        keys |= dict.fromkeys(_PEER_TO_PEER, "TRUE")
+    if option.numa_node is not None:
+        keys[AFFINITY] = str(option.numa_node)
+    # An empty value takes away what an earlier wish, or the template, left behind.
+    left_behind = {key: "" for key in _OURS if key not in keys and seen is not None and seen.extra_config.get(key)}
+    return {**keys, **left_behind, **node.extra_config}
+
+
+def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
+    yield WantNic(network=wish.network.ref, network_name=wish.network.name)
+    if option.group is not None:
+        yield WantGroup(group=option.group)
+        return
+    for _ in range(wish.gpus):
+        yield WantVgpu(profile=profile_name(wish, host))
+    if option.nic is None:
+        return
+    if option.nic_by is ComponentKind.SRIOV:
+        network = wish.nic_network
+        yield WantSriov(physical_function=option.nic, network=network.ref, network_name=network.name)
+        return
+    port = next(nic for nic in host.nics if nic.address == option.nic)
+    function = host.pci.get(option.nic)
+    yield WantPassthrough(
+        address=option.nic,
+        vendor=function.vendor if function else 0,
+        device=function.device if function else 0,
+        system_id=port.system_id,
+        name=port.name,
+    )

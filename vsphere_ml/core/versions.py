@@ -1,0 +1,28 @@
+"""What needs which vSphere: API versions and virtual hardware versions."""
+
+from __future__ import annotations
+
+DEVICE_GROUPS_API = (8, 0, 0, 1)
+DEVICE_GROUPS_HARDWARE = 20
+PCI_HARDWARE = 17  # of any vGPU or PCI function
+VGPUS_PER_VM = {7: 4, 8: 8}  # by ESXi's major version; vSphere 8.0 U3 may take more, which is not documented
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return a dotted version as numbers; what is not a number ends it."""
+    parts: list[int] = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        parts.append(int(part))
+    return tuple(parts)
+
+
+def has_device_groups(api_version: str) -> bool:
+    return numbers(api_version) >= DEVICE_GROUPS_API
+
+
+def most_vgpus(esxi_version: str) -> int:
+    """Return how many vGPUs one VM may have on this ESXi."""
+    major = next(iter(numbers(esxi_version)), 0)
+    return VGPUS_PER_VM.get(major, max(VGPUS_PER_VM.values()) if major > max(VGPUS_PER_VM) else 1)

@@ -1,0 +1,174 @@
+"""Every way to seat a node on one host: by vendor device group, by our own pairing, or with GPUs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.adapters import is_model
+from vsphere_ml.core.fitness import free, serves, short, unfit
+from vsphere_ml.core.groups import fitting_group, nic_kind
+from vsphere_ml.core.inventory import ComponentKind, PciAddress
+from vsphere_ml.core.locality import between, farthest, rank
+from vsphere_ml.core.numa import settle
+from vsphere_ml.core.reasons import Lack, Reason
+from vsphere_ml.core.rooms import Option
+from vsphere_ml.core.seats import Locality, Way
+from vsphere_ml.core.spec import NicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.inventory import DeviceGroup, NicPort
+    from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.wish import Wish
+
+_WAYS = {way: order for order, way in enumerate(Way)}
+_NO_NIC = PciAddress("")
+Rank = tuple[int, int, bool, tuple[PciAddress, ...], PciAddress]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a host can give a node: options, best first, or the reasons why there is none."""
+
+    options: tuple[Option, ...]
+    reasons: tuple[Reason, ...] = ()
+
+
+def offer(room: Room, wish: Wish, api_version: str) -> Offer:
+    """Return what is left for a node on a host."""
+    reasons = [*unfit(room.host, wish), *short(room, wish)]
+    if reasons:
+        return Offer((), tuple(reasons))
+    options: list[Option] = []
+    for each in _ways(room, wish, api_version):
+        settled = settle(room, wish, each) if isinstance(each, Option) else each
+        if isinstance(settled, Option):
+            options.append(settled)
+        else:
+            reasons.append(settled)
+    return Offer(tuple(sorted(options, key=preference)), () if options else tuple(dict.fromkeys(reasons)))
+
+
+def preference(option: Option) -> Rank:
+    """Return where an option stands among others: nearest devices first, then the lowest addresses.
+
+    Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
+    """
+    nic = option.nic or _NO_NIC
+    return _WAYS[option.way], rank(option.locality), option.numa_node is None, option.gpus, nic
+
+
+def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
+    """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing."""
+    if wish.nic is NicKind.NONE:
+        for gpus in gpu_sets(room, wish, None):
+            yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why="no fast NIC was asked for")
+    elif wish.nic is NicKind.AUTO:
+        group = fitting_group(room.host, wish, api_version)
+        grouped = [] if isinstance(group, str) else list(_grouped(room, wish, group))
+        usable = [each for each in grouped if isinstance(each, Option) and isinstance(settle(room, wish, each), Option)]
+        left = group if isinstance(group, str) else f"device group `{group.name}` is used up"
+        yield from usable or _pairs(room, wish, left)
+    elif wish.nic is NicKind.DEVICE_GROUP:
+        group = fitting_group(room.host, wish, api_version)
+        yield from [Reason(Lack.NIC, group)] if isinstance(group, str) else _grouped(room, wish, group)
+    else:
+        yield from _pairs(room, wish, f"nic.kind is {wish.nic}")
+
+
+def _grouped(room: Room, wish: Wish, group: DeviceGroup) -> Iterator[Option | Reason]:
+    """Yield a seat for every free pair the group can be made of: those as near as any on this host."""
+    kind = nic_kind(group)
+    host, ports = room.host, [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    unheld = [nic for nic in ports if _group_can_take(room, nic, kind)]
+    why = f"device group `{group.name}` is free"
+    if not ports:
+        for gpus in gpu_sets(room, wish, None):
+            yield Option(way=Way.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why)
+        return
+    nearest = min((between(host, gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
+    seats: list[Option | Reason] = [
+        Option(
+            way=Way.DEVICE_GROUP, gpus=gpus, nic=nic.address, nic_by=kind, group=group, locality=nearest, why=why
+        )
+        for nic in unheld
+        for gpus in gpu_sets(room, wish, nic.address)
+        if farthest(between(host, gpu, nic.address) for gpu in gpus) is nearest
+    ]  # fmt: skip
+    yield from seats or [_used_up(room, ports, f"device group `{group.name}` is used up")]
+
+
+def _group_can_take(room: Room, nic: NicPort, kind: ComponentKind) -> bool:
+    if nic.address in room.holders:
+        return False
+    return kind is not ComponentKind.SRIOV or room.functions[nic.address] > 0
+
+
+def _pairs(room: Room, wish: Wish, because: str) -> Iterator[Option | Reason]:
+    """Yield a seat for every free NIC function and the GPUs nearest to it."""
+    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    functions = [(nic, by) for nic in ports if (by := function_of(room, wish, nic)) is not None]
+    if not ports:
+        yield Reason(Lack.NIC, f"has no {wish.model}")
+    elif not functions:
+        yield _used_up(room, ports, f"no function of a {wish.model} is free")
+    for nic, by in functions:
+        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
+            yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+            continue
+        for gpus in gpu_sets(room, wish, nic.address):
+            yield paired(room, wish, nic, by=by, gpus=gpus, because=because)
+
+
+def paired(
+    room: Room, wish: Wish, nic: NicPort, *, by: ComponentKind, gpus: tuple[PciAddress, ...], because: str
+) -> Option:
+    """Return the seat of GPUs and a NIC function that we chose ourselves."""
+    locality = farthest(between(room.host, gpu, nic.address) for gpu in gpus)
+    function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
+    why = f"{because}; {function} {wish.model} {nic.address} with GPU {', '.join(gpus)}: {locality}"
+    return Option(way=Way.PAIRING, gpus=gpus, nic=nic.address, nic_by=by, locality=locality, why=why)
+
+
+def function_of(room: Room, wish: Wish, nic: NicPort) -> ComponentKind | None:
+    """Return how a free function of this port comes into the VM, or None when none is free."""
+    if nic.address in room.holders:
+        return None
+    left = room.functions[nic.address]
+    if wish.nic in {NicKind.AUTO, NicKind.SRIOV} and left > 0:
+        return ComponentKind.SRIOV
+    untouched = not nic.sriov_enabled or left == nic.vfs
+    if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} and nic.passthrough and untouched:
+        return ComponentKind.PASSTHROUGH
+    return None
+
+
+def _used_up(room: Room, ports: Sequence[NicPort], words: str) -> Reason:
+    return Reason(Lack.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}")
+
+
+def _state(room: Room, nic: NicPort) -> str:
+    if nic.address in room.holders:
+        return f"{nic.address} {room.holders[nic.address]}"
+    if nic.sriov_enabled:
+        return f"{nic.address} has {room.functions[nic.address]} of {nic.vfs} virtual functions left"
+    return f"{nic.address} has SR-IOV off" + ("" if nic.passthrough else " and is not enabled for passthrough")
+
+
+def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has."""
+    host = room.host
+    by_node: dict[int | None, list[PciAddress]] = {}
+    for gpu in host.gpus:
+        if serves(host, gpu, wish) and free(room, gpu):
+            by_node.setdefault(host.numa_of(gpu.address), []).append(gpu.address)
+
+    def nearness(address: PciAddress) -> tuple[int, PciAddress]:
+        return (rank(between(host, address, near)) if near else 0), address
+
+    enough = [gpus for gpus in by_node.values() if len(gpus) >= wish.gpus]
+    everywhere = [address for gpus in by_node.values() for address in gpus]
+    for gpus in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
+        yield tuple(sorted(sorted(gpus, key=nearness)[: wish.gpus]))

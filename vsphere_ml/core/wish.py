@@ -1,0 +1,74 @@
+"""What a node asks of a host, in the site's terms. Nodes that ask the same have equal wishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.boards import BY_CODE, Board
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.profiles import ProfileName, parse, refusal
+from vsphere_ml.core.spec import GpuKind, NicKind
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import DatastoreRef, Network
+    from vsphere_ml.core.seats import Ground
+    from vsphere_ml.core.spec import NodeSpec
+    from vsphere_ml.core.units import Bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Everything that decides on which host and with which devices a node can be."""
+
+    cpus: int
+    memory: Bytes
+    profile: ProfileName
+    gpus: int
+    nic: NicKind
+    model: str
+    numa_node: int | None
+    hardware_version: int  # the least asked for, by the spec and by the source
+    datastore: DatastoreRef
+    datastore_name: str
+    network: Network  # of the management NIC
+    nic_network: Network  # of an SR-IOV function
+
+    @property
+    def board(self) -> Board:
+        return BY_CODE[self.profile.board]
+
+
+def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
+    """Return what a node asks for; NotPossible `gpu.not-built` for kinds and profiles that vsml cannot give."""
+    _buildable(node)
+    network = ground.networks[node.port_group]
+    source_version = 0 if standing else ground.source.hardware_version
+    return Wish(
+        cpus=node.cpus,
+        memory=node.memory,
+        profile=parse(node.gpu.profile),
+        gpus=node.gpu.count,
+        nic=node.nic.kind,
+        model=node.nic.model,
+        numa_node=node.numa_node,
+        hardware_version=max(node.hardware_version or 0, source_version),
+        datastore=ground.datastore.ref,
+        datastore_name=ground.datastore.name,
+        network=network,
+        nic_network=ground.networks.get(node.nic.port_group or "", network),
+    )
+
+
+def _buildable(node: NodeSpec) -> None:
+    """Refuse what config.load refuses too, for callers that make a spec by other means."""
+    try:
+        why = (
+            refusal(node.gpu.profile) if node.gpu.kind is GpuKind.VGPU else f"GPU kind {node.gpu.kind} is not built yet"
+        )
+    except ValueError as error:
+        why = str(error)
+    if node.nic.kind is NicKind.PVRDMA:
+        why = f"NIC kind {node.nic.kind} is not built yet"
+    if why is not None:
+        raise NotPossible(why, code="gpu.not-built", target=node.name, hint="set gpu and nic to kinds that are built")
