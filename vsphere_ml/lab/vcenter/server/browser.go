@@ -228,12 +228,9 @@ func (b *browser) option(ctx *simulator.Context, key string, only *types.Managed
 func configOption(key string, guests []string) *types.VirtualMachineConfigOption {
 	return &types.VirtualMachineConfigOption{
 		Version: key, Description: "Virtual hardware version " + key[len("vmx-"):],
-		GuestOSDescriptor: guestDescriptors(guests),
-		HardwareOptions:   hardwareOptions(),
-		Capabilities:      types.VirtualMachineCapability{SecureBootSupported: types.NewBool(true)},
-		Datastore: types.DatastoreOption{UnsupportedVolumes: []types.VirtualMachineDatastoreVolumeOption{
-			{FileSystemType: "other", MajorVersion: 0},
-		}},
+		GuestOSDescriptor:    guestDescriptors(guests),
+		HardwareOptions:      hardwareOptions(),
+		Capabilities:         types.VirtualMachineCapability{SecureBootSupported: types.NewBool(true)},
 		DefaultDevice:        simulated.VirtualDevice,
 		SupportedMonitorType: []string{"release", "stats", "debug"},
 	}

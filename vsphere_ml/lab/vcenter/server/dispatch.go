@@ -37,6 +37,16 @@ type (
 		*simulator.EnvironmentBrowser
 		lab *Lab
 	}
+	options struct {
+		*simulator.OptionManager
+		lab *Lab
+	}
+	guestProcesses struct {
+		*simulator.GuestProcessManager
+	}
+	guestFiles struct {
+		*simulator.GuestFileManager
+	}
 	executer struct {
 		*simulator.ManagedMethodExecuter
 		lab *Lab
@@ -62,6 +72,12 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 		return &browser{o, l}
 	case *simulator.ManagedMethodExecuter:
 		return &executer{o, l}
+	case *simulator.OptionManager:
+		return &options{o, l}
+	case *simulator.GuestProcessManager:
+		return &guestProcesses{o}
+	case *simulator.GuestFileManager:
+		return &guestFiles{o}
 	}
 	return nil
 }

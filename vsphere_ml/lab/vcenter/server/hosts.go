@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -126,6 +127,7 @@ func (l *Lab) refresh(ctx *simulator.Context, name string) {
 
 // employ gives the host managers with ids of their own; the simulator's template shares one id among all hosts.
 func (l *Lab) employ(machine *esx) {
+	dismissAbsent(l.Context, &machine.system.ConfigManager)
 	machine.graphics = newGraphicsManager(l, machine)
 	machine.passthru = newPassthruSystem(l, machine)
 	managers := &machine.system.ConfigManager
@@ -136,6 +138,18 @@ func (l *Lab) employ(machine *esx) {
 	}
 	machine.hardware = newAssignableHardware(l, machine)
 	managers.AssignableHardwareManager = l.appoint(machine.hardware, &machine.hardware.Self, "HostAssignableHardwareManager", "assignableHardwareManager", machine)
+}
+
+// dismissAbsent unsets the managers that the template names and nobody serves: a client can tell an unset reference
+// from a broken one.
+func dismissAbsent(ctx *simulator.Context, managers *types.HostConfigManager) {
+	fields := reflect.ValueOf(managers).Elem()
+	for i := range fields.NumField() {
+		reference, ok := fields.Field(i).Interface().(*types.ManagedObjectReference)
+		if ok && reference != nil && ctx.Map.Get(*reference) == nil {
+			fields.Field(i).SetZero()
+		}
+	}
 }
 
 func (l *Lab) appoint(manager mo.Reference, self *types.ManagedObjectReference, kind, prefix string, machine *esx) *types.ManagedObjectReference {

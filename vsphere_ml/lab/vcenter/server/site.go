@@ -35,7 +35,7 @@ func (l *Lab) build() error {
 	repairCollector(l.Context)
 	l.Context.Map.AddHandler(newcomers{l})
 	for _, step := range []func() error{
-		l.addDatacenter, l.addClusters, l.addHosts, l.addDatastores, l.addSwitches, l.addTemplates, l.addStandingVMs,
+		l.addDatacenter, l.addClusters, l.addHosts, l.addDatastores, l.addSwitches, l.addTemplates, l.addStandingVMs, l.restoreFreeSpace,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -121,6 +121,16 @@ func (l *Lab) addDatastore(described topology.Datastore) error {
 	store.Browser = l.browserOf(store)
 	l.mount(store, described.Hosts)
 	l.site.datastores[described.Name] = store
+	return nil
+}
+
+// restoreFreeSpace makes free_gib what is free beside the templates and standing VMs, as the topology means it.
+func (l *Lab) restoreFreeSpace() error {
+	for _, described := range l.File.Datastores {
+		store, free := l.site.datastores[described.Name], int64(described.FreeGiB)*gib
+		store.Summary.FreeSpace = free
+		store.Info.GetDatastoreInfo().FreeSpace = free
+	}
 	return nil
 }
 
