@@ -1,0 +1,64 @@
+"""The tree of commands. Importing it imports no flow and no edge; each command does so when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from vsphere_ml import __version__
+from vsphere_ml.cli import check, init, lab
+from vsphere_ml.cli.options import callback
+
+app = typer.Typer(
+    name="vsml",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _version(value: bool) -> None:  # noqa: FBT001 - typer's signature
+    if value:
+        typer.echo(f"vsml {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+@callback
+def root(
+    version: Annotated[
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = None,
+) -> None:
+    """Provision clusters of GPU VMs on vSphere from one file, and prove each part.
+
+    Start with `vsml init`, then `vsml check`, `vsml plan` and `vsml provision`. Without a vCenter of your own,
+    `vsml lab up` starts one to try it on.
+    """
+
+
+app.command()(init.init)
+app.command()(check.check)
+app.add_typer(lab.app, name="lab")
+
+
+def main() -> None:
+    """Run the command line."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Return the exit status of a command line."""
+    command = typer.main.get_command(app)
+    try:
+        return int(command.main(arguments, prog_name="vsml", standalone_mode=False) or 0)
+    except typer.TyperException as error:
+        from vsphere_ml.cli import exits
+
+        context = getattr(error, "ctx", None)
+        return exits.usage(arguments, error.format_message(), context.command_path if context else "vsml")
+    except typer.Abort:
+        return 130

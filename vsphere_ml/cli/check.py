@@ -1,0 +1,20 @@
+"""`vsml check`: is the file right? Needs no vCenter."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def check(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
+    """Validate a cluster file without a vCenter, and show the nodes it describes.
+
+    Every mistake is reported at once, with its line. Example: `vsml check cluster.toml`
+    """
+    from vsphere_ml.cli.views import nodes
+    from vsphere_ml.config.load import load
+
+    spec = load(file)
+    terminal.chat(f"read {file}")
+    return Answer(text=nodes.text(spec), data=spec)

@@ -1,0 +1,115 @@
+"""Runs a command's body and turns whatever comes of it into output and an exit status."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from typing import TYPE_CHECKING, Never
+
+from vsphere_ml.cli.options import Output
+from vsphere_ml.cli.terminal import Answer, show, terminal
+from vsphere_ml.cli.views import envelope
+from vsphere_ml.core.errors import VsmlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.cli.terminal import Terminal
+
+BUG = 1
+DIFFERENCES = 7
+INTERRUPTED = 130
+
+
+class Interrupted(VsmlError):  # noqa: N818 - reads as what it says
+    """The person, or the system, ended the run."""
+
+    status = INTERRUPTED
+
+
+class Bug(VsmlError):  # noqa: N818 - reads as what it says
+    """Something vsml did not foresee."""
+
+    status = BUG
+
+
+def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> int:
+    """Return the exit status of this command, after its answer or its error was shown."""
+    _end_like_ctrl_c()
+    shell = terminal(settings)
+    try:
+        answer = body(shell)
+    except VsmlError as error:
+        return fail(shell, name, error)
+    except KeyboardInterrupt:
+        return fail(shell, name, Interrupted("interrupted", code="interrupted"))
+    except Exception as error:  # noqa: BLE001 - the one place that may: the top of the command line
+        return fail(shell, name, _bug(error))
+    _show(shell, name, answer)
+    return answer.status
+
+
+def fail(shell: Terminal, name: str, error: VsmlError) -> int:
+    """Show an error that ended the command, and return its status."""
+    from vsphere_ml.cli.views import error as view
+
+    if shell.settings.debug:
+        shell.err.print("".join(traceback.format_exception(error)), end="")
+    show(shell.err, view.text(error, code=shell.settings.verbose))
+    if shell.settings.output is Output.JSON:
+        shell.out.file.write(envelope.failure(name, error, shell.messages))
+        shell.out.file.flush()
+    return error.status
+
+
+def _show(shell: Terminal, name: str, answer: Answer) -> None:
+    from vsphere_ml.cli.views import error as view
+
+    if shell.settings.output is Output.JSON:
+        shell.out.file.write(envelope.success(name, answer, shell.messages))
+        shell.out.file.flush()
+    elif answer.text != "":
+        show(shell.out, answer.text)
+    for error in answer.errors:
+        show(shell.err, view.text(error, code=shell.settings.verbose))
+
+
+def _bug(error: Exception) -> Bug:
+    # Messages of strange exceptions can span lines; the first one says what it is.
+    cause = (str(error).strip().splitlines() or [""])[0]
+    bug = Bug(
+        f"this is a bug of vsml: {type(error).__name__}{': ' if cause else ''}{cause}",
+        code="bug",
+        hint="run it again with --debug, and report what that prints",
+    )
+    bug.__cause__ = error
+    return bug
+
+
+def _end_like_ctrl_c() -> None:
+    # A run that is told to end gives its lock back and says what still runs, as with Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(_number: int, _frame: object) -> Never:
+    raise KeyboardInterrupt
+
+
+def usage(arguments: list[str], message: str, command_path: str) -> int:
+    """Show what is wrong with the command line itself, in the form that it asks for."""
+    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.core.errors import ConfigError
+
+    wants_json = any(
+        a in {"-ojson", "--output=json"} or (a in {"-o", "--output"} and b == "json")
+        for a, b in zip(arguments, [*arguments[1:], ""], strict=False)
+    )
+    settings = Settings(output=Output.JSON if wants_json else Output.TABLE)
+    if not message:  # no command at all: the help was shown instead
+        return ConfigError.status
+    message = message[:1].lower() + message[1:].rstrip(".")
+    error = ConfigError(message, code="usage", hint=f"{command_path} --help")
+    return fail(terminal(settings), " ".join(command_path.split()[1:]), error)

@@ -1,0 +1,131 @@
+"""The options every command takes, before or after its name, and the decorator that gives them to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from vsphere_ml.cli.terminal import Answer, Terminal
+
+P = ParamSpec("P")
+GLOBAL = "Global options"
+DEFAULT_FILE = Path("cluster.toml")
+
+
+class Output(StrEnum):
+    """How a result is written to stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The global options of one run."""
+
+    output: Output = Output.TABLE
+    no_color: bool = False
+    verbose: bool = False
+    debug: bool = False
+    trace: Path | None = None
+    insecure: bool = False
+    tls_ca: Path | None = None
+    thumbprint: str | None = None
+    timeout: float = 60.0
+
+    def but(self, given: Mapping[str, Any]) -> Settings:
+        """Return these settings with those that were given on the command line; None was not given."""
+        return dataclasses.replace(self, **{key: value for key, value in given.items() if value is not None})
+
+
+def _flag(*names: str, text: str) -> Any:
+    return Annotated[bool | None, typer.Option(*names, help=text, rich_help_panel=GLOBAL, show_default=False)]
+
+
+_TYPES: dict[str, Any] = {
+    "output": Annotated[
+        Output | None,
+        typer.Option("-o", "--output", help="Write stdout as text, or as one JSON document.", rich_help_panel=GLOBAL),
+    ],
+    "no_color": _flag("--no-color", text="Write without colours; NO_COLOR does the same."),
+    "verbose": _flag("-v", "--verbose", text="Say more on stderr."),
+    "debug": _flag("--debug", text="Show the traceback of an error."),
+    "trace": Annotated[
+        Path | None,
+        typer.Option(
+            help="Write every API call to this file, secrets left out.", rich_help_panel=GLOBAL, metavar="FILE"
+        ),
+    ],
+    "insecure": _flag("--insecure", text="Do not verify vCenter's certificate. Anyone on the way can read along."),
+    "tls_ca": Annotated[
+        Path | None,
+        typer.Option("--tls-ca", help="Trust the CA in this PEM file.", rich_help_panel=GLOBAL, metavar="FILE"),
+    ],
+    "thumbprint": Annotated[
+        str | None,
+        typer.Option(
+            help="Trust the certificate with this SHA-256 thumbprint only.", rich_help_panel=GLOBAL, metavar="HEX"
+        ),
+    ],
+    "timeout": Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            help="Wait this long for an answer of vCenter (60 when not given).",
+            rich_help_panel=GLOBAL,
+            metavar="SECONDS",
+        ),
+    ],
+}
+# Parameters that several commands share.
+ClusterFile = Annotated[Path, typer.Argument(help="The cluster file.", show_default="cluster.toml")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Go on without asking.")]
+Parallel = Annotated[
+    int, typer.Option(min=1, max=1024, help="Make at most this many changes at the same time.", metavar="N")
+]
+
+
+def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..., None]:
+    """Return `function` as a command that also takes the global options, shows its answer and exits."""
+
+    @functools.wraps(function)
+    def run(ctx: typer.Context, **given: Any) -> None:
+        from vsphere_ml.cli import exits
+
+        settings = (ctx.obj or Settings()).but({name: given.pop(name) for name in _TYPES})
+        name = " ".join(ctx.command_path.split()[1:])
+        raise typer.Exit(exits.run(name, settings, lambda terminal: function(terminal, **given)))  # type: ignore[call-arg]
+
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    return _with_global_options(run, own)
+
+
+def callback(function: Callable[..., None]) -> Callable[..., None]:
+    """Return the app's callback, which takes the global options only and leaves them to the commands."""
+
+    @functools.wraps(function)
+    def run(ctx: typer.Context, **given: Any) -> None:
+        ctx.obj = Settings().but({name: given.pop(name) for name in _TYPES})
+        function(**given)
+
+    return _with_global_options(run, list(inspect.signature(function, eval_str=True).parameters.values()))
+
+
+def _with_global_options(run: Callable[..., None], own: list[inspect.Parameter]) -> Callable[..., None]:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    context = inspect.Parameter("ctx", keyword, annotation=typer.Context)
+    common = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in _TYPES.items()]
+    parameters = [context, *(parameter.replace(kind=keyword) for parameter in own), *common]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

@@ -1,0 +1,141 @@
+"""What a command is given to talk with, and what it gives back. stdout is for the answer, everything else is stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, RenderableType
+
+    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.core.errors import VsmlError
+
+PIPE_WIDTH = 1000  # wide enough that nothing is folded where no terminal is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A command's result: as text, as data for JSON, and the exit status. `errors` are those that did not stop it."""
+
+    text: RenderableType = ""
+    data: object = None
+    status: int = 0
+    errors: tuple[VsmlError, ...] = ()
+
+
+class Tolerant(io.TextIOBase):
+    """A stream whose reader may leave: what is written then is dropped, and the command goes on to its end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._gone = False
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character must not end the command.
+            stream.reconfigure(errors="backslashreplace")
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding or "utf-8"
+
+    def write(self, text: str, /) -> int:
+        if not self._gone:
+            try:
+                self._stream.write(text)
+            except BrokenPipeError:
+                self._leave()
+        return len(text)
+
+    def flush(self) -> None:
+        if not self._gone:
+            try:
+                self._stream.flush()
+            except BrokenPipeError:
+                self._leave()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def _leave(self) -> None:
+        self._gone = True
+        # The interpreter flushes once more at its end, and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """One run's consoles and settings."""
+
+    settings: Settings
+    out: Console
+    err: Console
+    messages: list[str] = field(default_factory=list)  # for the JSON envelope
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked."""
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+    def say(self, message: RenderableType) -> None:
+        """Tell a person something on stderr; JSON carries it among its messages."""
+        if isinstance(message, str):
+            self.messages.append(message)
+        show(self.err, message)
+
+    def chat(self, message: str) -> None:
+        """Say what only `--verbose` wants to know."""
+        if self.settings.verbose:
+            self.say(message)
+
+    def ask(self, question: str) -> bool:
+        """Return whether the person said yes; no is the default, and the end of input is a no."""
+        self.err.print(f"{question} [y/N] ", end="", markup=False, highlight=False)
+        self.err.file.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            self.err.print()
+        return answer.strip().lower() in {"y", "yes"}
+
+
+def terminal(settings: Settings) -> Terminal:
+    """Return the terminal of this process."""
+    return Terminal(settings, console(sys.stdout, settings), console(sys.stderr, settings))
+
+
+def console(stream: TextIO, settings: Settings) -> Console:
+    """Return a console on `stream`: no markup, no guessed highlights, colour only where it is wanted."""
+    from rich.console import Console
+
+    colourless = settings.no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    options: dict[str, Any] = {"color_system": None} if colourless else {}
+    if not stream.isatty():
+        options["width"] = PIPE_WIDTH
+    return Console(
+        file=cast("TextIO", Tolerant(stream)),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+        **options,
+    )
+
+
+def show(console: Console, renderable: RenderableType) -> None:
+    """Print on this console; without a terminal no line ends in the blanks that fill a table's cells."""
+    if console.file.isatty():
+        console.print(renderable)
+        return
+    with console.capture() as captured:
+        console.print(renderable)
+    lines: Sequence[str] = captured.get().split("\n")
+    console.file.write("\n".join(line.rstrip(" ") for line in lines))
+    console.file.flush()

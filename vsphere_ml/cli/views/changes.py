@@ -1,0 +1,159 @@
+"""One change in words: what a plan says before it, and progress while it runs."""
+
+# ruff: noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from vsphere_ml.core.changes import (
+    AttachDevices,
+    CloneVm,
+    CreateFolder,
+    DeleteFolder,
+    DeleteRule,
+    DeleteVm,
+    MakeRule,
+    MarkVm,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    SetSettings,
+    UpgradeHardware,
+)
+from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.seats import WantedDevice
+
+ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
+
+
+def sign(change: Change) -> str:
+    """Return `+` for what is made, `~` for what is changed, `-` for what goes, `!` for what stops something running."""
+    match change:
+        case CreateFolder() | CloneVm() | MakeRule(key=None):
+            return ADDED
+        case DeleteVm() | DeleteRule() | DeleteFolder():
+            return REMOVED
+        case PowerOff():
+            return INTERRUPTED
+        case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
+            return CHANGED
+        case _:
+            assert_never(change)
+
+
+def subject(change: Change) -> str:
+    """Return what the change is about: the VM, or the thing itself."""
+    match change:
+        case CreateFolder() | DeleteFolder():
+            return f"folder {change.path}"
+        case MakeRule() | DeleteRule():
+            return f"rule {change.name}"
+        case _:
+            return change.vm
+
+
+def verb(change: Change) -> str:
+    """Return the change in two words, for lines that are read while they pass."""
+    match change:
+        case CreateFolder() | MakeRule():
+            return "make"
+        case CloneVm():
+            return "clone"
+        case MarkVm():
+            return "mark"
+        case UpgradeHardware():
+            return "upgrade hardware"
+        case SetSettings():
+            return "set up"
+        case AttachDevices():
+            return "attach devices"
+        case NewMac():
+            return "new MAC"
+        case PowerOn():
+            return "power on"
+        case PowerOff():
+            return "power off"
+        case DeleteVm() | DeleteRule() | DeleteFolder():
+            return "delete"
+        case _:
+            assert_never(change)
+
+
+def explain(change: Change) -> str:
+    """Return what exactly will be done."""
+    match change:
+        case CreateFolder():
+            return "make it, marked as ours"
+        case CloneVm():
+            return _clone(change)
+        case MarkVm():
+            return "complete its ownership mark (a run was cut there)"
+        case UpgradeHardware():
+            return f"raise the hardware version to {change.version}"
+        case SetSettings():
+            return "set what lacks: " + "; ".join(change.lacks)
+        case AttachDevices():
+            return _attach(change)
+        case NewMac():
+            return f"new MAC instead of {change.mac}, which another VM has"
+        case MakeRule():
+            return f"keep {_listed(change.vms)} on different hosts"
+        case PowerOn():
+            return "power on"
+        case PowerOff():
+            return "power off, after a shutdown of the guest where VMware Tools run"
+        case DeleteVm():
+            return "delete it with its disks"
+        case DeleteRule() | DeleteFolder():
+            return "delete it"
+        case _:
+            assert_never(change)
+
+
+def device(wanted: WantedDevice) -> str:
+    """Return a device by the name that vSphere's own pages give it."""
+    match wanted:
+        case WantVgpu():
+            return f"vGPU {wanted.profile}"
+        case WantGroup():
+            return f"device group {wanted.group.name}"
+        case WantSriov():
+            return f"SR-IOV function of {wanted.physical_function} on {wanted.network_name}"
+        case WantPassthrough():
+            return f"DirectPath {wanted.name} {wanted.address}"
+        case WantNic():
+            return f"vmxnet3 on {wanted.network_name}"
+        case _:
+            assert_never(wanted)
+
+
+def _clone(change: CloneVm) -> str:
+    target = change.target
+    size = f"{target.cpus} CPUs, {target.memory}"
+    how = "linked clone" if change.snapshot else "clone"
+    devices = _devices(target.devices) if change.devices else "its devices once the hardware version is raised"
+    return f"{how} of {change.source_name} on {change.host_name}: {size}, {devices}"
+
+
+def _attach(change: AttachDevices) -> str:
+    parts = [f"attach {_devices(change.add)}"] if change.add else []
+    if change.remove:
+        parts.append("remove " + ", ".join(change.remove_names or (f"{len(change.remove)} devices",)))
+    return "; ".join(parts)
+
+
+def _devices(wanted: Iterable[WantedDevice]) -> str:
+    counted: dict[str, int] = {}
+    for each in wanted:
+        counted[device(each)] = counted.get(device(each), 0) + 1
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counted.items()) or "no devices"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    few = 4
+    return ", ".join(names) if len(names) <= few else f"{', '.join(names[: few - 1])} and {len(names) - few + 1} more"

@@ -1,0 +1,78 @@
+"""The one JSON document a command writes: versioned, the same shape for results and for errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.cli.terminal import Answer
+    from vsphere_ml.core.errors import VsmlError
+
+SCHEMA = "vsml/1"
+
+
+def success(command: str, answer: Answer, messages: Sequence[str]) -> str:
+    """Return the document of a command that came to its end, perhaps with some errors on the way."""
+    status = "partial" if answer.errors else "success"
+    return _document(command, status, answer.data, messages, answer.errors)
+
+
+def failure(command: str, error: VsmlError, messages: Sequence[str]) -> str:
+    """Return the document of a command that an error ended."""
+    return _document(command, "error", None, messages, (error,))
+
+
+def as_data(error: VsmlError) -> dict[str, Any]:
+    """Return an error's fields; a file's mistakes come one by one as well."""
+    told: dict[str, Any] = {
+        "code": error.code,
+        "message": error.message,
+        "target": error.target,
+        "hint": error.hint,
+        "details": list(error.details),
+    }
+    if isinstance(error, ConfigError) and error.problems:
+        told["problems"] = [dataclasses.asdict(problem) for problem in error.problems]
+    return told
+
+
+def plain(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of value
+    """Return the value as JSON knows it: dataclasses by field, sets in order, sizes as bytes, paths as text."""
+    match value:
+        case Enum():
+            return value.value
+        case None | bool() | str() | int() | float():
+            return value
+        case Path():
+            return str(value)
+        case dict():
+            return {str(plain(key)): plain(each) for key, each in value.items()}
+        case set() | frozenset():
+            return sorted((plain(each) for each in value), key=str)
+        case list() | tuple():
+            return [plain(each) for each in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    if hasattr(value, "items"):  # read-only mappings
+        return {str(plain(key)): plain(each) for key, each in value.items()}
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _document(command: str, status: str, data: object, messages: Sequence[str], errors: Sequence[VsmlError]) -> str:
+    document = {
+        "schema": SCHEMA,
+        "command": command,
+        "status": status,
+        "data": plain(data),
+        "messages": list(messages),
+        "errors": [as_data(error) for error in errors],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

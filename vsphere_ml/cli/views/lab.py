@@ -1,0 +1,56 @@
+"""A running lab, as text, as data, and as lines for a shell. The password is never among them."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from vsphere_ml.cli.views.text import line, lines, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from rich.table import Table
+
+    from vsphere_ml.lab.state import Lab
+
+
+def text(lab: Lab) -> Text:
+    """Return where the lab answers, and how to sign in."""
+    return lines(
+        line(("vCenter   ", "bold"), lab.url),
+        line(("version   ", "bold"), lab.api_version),
+        line(("topology  ", "bold"), lab.topology),
+        line(("user      ", "bold"), lab.username),
+        line(("password  ", "bold"), f"in {lab.password_file}"),
+        line(("CA        ", "bold"), str(lab.ca_file)),
+    )
+
+
+def data(lab: Lab) -> dict[str, Any]:
+    """Return the lab's fields."""
+    return {name: getattr(lab, name) for name in lab.__dataclass_fields__}
+
+
+def exports(lab: Lab) -> Text:
+    """Return export lines for sh; the password is read from its file when they run, so it is in no output."""
+    values = {
+        "GOVC_URL": shlex.quote(lab.url),
+        "GOVC_USERNAME": shlex.quote(lab.username),
+        "GOVC_PASSWORD": f'"$(cat {shlex.quote(str(lab.password_file))})"',
+        "GOVC_TLS_CA_CERTS": shlex.quote(str(lab.ca_file)),
+    }
+    return lines(*(Text(f"export {name}={value}") for name, value in values.items()))
+
+
+def topologies(shipped: Mapping[str, Path]) -> Table:
+    """Return the sites that ship, with what each says of itself."""
+    return table(("NAME", "WHAT IT IS"), ((name, _first_comment(path)) for name, path in shipped.items()))
+
+
+def _first_comment(path: Path) -> str:
+    first = next(iter(path.read_text().splitlines()), "")
+    return first.removeprefix("#").strip() if first.startswith("#") else str(path)

@@ -1,0 +1,41 @@
+"""The nodes of a cluster file, expanded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+
+TITLES = ("NODE", "CPUS", "MEMORY", "GPU", "NIC", "NETWORK", "ADDRESS", "HOST")
+
+
+def text(spec: ClusterSpec) -> Group:
+    """Return one line a node, under what holds for all of them."""
+    count = f"{len(spec.nodes)} node{'' if len(spec.nodes) == 1 else 's'}"
+    return Group(
+        line(
+            "cluster ",
+            (spec.name, "bold"),
+            f": {count} from {spec.source.template} ({spec.source.clone} clone), ",
+            spec.spread,
+        ),
+        table(TITLES, (_row(node) for node in spec.nodes)),
+    )
+
+
+def _row(node: NodeSpec) -> tuple[str, ...]:
+    return (
+        node.name,
+        str(node.cpus),
+        str(node.memory),
+        f"{node.gpu.count} × {node.gpu.profile}",
+        "-" if node.nic.kind == "none" else f"{node.nic.model} ({node.nic.kind})",
+        node.port_group,
+        node.address.address if node.address else "DHCP",
+        node.host or "any",
+    )

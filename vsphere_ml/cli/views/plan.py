@@ -1,0 +1,138 @@
+"""A plan as a person reads it at 2 a.m., and as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn
+from vsphere_ml.core.seats import Locality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.plan import Finding, Plan
+    from vsphere_ml.core.seats import Seat
+
+STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
+SEAT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "WAY")
+
+
+def text(plan: Plan) -> Group:
+    """Return the plan: what stops running first, then the stages, the places, and what cannot be known yet."""
+    return Group(*_parts(plan))
+
+
+def data(plan: Plan) -> dict[str, Any]:
+    """Return the plan's fields; each change says its kind."""
+    return {
+        "empty": not plan,
+        "stages": [
+            {"title": stage.title, "changes": [change(each) for each in stage.changes]} for stage in plan.stages
+        ],
+        "interrupting": [change(each) for each in plan.interrupting],
+        "seats": [seat(each) for each in plan.seats],
+        "notes": list(plan.notes),
+        "findings": plain(plan.findings),
+    }
+
+
+def change(each: Change) -> dict[str, Any]:
+    """Return a change's fields and its kind."""
+    return {"kind": type(each).__name__, **plain(each)}
+
+
+def seat(each: Seat) -> dict[str, Any]:
+    """Return where a node sits, without what it was asked for."""
+    return {
+        "node": each.node.name,
+        "standing": each.standing is not None,
+        "host": each.host_name,
+        "numa_node": each.numa_node,
+        "way": each.way.value,
+        "why": each.why,
+        "profile": each.profile,
+        "gpus": list(each.gpus),
+        "nic": each.nic,
+        "locality": each.locality.value,
+    }
+
+
+def finding(each: Finding) -> Iterator[Text]:
+    """Yield a finding's lines, the hint under it."""
+    yield line(("   ? ", "magenta"), f"{each.target}: {each.message}")
+    if each.hint:
+        yield line("     ", ("hint: ", "bold cyan"), each.hint)
+
+
+def seats(plan: Plan) -> RenderableType:
+    """Return the table of places."""
+    return table(SEAT_TITLES, (_seat_row(each) for each in plan.seats))
+
+
+def _parts(plan: Plan) -> Iterator[RenderableType]:
+    if plan.interrupting:
+        yield line(("interrupts what runs", "bold red"))
+        yield from (_change(each) for each in plan.interrupting)
+    for stage in plan.stages:
+        if left := [each for each in stage.changes if each not in plan.interrupting]:
+            yield line((stage.title, "bold"))
+            yield from (_change(each) for each in left)
+    if plan.seats and plan:
+        yield line(("places", "bold"))
+        yield seats(plan)
+    yield from _remarks(plan)
+    yield summary(plan)
+
+
+def _remarks(plan: Plan) -> Iterator[RenderableType]:
+    whys = dict.fromkeys(each.why for each in plan.seats if plan and each.why)
+    if notes := [*whys, *plan.notes, *_unknowns(plan)]:
+        yield line(("notes", "bold"))
+        yield from (line("   ", each) for each in notes)
+    if plan.findings:
+        yield line(("not ours to mend", "bold"))
+        for each in plan.findings:
+            yield from finding(each)
+
+
+def _unknowns(plan: Plan) -> Iterator[str]:
+    if any(isinstance(each, PowerOn) for each in plan.changes):
+        yield "known after power-on: which GPU of its host backs each vGPU (ESXi chooses), and addresses from DHCP"
+
+
+def summary(plan: Plan) -> Text:
+    """Return the plan in one line."""
+    if not plan:
+        return line(("nothing to do", "green"))
+    every = list(plan.changes)
+    made = {each.vm for each in every if isinstance(each, CloneVm)}
+    gone = {each.vm for each in every if isinstance(each, DeleteVm)}
+    touched = {each.vm for each in every if hasattr(each, "vm")} - made - gone
+    counts = f"{len(made)} to create, {len(touched)} to change, {len(gone)} to delete"
+    return line(("plan: ", "bold"), f"{counts}; {len(every)} changes, {len(plan.interrupting)} of them interrupting")
+
+
+def _change(each: Change) -> Text:
+    mark = changes.sign(each)
+    return line((f"   {mark} ", STYLES[mark]), f"{changes.subject(each)}: {changes.explain(each)}")
+
+
+def _seat_row(each: Seat) -> tuple[str, ...]:
+    return (
+        each.node.name,
+        each.host_name,
+        "-" if each.numa_node is None else str(each.numa_node),
+        ", ".join(each.gpus) or "-",
+        each.nic or "-",
+        "-" if each.locality is Locality.UNKNOWN else each.locality.value,
+        each.way.value,
+    )

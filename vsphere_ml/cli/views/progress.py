@@ -1,0 +1,199 @@
+"""What happens while a flow runs: a live table on a terminal, a line an event elsewhere. Always on stderr."""
+
+# ruff: noqa: PLR0911 - one arm for each kind of event
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views.text import line
+from vsphere_ml.core.changes import subject
+from vsphere_ml.core.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.events import Event, Listener
+
+WHY = {
+    "first": "looking at the site",
+    "before acting": "looking again before the first change",
+    "again": "looking again",
+}
+
+
+@contextmanager
+def following(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
+    """Yield a listener that shows what it is told on this console."""
+    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
+        yield Lines(console, verbose=verbose)
+        return
+    board = Board(console)
+    try:
+        yield board
+    finally:
+        board.stop()
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day."""
+
+    console: Console
+    verbose: bool = False
+    clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
+
+    def __call__(self, event: Event, /) -> None:
+        if (told := words(event, verbose=self.verbose)) is not None:
+            show(self.console, line((self.clock(), "dim"), "  ", told))
+
+
+def words(event: Event, *, verbose: bool = False) -> str | None:
+    """Return an event in words; None for one that only a moving display needs."""
+    match event:
+        case Looking():
+            return WHY.get(event.why, f"looking ({event.why})")
+        case Looked():
+            return f"saw {event.hosts} hosts and {event.vms} VMs in {event.seconds:.1f} s"
+        case Acting():
+            return f"{sum(1 for _ in event.plan.changes)} changes to make"
+        case Started():
+            return f"{_name(event.change)}: started"
+        case Progressed():
+            return f"{_name(event.change)}: {event.percent} %" if verbose else None
+        case Finished():
+            return f"{_name(event.change)}: done in {event.seconds:.1f} s"
+        case Failed():
+            return f"{_name(event.change)}: failed: {event.error.message}"
+        case Skipped():
+            return f"{_name(event.change)}: skipped: {event.because}"
+        case _:
+            assert_never(event)
+
+
+def _name(change: Change) -> str:
+    return f"{changes.subject(change)}: {changes.verb(change)}"
+
+
+@dataclass(slots=True)
+class Row:
+    """What is known of one VM (or of one change to the site) while it is worked on."""
+
+    doing: str = "waits"
+    percent: int = 0
+    since: float = 0.0
+    left: int = 0
+    state: str = "waits"  # waits, runs, done, failed, skipped
+
+
+class Board:
+    """A live table: one row a VM, those that run or failed first when the terminal is too low for all."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._rows: dict[str, Row] = {}
+        self._live: Live | None = None
+
+    def __call__(self, event: Event, /) -> None:
+        match event:
+            case Looking() | Looked():
+                self.stop()
+                self._console.print(line((words(event) or "", "dim")))
+            case Acting():
+                self._begin(event)
+            case _:
+                self._update(event)
+
+    def stop(self) -> None:
+        """Leave the last picture standing, whole."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _begin(self, event: Acting) -> None:
+        self.stop()
+        self._rows = {}
+        for change in event.plan.changes:
+            self._rows.setdefault(_row_name(change), Row()).left += 1
+        self._live = Live(
+            self, console=self._console, refresh_per_second=8, redirect_stdout=False, redirect_stderr=False
+        )
+        self._live.start()
+
+    def _update(self, event: Started | Progressed | Finished | Failed | Skipped) -> None:
+        row = self._rows.setdefault(_row_name(event.change), Row(left=1))
+        match event:
+            case Started():
+                row.state, row.doing, row.percent, row.since = "runs", changes.verb(event.change), 0, self._clock()
+            case Progressed():
+                row.percent = event.percent
+            case Finished():
+                row.left -= 1
+                row.percent = 100
+                row.state = "waits" if row.left > 0 else "done"
+            case Failed():
+                row.state, row.doing = "failed", f"{changes.verb(event.change)}: {event.error.message}"
+            case Skipped():
+                row.state = row.state if row.state == "failed" else "skipped"
+            case _:
+                assert_never(event)
+
+    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
+        rows = (
+            sorted(self._rows.items(), key=lambda item: ORDER[item[1].state]) if self._too_many else self._rows.items()
+        )
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(width=12)
+        table.add_column(overflow="ellipsis", no_wrap=True)
+        for name, row in list(rows)[: self._height]:
+            table.add_row(line(name), _bar(row), self._doing(row))
+        yield Group(table, self._totals())
+
+    @property
+    def _height(self) -> int:
+        return max(self._console.height - 4, 1)
+
+    @property
+    def _too_many(self) -> bool:
+        return len(self._rows) > self._height
+
+    def _doing(self, row: Row) -> Text:
+        match row.state:
+            case "runs":
+                return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
+            case "failed":
+                return line((row.doing, "red"))
+            case _:
+                return line((row.state, STYLES[row.state]))
+
+    def _totals(self) -> Text:
+        states = [row.state for row in self._rows.values()]
+        counts = ((state, states.count(state)) for state in ("done", "runs", "waits", "failed", "skipped"))
+        return line((", ".join(f"{count} {state}" for state, count in counts if count), "bold"))
+
+
+ORDER = {"failed": 0, "runs": 1, "waits": 2, "skipped": 3, "done": 4}
+STYLES = {"waits": "dim", "done": "green", "skipped": "yellow"}
+
+
+def _row_name(change: Change) -> str:
+    return subject(change) or changes.subject(change)
+
+
+def _bar(row: Row) -> ProgressBar:
+    return ProgressBar(total=100, completed=100 if row.state == "done" else row.percent, width=12)
