@@ -54,7 +54,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     work = _Work()
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
-    for seat in sorted(placement.seats, key=lambda each: each.node.name):
+    for seat in placement.seats:
         if seat.standing is None:
             work.new(spec, placement, seat)
         else:

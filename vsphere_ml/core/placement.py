@@ -8,10 +8,12 @@ The same spec and site give the same seats, whatever order hosts and VMs are lis
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.kept import kept
 from vsphere_ml.core.locality import rank
+from vsphere_ml.core.order import natural
 from vsphere_ml.core.reasons import Lack, Reason, no_seat
 from vsphere_ml.core.resolve import names_host, resolve
 from vsphere_ml.core.rooms import rooms
@@ -19,7 +21,7 @@ from vsphere_ml.core.seats import Locality, Placement, Seat, Way
 from vsphere_ml.core.spec import Spread
 from vsphere_ml.core.standing import standing
 from vsphere_ml.core.target import profile_name, target
-from vsphere_ml.core.ways import offer, preference
+from vsphere_ml.core.ways import nearness, offer, preference
 from vsphere_ml.core.wish import wish
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ class _Table:
         """Seat the nodes that do not stand yet; raises what the first one that found no place was told."""
         queue = sorted((node for node in self.spec.nodes if node.name not in self.ours), key=self._hardness)
         refusal = self._greedy(queue)
-        if refusal is not None and not (_alike(queue, self.wishes) or self._search(queue)):
+        if refusal is not None and (_alike(queue, self.wishes) or not self._search(queue)):
             raise refusal
 
     def seat(self, node: NodeSpec) -> Seat:
@@ -141,12 +143,12 @@ class _Table:
         """Return every room and option for a node, best first: by neighbours, then near devices, then names."""
         toward = 1 if self.spec.spread is Spread.SPREAD else -1
         found = [
-            (toward * room.seats, preference(option), room.order, room, option)
+            ((toward * room.seats, nearness(option), room.order, preference(option)), room, option)
             for room in self._rooms_for(node)
             for option in self._offer(node, room).options
         ]
-        found.sort(key=lambda each: each[:3])
-        return iter([(room, option) for *_, room, option in found])
+        found.sort(key=itemgetter(0))
+        return ((room, option) for _, room, option in found)
 
     def _rooms_for(self, node: NodeSpec) -> Iterator[Room]:
         return (self.rooms[host.ref] for host in self.ground.hosts if node.host is None or names_host(node.host, host))
@@ -171,9 +173,9 @@ class _Table:
         room, option = self.taken.pop(node.name)
         room.give(self.wishes[node.name], option)
 
-    def _hardness(self, node: NodeSpec) -> tuple[bool, int, bool, int, int, str]:
+    def _hardness(self, node: NodeSpec) -> tuple[bool, int, bool, int, int, tuple[tuple[int, str], ...]]:
         """Return where a node stands in the queue: pinned ones, then many GPUs, then large ones, then by name."""
-        return node.host is None, -node.gpu.count, node.numa_node is None, -node.memory, -node.cpus, node.name
+        return node.host is None, -node.gpu.count, node.numa_node is None, -node.memory, -node.cpus, natural(node.name)
 
 
 def _alike(queue: Sequence[NodeSpec], wishes: Mapping[str, Wish]) -> bool:

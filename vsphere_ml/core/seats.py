@@ -50,9 +50,11 @@ class WantVgpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantGroup:
-    """A vendor device group with all its component devices, attached as one."""
+    """A vendor device group with all its component devices, attached as one; `network` is its SR-IOV component's."""
 
     group: DeviceGroup
+    network: NetworkRef | None = None
+    network_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen
 def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=wish.network.ref, network_name=wish.network.name)
     if option.group is not None:
-        yield WantGroup(group=option.group)
+        yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
         return
     for _ in range(wish.gpus):
         yield WantVgpu(profile=profile_name(wish, host))

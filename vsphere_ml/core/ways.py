@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _WAYS = {way: order for order, way in enumerate(Way)}
 _NO_NIC = PciAddress("")
-Rank = tuple[int, int, bool, tuple[PciAddress, ...], PciAddress]
+Nearness = tuple[int, int, bool]
+Preference = tuple[Nearness, tuple[PciAddress, ...], PciAddress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,17 @@ def offer(room: Room, wish: Wish, api_version: str) -> Offer:
     return Offer(tuple(sorted(options, key=preference)), () if options else tuple(dict.fromkeys(reasons)))
 
 
-def preference(option: Option) -> Rank:
-    """Return where an option stands among others: nearest devices first, then the lowest addresses.
+def nearness(option: Option) -> Nearness:
+    """Return how good an option's devices are, whatever their names: by group, near each other, on one NUMA node."""
+    return _WAYS[option.way], rank(option.locality), option.numa_node is None
+
+
+def preference(option: Option) -> Preference:
+    """Return where an option stands among others of its host: the nearest devices first, then the lowest addresses.
 
     Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
     """
-    nic = option.nic or _NO_NIC
-    return _WAYS[option.way], rank(option.locality), option.numa_node is None, option.gpus, nic
+    return nearness(option), option.gpus, option.nic or _NO_NIC
 
 
 def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
