@@ -1,0 +1,203 @@
+"""One table from what vCenter answers to what a person reads and a script tests.
+
+Which kind of fault a real vCenter picks, and its sentences, can differ between releases; an unknown fault keeps
+vCenter's own words under `vsphere.task-failed`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.errors import VSphereError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class _Meaning(NamedTuple):
+    code: str
+    message: str
+    hint: str = ""
+
+
+# The first entry whose type fits wins, so subclasses stand before their bases.
+_TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
+    (
+        vim.fault.InsufficientGraphicsResourcesFault,
+        _Meaning(
+            "vsphere.graphics-capacity",
+            "no GPU has room for the VM's vGPU",
+            "see who holds the GPUs with `vsml inventory`",
+        ),
+    ),
+    (
+        vim.fault.NoCompatibleHost,
+        _Meaning("vsphere.no-compatible-host", "no host can run the VM", "the reasons are listed host by host"),
+    ),
+    (
+        vim.fault.DuplicateName,
+        _Meaning("vsphere.duplicate-name", "the name is taken", "run the command again: it looks first"),
+    ),
+    (
+        vim.fault.NoPermission,
+        _Meaning("vsphere.no-permission", "the account lacks a privilege", "docs/reference/privileges.md lists them"),
+    ),
+    (
+        vim.fault.InsufficientMemoryResourcesFault,
+        _Meaning(
+            "vsphere.memory-capacity",
+            "the host has too little unreserved memory",
+            "VMs with GPUs reserve all their memory; lower `nodes.memory` or free the host",
+        ),
+    ),
+    (
+        vim.fault.InsufficientHostMemoryCapacityFault,
+        _Meaning("vsphere.memory-capacity", "the host has too little memory", "lower `nodes.memory`"),
+    ),
+    (
+        vim.fault.InsufficientResourcesFault,
+        _Meaning("vsphere.capacity", "the host or pool lacks resources", "see `vsml inventory`"),
+    ),
+    (
+        vim.fault.InvalidDeviceBacking,
+        _Meaning(
+            "vsphere.device-backing",
+            "the host cannot back one of the VM's devices",
+            "compare profile and functions with `vsml inventory`",
+        ),
+    ),
+    (
+        vim.fault.DeviceNotSupported,
+        _Meaning("vsphere.device-not-supported", "the host or the hardware version does not support a device"),
+    ),
+    (vim.fault.InvalidDeviceSpec, _Meaning("vsphere.device-spec", "vCenter refuses a device of the VM")),
+    (
+        vim.fault.InvalidPowerState,
+        _Meaning("vsphere.power-state", "the VM is not in the power state this needs", "run the command again"),
+    ),
+    (
+        vim.fault.InvalidDatastore,
+        _Meaning("vsphere.datastore", "the datastore cannot be used", "check `location.datastore`"),
+    ),
+    (
+        vim.fault.NoDiskSpace,
+        _Meaning(
+            "vsphere.no-disk-space", "the datastore is full", "free space, or choose another `location.datastore`"
+        ),
+    ),
+    (
+        vim.fault.TaskInProgress,
+        _Meaning("vsphere.busy", "another task works on it", "wait for that task and run the command again"),
+    ),
+    (
+        vim.fault.ConcurrentAccess,
+        _Meaning("vsphere.busy", "somebody else changed it at the same moment", "run the command again"),
+    ),
+    (
+        vim.fault.GenericVmConfigFault,
+        _Meaning("vsphere.vm-config", "the VM's configuration cannot be used"),
+    ),
+    (vim.fault.VmConfigFault, _Meaning("vsphere.vm-config", "the VM's configuration cannot be used")),
+    (
+        vmodl.fault.HostCommunication,
+        _Meaning("vsphere.host-not-connected", "the host does not answer vCenter", "reconnect the host"),
+    ),
+    (vim.fault.InvalidState, _Meaning("vsphere.invalid-state", "the object is not in a state that allows this")),
+    (
+        vim.fault.NotAuthenticated,
+        _Meaning("vcenter.session", "vCenter ended the session", "run the command again"),
+    ),
+    (
+        vmodl.fault.ManagedObjectNotFound,
+        _Meaning("vsphere.not-found", "the object is gone", "run the command again: it looks first"),
+    ),
+    (
+        vmodl.fault.MethodNotFound,
+        _Meaning("vsphere.not-supported", "this vCenter does not know the call"),
+    ),
+    (vmodl.fault.NotSupported, _Meaning("vsphere.not-supported", "vCenter does not support this here")),
+    (vmodl.fault.InvalidArgument, _Meaning("vsphere.invalid-argument", "vCenter refuses a value")),
+    (vmodl.fault.RequestCanceled, _Meaning("vsphere.canceled", "somebody cancelled the task")),
+)
+_OTHER = _Meaning("vsphere.task-failed", "vCenter could not do it")
+
+
+def translate(
+    fault: BaseException, target: str, action: str = "", names: Mapping[str, str] = MappingProxyType({})
+) -> VSphereError:
+    """Return the error for a fault of vCenter's, raised or found in a task.
+
+    `action` is what was tried, as a gerund; `names` gives objects' names by their ids.
+    """
+    if isinstance(fault, VSphereError):
+        return fault
+    meaning = next((meaning for kind, meaning in _TABLE if isinstance(fault, kind)), _OTHER)
+    sentence = " ".join(filter(None, (meaning.message, _own_words(fault, names))))
+    error = VSphereError(
+        f"{action} failed: {sentence}" if action else sentence,
+        code=meaning.code,
+        target=target,
+        hint=meaning.hint,
+        details=_details(fault, names),
+    )
+    error.__cause__ = fault
+    return error
+
+
+def _own_words(fault: BaseException, names: Mapping[str, str]) -> str:
+    """Return vCenter's sentence in parentheses, or the fault's name when it has none."""
+    text = str(getattr(fault, "msg", "") or "").strip()
+    # The simulator's sentence is its Go type's name, `*types.DuplicateName`.
+    if not text or text.startswith("*types."):
+        text = "; ".join(_fields(fault, names)) or type(fault).__name__.rpartition(".")[2]
+    return f"({text.rstrip('.')})"
+
+
+# Fields that say what a sentence would.
+_TELLING = (
+    (vmodl.fault.InvalidArgument, "invalidProperty", "in {}"),
+    (vim.fault.GenericVmConfigFault, "reason", "{}"),
+    (vim.fault.InvalidVmConfig, "property", "in {}"),
+    (vim.fault.DuplicateName, "name", "`{}`"),
+)
+
+
+def _fields(fault: Any, names: Mapping[str, str]) -> list[str]:
+    if isinstance(fault, vim.fault.NoPermission):
+        return [_privileges(fault, names)]
+    values = ((form, getattr(fault, field, None)) for kind, field, form in _TELLING if isinstance(fault, kind))
+    return [form.format(value) for form, value in values if value]
+
+
+def _privileges(fault: Any, names: Mapping[str, str]) -> str:
+    missing = [fault.privilegeId, *(p for entry in fault.missingPrivileges or () for p in entry.privilegeIds)]
+    privileges = ", ".join(dict.fromkeys(str(name) for name in missing if name))
+    return f"privilege {privileges or 'unknown'} on {_name(fault.object, names)}"
+
+
+def _name(found: object, names: Mapping[str, str]) -> str:
+    reference = str(getattr(found, "_moId", None) or "an unnamed object")
+    return names.get(reference, reference)
+
+
+def _details(fault: Any, names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what goes with the sentence: each host's reason, the privilege and object, vCenter's fault messages."""
+    details = _fields(fault, names) if isinstance(fault, vim.fault.NoPermission) else []
+    if isinstance(fault, vim.fault.NoCompatibleHost):
+        for host, reason in zip(fault.host or (), fault.error or (), strict=False):
+            details.append(f"{_name(host, names)}: {_own_words(_unwrapped(reason), names)[1:-1]}")
+    details += [str(m.message) for m in getattr(fault, "faultMessage", None) or () if getattr(m, "message", None)]
+    return tuple(dict.fromkeys(details))
+
+
+def _unwrapped(reason: object) -> BaseException:
+    inner = getattr(reason, "fault", reason)
+    if isinstance(inner, BaseException):
+        text = getattr(reason, "localizedMessage", None)
+        if text and not getattr(inner, "msg", None):
+            inner.msg = text  # type: ignore[attr-defined]
+        return inner
+    return RuntimeError(str(reason))
