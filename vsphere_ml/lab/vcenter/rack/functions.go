@@ -60,7 +60,7 @@ func (h *host) inUse(address string) bool {
 func (b *booking) dynamic(device Device) *Refusal {
 	h, reason := b.host, NoFunction
 	for _, one := range h.functions() {
-		if !device.allows(one.board) {
+		if !device.Allows(one.board) {
 			continue
 		}
 		switch {
@@ -95,7 +95,8 @@ func (h *host) functions() []function {
 	return all
 }
 
-func (d Device) allows(board catalogue.Board) bool {
+// Allows tells whether a function of that board will do.
+func (d Device) Allows(board catalogue.Board) bool {
 	for _, id := range d.Allowed {
 		if id.Vendor == board.VendorID && id.Device == board.DeviceID &&
 			(id.SubVendor == 0 || id.SubVendor == board.SubVendorID) &&
@@ -182,7 +183,7 @@ func (b *booking) takeGroup(key int32, one instance) {
 }
 
 func (d Device) matches(board catalogue.Board) bool {
-	return d.Kind == Dynamic && d.allows(board)
+	return d.Kind == Dynamic && d.Allows(board)
 }
 
 // member is the VM's next device of that group instance.

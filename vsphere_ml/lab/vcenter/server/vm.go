@@ -1,0 +1,104 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// provisioning is what the making of VMs shares.
+type provisioning struct {
+	// creating lets one VM be made at a time, so that two cannot take one name.
+	creating sync.Mutex
+}
+
+// locked runs the work with the object's lock, and gives it back even when the work panics.
+func locked(ctx *simulator.Context, object mo.Reference, work func()) {
+	unlock := ctx.Map.AcquireLock(ctx, object)
+	defer unlock()
+	work()
+}
+
+// delegate runs one of the simulator's own tasks to its end. The starting call needs the object's lock, which the
+// task then takes over.
+func delegate(ctx *simulator.Context, object mo.Reference, begin func() types.ManagedObjectReference) (types.AnyType, types.BaseMethodFault) {
+	var reference types.ManagedObjectReference
+	locked(ctx, object, func() { reference = begin() })
+	task := ctx.Map.Get(reference).(*simulator.Task)
+	task.Wait()
+	var result types.AnyType
+	var failure *types.LocalizedMethodFault
+	locked(ctx, task, func() { result, failure = task.Info.Result, task.Info.Error })
+	ctx.Map.Remove(ctx, reference) // the client watches the lab's own task
+	if failure != nil {
+		return nil, failure.Fault
+	}
+	return result, nil
+}
+
+// machineOf is the simulator's VM of a reference, or nil.
+func machineOf(ctx *simulator.Context, reference types.ManagedObjectReference) *simulator.VirtualMachine {
+	machine, _ := ctx.Map.Get(reference).(*simulator.VirtualMachine)
+	return machine
+}
+
+// esxOf is the lab's host of a reference, or nil.
+func (l *Lab) esxOf(reference *types.ManagedObjectReference) *esx {
+	if reference == nil {
+		return nil
+	}
+	return l.site.byReference[*reference]
+}
+
+// hardwareVersion is the number in vmx-20, or 0.
+func hardwareVersion(version string) int {
+	number, _ := strconv.Atoi(strings.TrimPrefix(version, "vmx-"))
+	return number
+}
+
+func isTrue(value *bool) bool { return value != nil && *value }
+
+// extraConfig is the value of a key, compared as ESXi does: without regard to case.
+func extraConfig(options []types.BaseOptionValue, key string) string {
+	for _, option := range options {
+		if value := option.GetOptionValue(); strings.EqualFold(value.Key, key) {
+			return fmt.Sprint(value.Value)
+		}
+	}
+	return ""
+}
+
+// mergeExtraConfig writes the changes over the options; an empty value removes its key.
+//
+// The simulator is not asked to do it: it takes keys such as SET.x for commands, and an unknown one ends the process.
+func mergeExtraConfig(options, changes []types.BaseOptionValue) []types.BaseOptionValue {
+	merged := make([]types.BaseOptionValue, 0, len(options)+len(changes))
+	for _, option := range options {
+		if option.GetOptionValue().Key != "govcsim" {
+			merged = append(merged, option)
+		}
+	}
+	for _, change := range changes {
+		value := *change.GetOptionValue()
+		place := len(merged)
+		for i, option := range merged {
+			if option.GetOptionValue().Key == value.Key {
+				place = i
+			}
+		}
+		switch {
+		case value.Value == nil || value.Value == "":
+			merged = append(merged[:place], merged[min(place+1, len(merged)):]...)
+		case place == len(merged):
+			merged = append(merged, &value)
+		default:
+			merged[place] = &value
+		}
+	}
+	return merged
+}
