@@ -23,7 +23,7 @@ from vsphere_ml.core.changes import (
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.seats import WantedDevice
@@ -88,7 +88,7 @@ def explain(change: Change) -> str:
     """Return what exactly will be done."""
     match change:
         case CreateFolder():
-            return "make it, marked as ours"
+            return "make this VM folder, marked as ours"
         case CloneVm():
             return _clone(change)
         case MarkVm():
@@ -102,7 +102,7 @@ def explain(change: Change) -> str:
         case NewMac():
             return f"new MAC instead of {change.mac}, which another VM has"
         case MakeRule():
-            return f"keep {_listed(change.vms)} on different hosts"
+            return f"keep {listed(change.vms)} on different hosts"
         case PowerOn():
             return "power on"
         case PowerOff():
@@ -154,6 +154,7 @@ def _devices(wanted: Iterable[WantedDevice]) -> str:
     return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counted.items()) or "no devices"
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    few = 4
-    return ", ".join(names) if len(names) <= few else f"{', '.join(names[: few - 1])} and {len(names) - few + 1} more"
+def listed(names: Sequence[str]) -> str:
+    """Return names in a row; a long row by its ends and its length."""
+    many = 8
+    return ", ".join(names) if len(names) <= many else f"{names[0]} … {names[-1]} ({len(names)})"

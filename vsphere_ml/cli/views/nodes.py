@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.text import count, line, table
 
 if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
@@ -16,12 +16,11 @@ TITLES = ("NODE", "CPUS", "MEMORY", "GPU", "NIC", "NETWORK", "ADDRESS", "HOST")
 
 def text(spec: ClusterSpec) -> Group:
     """Return one line a node, under what holds for all of them."""
-    count = f"{len(spec.nodes)} node{'' if len(spec.nodes) == 1 else 's'}"
     return Group(
         line(
             "cluster ",
             (spec.name, "bold"),
-            f": {count} from {spec.source.template} ({spec.source.clone} clone), ",
+            f": {count(len(spec.nodes), 'node')} from {spec.source.template} ({spec.source.clone} clone), ",
             spec.spread,
         ),
         table(TITLES, (_row(node) for node in spec.nodes)),

@@ -8,7 +8,7 @@ from rich.console import Group
 
 from vsphere_ml.cli.views import changes
 from vsphere_ml.cli.views.envelope import plain
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.text import count, line, table
 from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn
 from vsphere_ml.core.seats import Locality
 
@@ -85,7 +85,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
     for stage in plan.stages:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
             yield line((stage.title, "bold"))
-            yield from (_change(each) for each in left)
+            yield from _grouped(left)
     if plan.seats and plan:
         yield line(("places", "bold"))
         yield seats(plan)
@@ -118,7 +118,18 @@ def summary(plan: Plan) -> Text:
     gone = {each.vm for each in every if isinstance(each, DeleteVm)}
     touched = {each.vm for each in every if hasattr(each, "vm")} - made - gone
     counts = f"{len(made)} to create, {len(touched)} to change, {len(gone)} to delete"
-    return line(("plan: ", "bold"), f"{counts}; {len(every)} changes, {len(plan.interrupting)} of them interrupting")
+    return line(
+        ("plan: ", "bold"), f"{counts}; {count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
+    )
+
+
+def _grouped(stage: list[Change]) -> Iterator[Text]:
+    """Yield one line for all changes that differ in their VM only."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in stage:
+        alike.setdefault((changes.sign(each), changes.explain(each)), []).append(changes.subject(each))
+    for (mark, what), subjects in alike.items():
+        yield line((f"   {mark} ", STYLES[mark]), f"{changes.listed(subjects)}: {what}")
 
 
 def _change(each: Change) -> Text:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views import changes
-from vsphere_ml.cli.views.text import line
+from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
 
@@ -67,9 +67,9 @@ def words(event: Event, *, verbose: bool = False) -> str | None:
         case Looking():
             return WHY.get(event.why, f"looking ({event.why})")
         case Looked():
-            return f"saw {event.hosts} hosts and {event.vms} VMs in {event.seconds:.1f} s"
+            return f"saw {count(event.hosts, 'host')} and {count(event.vms, 'VM')} in {event.seconds:.1f} s"
         case Acting():
-            return f"{sum(1 for _ in event.plan.changes)} changes to make"
+            return f"{count(sum(1 for _ in event.plan.changes), 'change')} to make"
         case Started():
             return f"{_name(event.change)}: started"
         case Progressed():

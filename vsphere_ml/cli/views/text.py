@@ -36,3 +36,8 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Tabl
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else line(cell) for cell in row))
     return made
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
