@@ -34,7 +34,8 @@ def up(
     from vsphere_ml.lab import server
 
     lab, started = server.up(topology, name, port, terminal.say)
-    terminal.say(f"the lab vCenter `{name}` {'is up' if started else 'was up already'}; stop it with: vsml lab down")
+    what = "is up" if started else "was up already"
+    terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
     return Answer(text=view.text(lab), data=view.data(lab) | {"started": started})
 
 

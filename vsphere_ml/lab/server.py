@@ -58,6 +58,7 @@ def up(
     home = state.folder(name)
     with folders.alone(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:
+            _same_topology(lab, file)
             return lab, False
         program = build.binary(say)
         _sweep(home)
@@ -73,6 +74,21 @@ def down(name: str = state.DEFAULT) -> bool:
         lab = state.find(name)
         _sweep(home)
     return lab is not None
+
+
+def _same_topology(lab: state.Lab, file: Path) -> None:
+    if lab.topology != str(file):
+        raise NotPossible(
+            f"the lab vCenter `{lab.name}` runs another topology: {lab.topology}",
+            code="lab.other-topology",
+            target=lab.name,
+            hint=f"{down_command(lab.name)}, or start this one beside it with --name",
+        )
+
+
+def down_command(name: str) -> str:
+    """Return what to type to stop this lab."""
+    return "vsml lab down" if name == state.DEFAULT else f"vsml lab down --name {name}"
 
 
 def _start(program: Path, topology: Path, home: Path, name: str, port: int) -> state.Lab:
