@@ -1,0 +1,145 @@
+"""Asks hosts what no property tells: device groups, what profiles are, system ids, hardware versions."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.inventory import (
+    ComponentKind,
+    DeviceGroup,
+    GroupComponent,
+    HostRef,
+    Sharing,
+    VgpuProfile,
+)
+from vsphere_ml.core.units import gib
+from vsphere_ml.vsphere.collect import of, reference
+from vsphere_ml.vsphere.hosts import Extra, address, functions, is_port, unsigned
+from vsphere_ml.vsphere.vms import hardware_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from vsphere_ml.core.inventory import PciAddress
+    from vsphere_ml.vsphere.session import Session
+
+_AT_ONCE = 8
+# A host without the feature says so by one of these.
+_ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound, vmodl.fault.ManagedObjectNotFound)
+T = TypeVar("T")
+
+
+class Assignable:
+    """The answers of the hosts' managers, asked side by side."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.newest: dict[HostRef, int] = {}
+        self.components: dict[str, list[Any]] = {}  # a device group's devices, as vCenter describes them
+        self._groups: dict[HostRef, tuple[DeviceGroup, ...]] = {}
+        self._profiles: dict[str, VgpuProfile] = {}
+        self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
+
+    def ask(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+        """Ask these hosts whatever their properties leave open."""
+        if self._session.speaks("8.0.0.1"):
+            self._groups = _at_once(self._device_groups, machines)
+        if self._session.speaks("7.0.3.0"):
+            for found in _at_once(self._profile_infos, _one_of_each(machines)).values():
+                self._profiles.update(found)
+        passing = {ref: machine for ref, machine in machines.items() if _passes_nics(machine[1])}
+        self._system_ids = _at_once(self._systems, passing)
+
+    def hardware(self, clusters: Iterable[Any]) -> None:
+        """Ask clusters for the newest virtual hardware of each of their hosts."""
+        rows = of(self._session, clusters, {vim.ComputeResource: ["environmentBrowser"]})
+        for browser in [props["environmentBrowser"] for _, props in rows if props.get("environmentBrowser")]:
+            for option in browser.QueryConfigOptionDescriptor() or ():
+                for each in option.host or ():
+                    ref = HostRef(reference(each))
+                    self.newest[ref] = max(self.newest.get(ref, 0), hardware_version(option.key))
+
+    def learnt(self, ref: HostRef, props: Mapping[str, Any]) -> Extra:
+        """Return what was learnt of a host."""
+        offered = props.get("config.sharedPassthruGpuTypes") or ()
+        return Extra(
+            profiles=tuple(self._profiles.get(name) or VgpuProfile(name=name) for name in sorted(offered)),
+            groups=self._groups.get(ref, ()),
+            system_ids=self._system_ids.get(ref, {}),
+        )
+
+    def _device_groups(self, _host: Any, props: Mapping[str, Any]) -> tuple[DeviceGroup, ...]:
+        manager = props.get("configManager.assignableHardwareManager")
+        infos = _or_none(manager.RetrieveVendorDeviceGroupInfo) if manager else None
+        for info in infos or ():
+            self.components.setdefault(info.deviceGroupName, [each.device for each in info.componentDeviceInfo or ()])
+        return tuple(sorted(map(_group, infos or ()), key=lambda group: group.name))
+
+    def _profile_infos(self, _host: Any, props: Mapping[str, Any]) -> dict[str, VgpuProfile]:
+        manager = props.get("configManager.graphicsManager")
+        infos = _or_none(manager.RetrieveVgpuProfileInfo) if manager else None
+        return {info.profileName: _profile(info) for info in infos or ()}
+
+    def _systems(self, host: Any, props: Mapping[str, Any]) -> dict[PciAddress, str]:
+        browsers = of(self._session, [props["parent"]], {vim.ComputeResource: ["environmentBrowser"]})
+        browser = next((found.get("environmentBrowser") for _, found in browsers), None)
+        target = browser.QueryConfigTarget(host) if browser else None
+        devices = (*(target.pciPassthrough or ()), *(target.sriov or ())) if target else ()
+        return {address(each.pciDevice.id): each.systemId for each in devices}
+
+
+def _at_once(
+    ask: Callable[[Any, Mapping[str, Any]], T], machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]
+) -> dict[HostRef, T]:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda machine: ask(*machine), machines.values())
+        return dict(zip(machines, answers, strict=True))
+
+
+def _one_of_each(
+    machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]],
+) -> dict[HostRef, tuple[Any, Mapping[str, Any]]]:
+    # What a profile is does not depend on the host, so hosts that offer the same ones are asked once.
+    seen = {tuple(machine[1].get("config.sharedPassthruGpuTypes") or ()): ref for ref, machine in machines.items()}
+    return {ref: machines[ref] for offered, ref in seen.items() if offered}
+
+
+def _passes_nics(props: Mapping[str, Any]) -> bool:
+    # Virtual functions are active for passthrough too, but need no system id of their own.
+    active = {address(info.id) for info in props.get("config.pciPassthruInfo") or () if info.passthruActive}
+    return any(function.address in active and is_port(function) for function in functions(props).values())
+
+
+def _or_none(call: Callable[[], T]) -> T | None:
+    try:
+        return call()
+    except _ABSENT:
+        return None
+
+
+def _group(info: Any) -> DeviceGroup:
+    return DeviceGroup(name=info.deviceGroupName, components=tuple(map(_component, info.componentDeviceInfo or ())))
+
+
+def _component(info: Any) -> GroupComponent:
+    backing = getattr(info.device, "backing", None)
+    allowed = next(iter(getattr(backing, "allowedDevice", None) or ()), None)
+    return GroupComponent(
+        kind=ComponentKind(info.type),
+        device_name=info.deviceName or "",
+        profile=getattr(backing, "vgpu", None) or None,
+        vendor=unsigned(allowed.vendorId) if allowed else None,
+        device=unsigned(allowed.deviceId) if allowed else None,
+    )
+
+
+def _profile(info: Any) -> VgpuProfile:
+    sharing = info.profileSharing
+    return VgpuProfile(
+        name=info.profileName,
+        framebuffer=gib(info.fbSizeInGib) if info.fbSizeInGib else None,
+        sharing=Sharing(sharing) if sharing in set(Sharing) else None,
+    )

@@ -1,0 +1,90 @@
+"""Reads properties in bulk: leaf paths only, paged, nothing newer than the server.
+
+Attribute access on a managed object is one round trip each and fetches whole subtrees, so nobody does that here.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+from pyVmomi.VmomiSupport import (
+    GetVmodlType,
+    IsChildVersion,  # type: ignore[attr-defined]
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from vsphere_ml.vsphere.session import Session
+
+_P: Any = vmodl.query.PropertyCollector
+PAGE = 1000
+
+Row = tuple[Any, dict[str, Any]]
+
+
+def below(session: Session, container: Any, wanted: Mapping[Any, Iterable[str]]) -> Iterator[Row]:
+    """Yield every object of these types below a container, with its properties that are set."""
+    with _view(session, container, list(wanted)) as view:
+        walk = _P.TraversalSpec(name="view", type=vim.view.ContainerView, path="view", skip=False)
+        start = _P.ObjectSpec(obj=view, skip=True, selectSet=[walk])
+        yield from _pages(session, [start], wanted)
+
+
+def of(session: Session, objects: Iterable[Any], wanted: Mapping[Any, Iterable[str]]) -> Iterator[Row]:
+    """Yield these objects, with their properties that are set. Objects that are gone meanwhile are left out."""
+    starts = [_P.ObjectSpec(obj=each, skip=False) for each in objects]
+    for begin in range(0, len(starts), PAGE):
+        yield from _pages(session, starts[begin : begin + PAGE], wanted)
+
+
+@contextmanager
+def _view(session: Session, container: Any, types: list[Any]) -> Iterator[Any]:
+    view = session.content.viewManager.CreateContainerView(container, types, True)
+    try:
+        yield view
+    finally:
+        view.Destroy()
+
+
+def _pages(session: Session, starts: list[Any], wanted: Mapping[Any, Iterable[str]]) -> Iterator[Row]:
+    version = session.stub.version
+    properties = [
+        _P.PropertySpec(type=kind, pathSet=known(kind, paths, version), all=False) for kind, paths in wanted.items()
+    ]
+    collector = session.content.propertyCollector
+    spec = _P.FilterSpec(objectSet=starts, propSet=properties, reportMissingObjectsInResults=True)
+    page = collector.RetrievePropertiesEx([spec], _P.RetrieveOptions(maxObjects=PAGE))
+    while page is not None:
+        for found in page.objects:
+            yield found.obj, {each.name: each.val for each in found.propSet}
+        page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+
+
+def known(kind: Any, paths: Iterable[str], version: str) -> list[str]:
+    """Return the paths that a server of this API version has; a newer one would fail the whole read."""
+    return [path for path in paths if _exists(kind, path, version)]
+
+
+def _exists(kind: Any, path: str, version: str) -> bool:
+    for name in path.split("."):
+        try:
+            info = kind._GetPropertyInfo(name)  # noqa: SLF001 - where pyvmomi keeps the version of each property
+        except AttributeError:
+            return True  # of a subtype that the declared type does not show; the server knows
+        if not IsChildVersion(version, info.version):
+            return False
+        kind = info.type
+    return True
+
+
+def reference(found: Any) -> str:
+    """Return an object's id."""
+    return str(found._GetMoId())  # noqa: SLF001 - pyvmomi's only accessor
+
+
+def managed(session: Session, kind: str, moid: str) -> Any:
+    """Return a handle on an object; nothing is called."""
+    return GetVmodlType(kind)(moid, session.stub)
