@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"log"
 	"net/http"
@@ -74,17 +73,18 @@ func (f *faultStrings) WriteHeader(status int) {
 }
 
 var (
-	emptyFaultString = []byte("<faultstring></faultstring>")
-	faultType        = regexp.MustCompile(`<detail>\s*<\w+ [^>]*xsi:type="(\w+)"`)
-	ruleMessage      = regexp.MustCompile(`<key>vsml\.lab\.rule</key><message>([^<]*)</message>`)
+	// The simulator's terse strings: none at all, and its own for a refused log-in.
+	terse       = regexp.MustCompile(`<faultstring>(?:Login failure)?</faultstring>`)
+	faultType   = regexp.MustCompile(`<detail>\s*<\w+ [^>]*xsi:type="(\w+)"`)
+	ruleMessage = regexp.MustCompile(`<key>vsml\.lab\.rule</key><message>([^<]*)</message>`)
 )
 
 // Write gets a whole fault at once: Service.ServeSDK encodes it before it writes (govmomi 0.56.0).
 func (f *faultStrings) Write(body []byte) (int, error) {
-	if !f.failed || !bytes.Contains(body, emptyFaultString) {
+	if !f.failed {
 		return f.ResponseWriter.Write(body)
 	}
-	filled := bytes.Replace(body, emptyFaultString, []byte("<faultstring>"+sentenceIn(body)+"</faultstring>"), 1)
+	filled := terse.ReplaceAllLiteral(body, []byte("<faultstring>"+sentenceIn(body)+"</faultstring>"))
 	if _, err := f.ResponseWriter.Write(filled); err != nil {
 		return 0, err
 	}
