@@ -54,6 +54,13 @@ def short(room: Room, wish: Wish) -> Iterator[Reason]:
         yield Reason(lack, f"{free} of {len(suitable)} GPUs free, {wish.gpus} needed{holders}")
 
 
+def held(room: Room, wish: Wish) -> Iterator[Reason]:
+    """Yield who holds the GPUs that would otherwise do."""
+    taken = [words for gpu in room.host.gpus if serves(room.host, gpu, wish) and (words := _taken(room, gpu))]
+    if taken:
+        yield Reason(Lack.GPU, ", ".join(taken))
+
+
 def serves(host: Host, gpu: Gpu, wish: Wish) -> bool:
     """Return whether a GPU is of the wished profile's board: by its PCI id, else by its memory."""
     function = host.pci.get(gpu.address)

@@ -60,16 +60,19 @@ class _Table:
     inventory: Inventory
     ours: Mapping[str, Vm]
     rooms: Mapping[HostRef, Room] = field(init=False)
-    wishes: dict[str, Wish] = field(init=False)
+    wishes: dict[str, Wish] = field(default_factory=dict)  # equal ones are one object
     taken: dict[str, tuple[Room, Option]] = field(default_factory=dict)
-    _offers: dict[tuple[Wish, HostRef], tuple[int, Offer]] = field(default_factory=dict)
+    _offers: dict[tuple[int, int], tuple[int, Offer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         by_ref = {host.ref: host for host in self.inventory.hosts}
         elsewhere = {vm.host for vm in self.ours.values() if vm.host} - {host.ref for host in self.ground.hosts}
         hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
         self.rooms = rooms(hosts, self.inventory.vms, {vm.ref: vm for vm in self.ours.values()})
-        self.wishes = {node.name: wish(node, self.ground, standing=node.name in self.ours) for node in self.spec.nodes}
+        same: dict[Wish, Wish] = {}
+        for node in self.spec.nodes:
+            asked = wish(node, self.ground, standing=node.name in self.ours)
+            self.wishes[node.name] = same.setdefault(asked, asked)
 
     def seat_standing(self) -> None:
         """Seat the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
@@ -112,7 +115,7 @@ class _Table:
     def _greedy(self, queue: Sequence[NodeSpec]) -> Exception | None:
         """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
         for position, node in enumerate(queue):
-            choice = next(self._choices(node), None)
+            choice = self._best(node)
             if choice is None:
                 refusal = self._refusal(node)
                 for seated in queue[:position]:
@@ -139,9 +142,20 @@ class _Table:
             self._give(queue[len(open_choices) - 1])
         return False
 
+    def _best(self, node: NodeSpec) -> tuple[Room, Option] | None:
+        """Return the first of a node's choices, without working out the others."""
+        toward = self._toward
+        found = (
+            (toward * room.seats, nearness(options[0]), room.order, room, options[0])
+            for room in self._rooms_for(node)
+            if (options := self._offer(node, room).options)
+        )
+        best = min(found, default=None, key=itemgetter(0, 1, 2))
+        return best and best[3:]
+
     def _choices(self, node: NodeSpec) -> Iterator[tuple[Room, Option]]:
         """Return every room and option for a node, best first: by neighbours, then near devices, then names."""
-        toward = 1 if self.spec.spread is Spread.SPREAD else -1
+        toward = self._toward
         found = [
             ((toward * room.seats, nearness(option), room.order, preference(option)), room, option)
             for room in self._rooms_for(node)
@@ -150,15 +164,21 @@ class _Table:
         found.sort(key=itemgetter(0))
         return ((room, option) for _, room, option in found)
 
+    @property
+    def _toward(self) -> int:
+        """Return the sign that makes a host with few seats, or with many, come first."""
+        return 1 if self.spec.spread is Spread.SPREAD else -1
+
     def _rooms_for(self, node: NodeSpec) -> Iterator[Room]:
         return (self.rooms[host.ref] for host in self.ground.hosts if node.host is None or names_host(node.host, host))
 
     def _offer(self, node: NodeSpec, room: Room) -> Offer:
         """Return what a room can give, worked out anew only when something there has changed."""
-        key = (self.wishes[node.name], room.host.ref)
+        asked = self.wishes[node.name]
+        key = (id(asked), room.order)
         known = self._offers.get(key)
         if known is None or known[0] != room.state:
-            known = (room.state, offer(room, key[0], self.inventory.api_version))
+            known = (room.state, offer(room, asked, self.inventory.api_version))
             self._offers[key] = known
         return known[1]
 

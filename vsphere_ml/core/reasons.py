@@ -20,7 +20,7 @@ class Lack(StrEnum):
     PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
     GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then restart Xorg there"
     MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
-    NUMA = 'lower nodes.cpus or nodes.memory, or set nodes.numa = "auto"'
+    NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"
     VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
     DATASTORE = "set location.datastore to one that every host mounts"
@@ -36,7 +36,7 @@ class Reason:
 
 def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: str | None = None) -> NotPossible:
     """Return the refusal of a node, with every host's reasons."""
-    kinds = [reason.lack for each in reasons.values() for reason in each]
+    kinds = [each[0].lack for each in reasons.values() if each]
     most = max(kinds, key=kinds.count, default=None)
     stuck = f"{standing_on}, where it stands, cannot take {node}"
     return NotPossible(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.fitness import free, serves, short, unfit
+from vsphere_ml.core.fitness import free, held, serves, short, unfit
 from vsphere_ml.core.groups import fitting_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.locality import between, farthest, rank
@@ -49,7 +49,9 @@ def offer(room: Room, wish: Wish, api_version: str) -> Offer:
             options.append(settled)
         else:
             reasons.append(settled)
-    return Offer(tuple(sorted(options, key=preference)), () if options else tuple(dict.fromkeys(reasons)))
+    if options:
+        return Offer(tuple(sorted(options, key=preference)))
+    return Offer((), tuple(dict.fromkeys((*reasons, *held(room, wish)))))
 
 
 def nearness(option: Option) -> Nearness:

@@ -1,0 +1,44 @@
+"""What became of each change of a plan, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.errors import VsmlError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    change: Change
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """A change that was tried and failed."""
+
+    change: Change
+    error: VsmlError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untried:
+    """A change that was left out, because something it needs is not there."""
+
+    change: Change
+    because: str
+
+
+Outcome = Done | Undone | Untried
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was interrupted; vCenter goes on with `running` on its own."""
+
+    def __init__(self, running: tuple[Change, ...], outcomes: tuple[Outcome, ...]) -> None:
+        super().__init__()
+        self.running = running
+        self.outcomes = outcomes
