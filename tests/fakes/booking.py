@@ -1,0 +1,148 @@
+"""What a power-on takes from a host, and a power-off gives back: GPUs, NIC functions, memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.inventory import EthernetCard, GpuUse, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.locality import between, rank
+from vsphere_ml.core.units import Bytes
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings
+
+
+def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
+    """Return the site with the VM running, or refuse as vCenter does."""
+    if vm.powered_on:
+        raise _refusal("vsphere.power-state", vm, "it is powered on")
+    if vm.host is None or vm.settings is None:
+        raise _refusal("vsphere.vm-config", vm, "it has no host")
+    host, settings = site.host(vm.host), vm.settings
+    if host.maintenance or not host.connected:
+        raise _refusal("vsphere.invalid-state", vm, f"{host.name} is not available")
+    if _pci(settings) and not (settings.memory_locked and settings.memory_reservation == settings.memory):
+        raise _refusal(
+            "vsphere.vm-config", vm, "invalid memory setting: memory reservation should be equal to its size"
+        )
+    if host.memory_reserved + settings.memory_reservation > host.memory:
+        raise _refusal("vsphere.memory-capacity", vm, "the host has too little unreserved memory")
+    host = _with_groups(host, vm, settings, from_far=from_far)
+    host = _with_functions(host, vm, settings)
+    loose = sum(isinstance(device, VgpuDevice) and device.group is None for device in settings.devices)
+    host = _with_gpus(host, vm, _choice(host, vm, loose, from_far=from_far))
+    host = replace(host, memory_reserved=Bytes(host.memory_reserved + settings.memory_reservation))
+    return _running(site, host, replace(vm, powered_on=True))
+
+
+def freed(site: Inventory, vm: Vm) -> Inventory:
+    """Return the site with the VM off and all it held given back."""
+    if not vm.powered_on:
+        raise _refusal("vsphere.power-state", vm, "it is powered off")
+    if vm.host is None:
+        return _running(site, None, replace(vm, powered_on=False))
+    host = site.host(vm.host)
+    held = vm.settings.memory_reservation if vm.settings else 0
+    host = replace(
+        host,
+        memory_reserved=Bytes(max(0, host.memory_reserved - held)),
+        gpus=tuple(replace(gpu, used_by=tuple(u for u in gpu.used_by if u.vm != vm.ref)) for gpu in host.gpus),
+        nics=tuple(_without(nic, vm) for nic in host.nics),
+    )
+    return _running(site, host, replace(vm, powered_on=False, guest_ip=None))
+
+
+def _running(site: Inventory, host: Host | None, vm: Vm) -> Inventory:
+    return replace(
+        site,
+        hosts=tuple(host if host is not None and each.ref == host.ref else each for each in site.hosts),
+        vms=tuple(vm if each.ref == vm.ref else each for each in site.vms),
+    )
+
+
+def _pci(settings: VmSettings) -> bool:
+    return any(not isinstance(device, EthernetCard) or device.adapter == "sriov" for device in settings.devices)
+
+
+def _free_gpus(host: Host) -> list[Gpu]:
+    return [gpu for gpu in host.gpus if not gpu.used_by and gpu.graphics_type == "sharedDirect"]
+
+
+def _choice(host: Host, vm: Vm, number: int, *, from_far: bool) -> list[PciAddress]:
+    """Return the GPUs ESXi takes: those of the NUMA node the VM is bound to first, or the last ones of all."""
+    affinity = vm.settings.extra_config.get("numa.nodeAffinity") if vm.settings else None
+    free = sorted(_free_gpus(host), key=lambda gpu: (str(host.numa_of(gpu.address)) != affinity, gpu.address))
+    if len(free) < number:
+        raise _refusal("vsphere.graphics-capacity", vm, "no GPU has room for the VM's vGPU")
+    ordered = free[::-1] if from_far else free
+    return [gpu.address for gpu in ordered[:number]]
+
+
+def _with_gpus(host: Host, vm: Vm, taken: list[PciAddress]) -> Host:
+    use = GpuUse(vm=vm.ref, vm_name=vm.name, profile="grid_a100-40c")
+    gpus = tuple(replace(gpu, used_by=(*gpu.used_by, use)) if gpu.address in taken else gpu for gpu in host.gpus)
+    return replace(host, gpus=gpus)
+
+
+def _with_groups(host: Host, vm: Vm, settings: VmSettings, *, from_far: bool) -> Host:
+    """Book each group's vGPUs and its NIC function under one switch."""
+    for key in sorted({device.group for device in settings.devices if device.group is not None}):
+        members = [device for device in settings.devices if device.group == key]
+        number = sum(isinstance(device, VgpuDevice) for device in members)
+        whole = any(isinstance(device, PciFunctionDevice) for device in members)
+        host = _with_group(host, vm, number, whole=whole, from_far=from_far)
+    return host
+
+
+def _with_group(host: Host, vm: Vm, number: int, *, whole: bool, from_far: bool) -> Host:
+    affinity = vm.settings.extra_config.get("numa.nodeAffinity") if vm.settings else None
+    nearest = min((rank(between(host, gpu.address, nic.address)) for gpu in host.gpus for nic in host.nics), default=0)
+    nics = sorted(host.nics, key=lambda nic: (str(host.numa_of(nic.address)) != affinity, nic.address))
+    for nic in nics[::-1] if from_far else nics:
+        near = [gpu.address for gpu in _free_gpus(host) if rank(between(host, gpu.address, nic.address)) == nearest]
+        if len(near) >= number and _has_room(nic, whole=whole):
+            return _with_nic(_with_gpus(host, vm, near[:number]), nic.address, vm, whole=whole)
+    raise _refusal("vsphere.graphics-capacity", vm, "no device group of this kind is free")
+
+
+def _has_room(nic: NicPort, *, whole: bool) -> bool:
+    if nic.held_by is not None:
+        return False
+    return not nic.vf_holders if whole else len(nic.vf_holders) < nic.vfs
+
+
+def _with_functions(host: Host, vm: Vm, settings: VmSettings) -> Host:
+    for device in settings.devices:
+        match device:
+            case EthernetCard(physical_function=address, group=None) if address is not None:
+                host = _with_function(host, vm, address, whole=False)
+            case PciFunctionDevice(address=address, group=None) if address is not None:
+                host = _with_function(host, vm, address, whole=True)
+            case _:
+                pass
+    return host
+
+
+def _with_function(host: Host, vm: Vm, address: PciAddress, *, whole: bool) -> Host:
+    nic = next((each for each in host.nics if each.address == address), None)
+    if nic is None or not _has_room(nic, whole=whole):
+        raise _refusal("vsphere.device-backing", vm, f"no function of {address} is free")
+    return _with_nic(host, address, vm, whole=whole)
+
+
+def _with_nic(host: Host, address: PciAddress, vm: Vm, *, whole: bool) -> Host:
+    def taken(nic: NicPort) -> NicPort:
+        return replace(nic, held_by=vm.ref) if whole else replace(nic, vf_holders=(*nic.vf_holders, vm.ref))
+
+    return replace(host, nics=tuple(taken(nic) if nic.address == address else nic for nic in host.nics))
+
+
+def _without(nic: NicPort, vm: Vm) -> NicPort:
+    holder = None if nic.held_by == vm.ref else nic.held_by
+    return replace(nic, held_by=holder, vf_holders=tuple(ref for ref in nic.vf_holders if ref != vm.ref))
+
+
+def _refusal(code: str, vm: Vm, message: str) -> VSphereError:
+    return VSphereError(message, code=code, target=vm.name)

@@ -1,0 +1,151 @@
+"""A vCenter in memory: it has a state, carries out changes by vSphere's rules, and takes time on a clock of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.physics import Physics
+from vsphere_ml.core.changes import CloneVm
+from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.inventory import Inventory
+from vsphere_ml.core.ports import Ticket, Update
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.inventory import Vm
+    from vsphere_ml.core.ports import Scope
+
+Step: TypeAlias = Callable[[Inventory], Inventory]
+
+
+class Cut(BaseException):
+    """The process was killed: nothing of ours runs any more, not even the release of the lock."""
+
+
+@dataclass(slots=True)
+class _Task:
+    ticket: Ticket
+    due: float
+    steps: list[Step]
+    error: VSphereError | None = None
+    begun: bool = False
+
+
+def at_once(_change: Change) -> float:
+    return 0.0
+
+
+def never(_change: Change) -> VSphereError | None:
+    return None
+
+
+@dataclass(slots=True)
+class FakeVCenter:
+    """A site that starts as a picture. `takes` says how long a change lasts, `fails` which are refused and how.
+
+    With `cut_after`, the process that uses it is killed once so many steps were carried out; `mend` lets the next run
+    begin. A clone has two steps: the clone itself, and its mark.
+    """
+
+    inventory: Inventory
+    clock: FakeClock = field(default_factory=FakeClock)
+    takes: Callable[[Change], float] = at_once
+    fails: Callable[[Change], VSphereError | None] = never
+    drops: frozenset[str] = frozenset()
+    gpus_from_far: bool = False
+    cut_after: int | None = None
+    done: list[Change] = field(default_factory=list)
+    looks: int = 0
+    closed: bool = False
+    _physics: Physics = field(init=False)
+    _tasks: dict[int, _Task] = field(default_factory=dict)
+    _locks: set[str] = field(default_factory=set)
+    _dead: bool = False
+    _numbers: int = 0
+    _steps: int = 0
+
+    def __post_init__(self) -> None:
+        self._physics = Physics(drops=self.drops, gpus_from_far=self.gpus_from_far)
+
+    def look(self, scope: Scope) -> Inventory:
+        self._live()
+        self.looks += 1
+        self._physics.owner = scope.owner
+
+        def in_scope(vm: Vm) -> bool:
+            return vm.name in scope.vms or (scope.owner is not None and vm.cluster_mark == scope.owner)
+
+        vms = tuple(vm if in_scope(vm) else replace(vm, settings=None, snapshot=None) for vm in self.inventory.vms)
+        return replace(self.inventory, vms=vms)
+
+    def start(self, change: Change) -> Ticket:
+        self._live()
+        self._numbers += 1
+        ticket = Ticket(self._numbers, change)
+        if isinstance(change, CloneVm):
+            self._physics.owner = change.marks.cluster
+        steps = list(self._physics.steps(change))
+        self._tasks[ticket.id] = _Task(ticket, self.clock.now() + self.takes(change), steps, self.fails(change))
+        return ticket
+
+    def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
+        """Let time pass until one of these tickets is done, and say so."""
+        self._live()
+        watched = [self._tasks[ticket.id] for ticket in tickets]
+        until = min(self.clock.now() + timeout_s, *(task.due for task in watched), float("inf"))
+        self.clock.sleep(max(0.0, until - self.clock.now()))
+        ripe = [task for task in watched if task.due <= self.clock.now()]
+        return tuple(self._finish(task) for task in sorted(ripe, key=lambda task: (task.due, task.ticket.id)))
+
+    @contextmanager
+    def hold(self, cluster: str) -> Iterator[None]:
+        self._live()
+        if cluster in self._locks:
+            raise NotPossible(f"somebody else works on {cluster}", code="lock.held", target=cluster)
+        self._locks.add(cluster)
+        try:
+            yield
+        finally:
+            if not self._dead:
+                self._locks.discard(cluster)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def mend(self, *, finish: bool = True) -> None:
+        """Let the next run begin. Tasks that ran when the last one was killed went on in vCenter, or were lost."""
+        self._dead, self.cut_after = False, None
+        self._locks.clear()  # their holder is dead
+        tasks, self._tasks = self._tasks, {}
+        for task in tasks.values() if finish else ():
+            if task.error is None and not task.begun:
+                self._advance(task)
+
+    def _live(self) -> None:
+        if self._dead:
+            raise Cut
+
+    def _finish(self, task: _Task) -> Update:
+        while task.error is None and task.steps:
+            self._advance(task)
+            self._steps += 1
+            if self.cut_after is not None and self._steps >= self.cut_after:
+                self._dead = True
+                raise Cut
+        del self._tasks[task.ticket.id]
+        if task.error is None:
+            self.done.append(task.ticket.change)
+        return Update(ticket=task.ticket, done=True, error=task.error)
+
+    def _advance(self, task: _Task) -> None:
+        task.begun = True
+        try:
+            self.inventory = task.steps.pop(0)(self.inventory)
+        except VSphereError as error:
+            task.error = error

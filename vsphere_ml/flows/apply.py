@@ -1,0 +1,230 @@
+"""Carries out a plan: many VMs side by side, each VM's changes in order, a change to the site alone.
+
+Knows which change waits for which and what a failure takes with it; how a change is made is the port's business.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import CloneVm, CreateFolder, DeleteFolder, MakeRule, PowerOn, subject
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.events import Failed, Finished, Progressed, Skipped, Started
+from vsphere_ml.core.outcome import Done, Interrupted, Undone, Untried
+from vsphere_ml.core.wording import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.outcome import Outcome
+    from vsphere_ml.core.ports import Clock, Ticket, Update, VCenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How much is done at once, and how long one change may take."""
+
+    parallel: int = 16
+    clone_s: float = 3600.0
+    change_s: float = 600.0
+
+    def limit(self, change: Change) -> float:
+        return self.clone_s if isinstance(change, CloneVm) else self.change_s
+
+
+def apply(
+    changes: Iterable[Change], vcenter: VCenter, *, tell: Listener, clock: Clock, pace: Pace
+) -> tuple[Outcome, ...]:
+    """Carry out the changes and return what became of each.
+
+    A VM's failure leaves out only the rest of that VM. Raises Interrupted on Ctrl-C.
+    """
+    walk = _Walk(vcenter, tell, clock, pace)
+    try:
+        for part in _parts(changes):
+            walk.carry_out(part)
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(walk.running, tuple(walk.outcomes)) from interrupt
+    return tuple(walk.outcomes)
+
+
+def _parts(changes: Iterable[Change]) -> Iterator[tuple[Change, ...]]:
+    """Yield runs of changes to VMs, and each change to the site as a part of its own."""
+    for is_site, run in groupby(changes, key=lambda change: subject(change) is None):
+        if is_site:
+            yield from ((change,) for change in run)
+        else:
+            yield tuple(run)
+
+
+@dataclass(slots=True)
+class _Running:
+    ticket: Ticket
+    change: Change
+    rest: deque[Change]  # what follows on the same VM
+    since: float
+    percent: int | None = None
+
+
+@dataclass(slots=True)
+class _Walk:
+    vcenter: VCenter
+    tell: Listener
+    clock: Clock
+    pace: Pace
+    outcomes: list[Outcome] = field(default_factory=list)
+    in_flight: dict[int, _Running] = field(default_factory=dict)
+    beginning: Change | None = None  # may have reached vCenter although no ticket came back
+    broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
+    lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
+
+    @property
+    def running(self) -> tuple[Change, ...]:
+        begun = (self.beginning,) if self.beginning is not None else ()
+        return (*(run.change for run in self.in_flight.values()), *begun)
+
+    def carry_out(self, part: tuple[Change, ...]) -> None:
+        """Carry out the chains of one part, so many at once as the pace allows."""
+        waiting = deque(_chains(part))
+        while waiting or self.in_flight:
+            while waiting and len(self.in_flight) < self.pace.parallel:
+                self._begin(waiting.popleft())
+            if self.in_flight:
+                waiting.extendleft(self._settle())
+
+    def _begin(self, chain: deque[Change]) -> None:
+        while chain:
+            change = _reduced(chain.popleft(), self.broken)
+            missing = self._missing(change)
+            if missing is None:
+                self._start(change, chain)
+                return
+            self._leave_out(change, missing)
+
+    def _start(self, change: Change, rest: deque[Change]) -> None:
+        self.beginning = change
+        since = self.clock.now()
+        ticket = self.vcenter.start(change)
+        self.in_flight[ticket.id] = _Running(ticket, change, rest, since)
+        self.beginning = None
+        self.tell(Started(change=change))
+
+    def _settle(self) -> list[deque[Change]]:
+        """Wait for news; return the chains that can go on."""
+        tickets = [run.ticket for run in self.in_flight.values()]
+        updates = self.vcenter.wait(tickets, self._patience())
+        going_on = [chain for update in updates if (chain := self._take(update)) is not None]
+        self._give_up_overdue()
+        return going_on
+
+    def _take(self, update: Update) -> deque[Change] | None:
+        run = self.in_flight.get(update.ticket.id)
+        if run is None:
+            return None
+        if not update.done:
+            self._note_progress(run, update.percent)
+            return None
+        del self.in_flight[update.ticket.id]
+        if update.error is not None:
+            self._fail(run, update.error)
+            return None
+        seconds = self.clock.now() - run.since
+        self.outcomes.append(Done(change=run.change, seconds=seconds))
+        self.tell(Finished(change=run.change, seconds=seconds))
+        return run.rest or None
+
+    def _note_progress(self, run: _Running, percent: int | None) -> None:
+        if percent is not None and percent != run.percent:
+            run.percent = percent
+            self.tell(Progressed(change=run.change, percent=percent))
+
+    def _fail(self, run: _Running, error: VsmlError) -> None:
+        self.outcomes.append(Undone(change=run.change, error=error))
+        self.tell(Failed(change=run.change, error=error))
+        self._lose(run.change, f"{describe(run.change)} failed")
+        for change in run.rest:
+            self._leave_out(change, f"{describe(run.change)} failed")
+
+    def _leave_out(self, change: Change, because: str) -> None:
+        self.outcomes.append(Untried(change=change, because=because))
+        self.tell(Skipped(change=change, because=because))
+        self._lose(change, because)
+
+    def _lose(self, change: Change, because: str) -> None:
+        vm = subject(change)
+        if vm is not None:
+            self.broken.setdefault(vm, because)
+        elif not _is_needless(change):
+            self.lost.append((change, because))
+
+    def _missing(self, change: Change) -> str | None:
+        """Return why a change must not be made, because of what came to grief before it."""
+        vm = subject(change)
+        if vm in self.broken:
+            return self.broken[vm]
+        if isinstance(change, DeleteFolder) and self.broken:
+            return "it still holds " + ", ".join(self.broken)
+        if _is_needless(change):
+            return "fewer than two of its VMs are there"
+        return next((because for lost, because in self.lost if _needs(change, lost)), None)
+
+    def _patience(self) -> float:
+        now = self.clock.now()
+        return max(0.0, min(run.since + self.pace.limit(run.change) - now for run in self.in_flight.values()))
+
+    def _give_up_overdue(self) -> None:
+        now = self.clock.now()
+        for run in tuple(self.in_flight.values()):
+            if now - run.since >= self.pace.limit(run.change):
+                del self.in_flight[run.ticket.id]
+                self._fail(run, _overdue(run.change, self.pace.limit(run.change)))
+
+
+_PAIR = 2
+
+
+def _is_needless(change: Change) -> bool:
+    """Return whether this is a rule with nobody to keep apart."""
+    return isinstance(change, MakeRule) and len(change.vms) < _PAIR
+
+
+def _chains(part: tuple[Change, ...]) -> list[deque[Change]]:
+    chains: dict[str | None, deque[Change]] = {}
+    for change in part:
+        chains.setdefault(subject(change), deque()).append(change)
+    return list(chains.values())
+
+
+def _reduced(change: Change, broken: dict[str, str]) -> Change:
+    """Return a rule without the VMs that did not come to be, any other change as it is."""
+    if isinstance(change, MakeRule):
+        return replace(change, vms=tuple(vm for vm in change.vms if vm not in broken))
+    return change
+
+
+def _needs(change: Change, lost: Change) -> bool:
+    match change, lost:
+        case CloneVm(), CreateFolder():
+            return f"{change.folder}/".startswith(f"{lost.path}/")
+        case CreateFolder(), CreateFolder():
+            return change.path.startswith(f"{lost.path}/")
+        case PowerOn(), MakeRule():
+            # DRS may choose another host at power-on, and would not know which VMs must not share one
+            return change.vm in lost.vms
+        case _:
+            return False
+
+
+def _overdue(change: Change, limit_s: float) -> VSphereError:
+    return VSphereError(
+        f"{describe(change)} has not ended within {limit_s:.0f} s; vCenter may still be at it",
+        code="task.timeout",
+        target=subject(change) or "",
+        hint="look at the task in vCenter; when it has ended, run the same command again",
+    )
