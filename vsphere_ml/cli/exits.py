@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Never
 from vsphere_ml.cli.options import Output
 from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views import envelope
+from vsphere_ml.cli.views.changes import subject, verb
 from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.core.outcome import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +24,7 @@ DIFFERENCES = 7
 INTERRUPTED = 130
 
 
-class Interrupted(VsmlError):  # noqa: N818 - reads as what it says
+class Cut(VsmlError):  # noqa: N818 - reads as what it says
     """The person, or the system, ended the run."""
 
     status = INTERRUPTED
@@ -42,8 +44,8 @@ def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> in
         answer = body(shell)
     except VsmlError as error:
         return fail(shell, name, error)
-    except KeyboardInterrupt:
-        return fail(shell, name, Interrupted("interrupted", code="interrupted"))
+    except KeyboardInterrupt as interrupt:
+        return fail(shell, name, _interrupted(interrupt))
     except Exception as error:  # noqa: BLE001 - the one place that may: the top of the command line
         return fail(shell, name, _bug(error))
     _show(shell, name, answer)
@@ -73,6 +75,18 @@ def _show(shell: Terminal, name: str, answer: Answer) -> None:
         show(shell.out, answer.text)
     for error in answer.errors:
         show(shell.err, view.text(error, code=shell.settings.verbose))
+
+
+def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
+    if not isinstance(interrupt, Interrupted):
+        return Cut("interrupted", code="interrupted")
+    running = tuple(f"still running in vCenter: {subject(each)}: {verb(each)}" for each in interrupt.running)
+    return Cut(
+        "interrupted",
+        code="interrupted",
+        hint="type the same command again; it goes on from what stands then",
+        details=running,
+    )
 
 
 def _bug(error: Exception) -> Bug:

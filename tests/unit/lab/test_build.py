@@ -3,12 +3,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.lab import build, toolchain
+from vsphere_ml.lab import build, folders, toolchain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,16 +74,16 @@ def test_a_failed_build_shows_the_compilers_words_and_leaves_nothing_to_run(prog
         build.built(program, build.to_stderr)
     assert failure.value.code == "lab.build-failed"
     assert any("undefined: nonsense" in line for line in failure.value.details)
-    assert not list(build.folders.cache().glob("*/small"))
+    assert not list(folders.cache().glob("*/small"))
 
 
 def test_old_builds_are_forgotten_but_the_newest_stay(program: build.Program) -> None:
     for number in range(build.KEPT + 3):
-        home = build.folders.cache() / f"{number:032}"
+        home = folders.cache() / f"{number:032}"
         home.mkdir(parents=True)
         os.utime(home, (number, number))
     path = build.built(program, build.to_stderr)
-    homes = {home.name for home in build.folders.cache().iterdir() if home.is_dir()}
+    homes = {home.name for home in folders.cache().iterdir() if home.is_dir()}
     assert homes == {path.parent.name, *(f"{number:032}" for number in range(3, build.KEPT + 3))}
 
 
@@ -93,7 +94,7 @@ def test_the_labs_programs_have_sources(each: build.Program) -> None:
 
 
 def test_the_lab_needs_linux_and_says_so(program: build.Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(NotPossible, match="Linux only"):
         build.built(program, build.to_stderr)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setenv("VSML_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(toolchain, "USUAL_PLACES", ())
-    monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     toolchain.version.cache_clear()
 
     def put(folder: str, told: str) -> Path:

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.cli.options import Settings
+from vsphere_ml.cli.terminal import Terminal, console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A command's terminal, and what was written to it."""
+
+    terminal: Terminal
+    out: io.StringIO
+    err: io.StringIO
+
+
+@pytest.fixture
+def shown() -> Callable[..., Shown]:
+    """Return what makes a terminal of two streams in memory."""
+
+    def make(settings: Settings | None = None, *, tty: bool = False) -> Shown:
+        out, err = (Screen(), Screen()) if tty else (io.StringIO(), io.StringIO())
+        chosen = settings or Settings()
+        return Shown(Terminal(chosen, console(out, chosen), console(err, chosen)), out, err)
+
+    return make
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def vsml(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Return what runs a command line in this process."""
+    from vsphere_ml.cli import app  # noqa: PLC0415
+
+    monkeypatch.setattr(sys, "argv", ["vsml"])
+
+    def run(*arguments: str) -> Ended:
+        status = app.run(list(arguments))
+        sys.stdout.flush()
+        told = capfd.readouterr()
+        return Ended(status, told.out, told.err)
+
+    return run

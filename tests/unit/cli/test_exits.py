@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.cli import exits
+from vsphere_ml.cli.options import Output, Settings
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.core.errors import (
+    BenchError,
+    ConfigError,
+    GuestError,
+    NotPossible,
+    Problem,
+    VsmlError,
+    VSphereError,
+)
+from vsphere_ml.core.outcome import Interrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.cli.terminal import Terminal
+
+JSON = Settings(output=Output.JSON)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def ending(settings: Settings, error: BaseException) -> int:
+    def body(_terminal: Terminal) -> Answer:
+        raise error
+
+    return exits.run("plan", settings, body)
+
+
+@pytest.mark.parametrize(
+    ("family", "status"), [(ConfigError, 2), (NotPossible, 3), (VSphereError, 4), (GuestError, 5), (BenchError, 6)]
+)
+def test_each_family_of_errors_has_its_status(family: type[VsmlError], status: int) -> None:
+    assert ending(Settings(), family("no", code="some.code")) == status
+
+
+def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
+    error = NotPossible(
+        "no host can take node-3",
+        code="placement.no-seat",
+        details=("esx-01: 1 of 4 GPUs free, 2 needed",),
+        hint="lower `nodes.gpus`",
+    )
+    ending(Settings(), error)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == (
+        "error: no host can take node-3\n  esx-01: 1 of 4 GPUs free, 2 needed\nhint: lower `nodes.gpus`\n"
+    )
+
+
+def test_every_mistake_of_a_file_is_shown_with_its_own_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = (
+        Problem(file="c.toml", line=3, key="nodes[0].gpu", message="unknown key", hint="did you mean `gpus`?"),
+        Problem(file="c.toml", line=None, key="", message="no nodes"),
+    )
+    ending(Settings(), ConfigError("c.toml has 2 mistakes", problems=problems))
+    assert capsys.readouterr().err == (
+        "error: c.toml has 2 mistakes\n"
+        "  c.toml:3: nodes[0].gpu: unknown key\n"
+        "    hint: did you mean `gpus`?\n"
+        "  c.toml: no nodes\n"
+    )
+
+
+def test_names_are_shown_as_they_are_and_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    ending(Settings(), NotPossible("VM `[red]x[/red] :smile:\x1b[2J\x07` is in the way", code="x"))
+    assert capsys.readouterr().err == "error: VM `[red]x[/red] :smile:�[2J�` is in the way\n"
+
+
+def test_an_unforeseen_exception_is_a_bug_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(Settings(), KeyError("host-7")) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "error: this is a bug of vsml: KeyError: 'host-7'",
+        "hint: run it again with --debug, and report what that prints",
+    ]
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    ending(Settings(debug=True), KeyError("host-7"))
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(Settings(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=())) == 130
+    told = capsys.readouterr().err
+    assert told.startswith("error: interrupted\n  still running in vCenter: ")
+    assert "node-01" in told
+    assert "hint: " in told
+
+
+def test_being_told_to_end_is_as_ctrl_c() -> None:
+    def body(_terminal: Terminal) -> Answer:
+        signal.raise_signal(signal.SIGTERM)
+        return Answer()
+
+    assert exits.run("plan", Settings(), body) == 130
+
+
+@pytest.mark.parametrize(
+    "error", [NotPossible("no", code="lock.held", target="train", hint="wait", details=("since 10:00",)), KeyError("x")]
+)
+def test_an_error_in_json_is_one_envelope_on_stdout(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    ending(JSON, error)
+    told = capsys.readouterr()
+    document = json.loads(told.out)
+    assert set(document) == {"schema", "command", "status", "data", "messages", "errors"}
+    assert (document["schema"], document["command"], document["status"]) == ("vsml/1", "plan", "error")
+    assert set(document["errors"][0]) == {"code", "message", "target", "hint", "details"}
+    assert told.err.startswith("error: ")
+
+
+def test_an_answer_with_errors_is_partial(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = VSphereError("node-02 failed", code="vsphere.task-failed")
+    answer = Answer(data={"nodes": []}, status=4, errors=(failed,))
+    assert exits.run("provision", JSON, lambda _terminal: answer) == 4
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "partial"
+    assert document["data"] == {"nodes": []}
+    assert [error["code"] for error in document["errors"]] == ["vsphere.task-failed"]
+
+
+def test_what_was_said_on_the_way_is_among_the_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    def body(terminal: Terminal) -> Answer:
+        terminal.say("looking")
+        return Answer(text="not shown", data=1)
+
+    exits.run("plan", JSON, body)
+    told = capsys.readouterr()
+    assert json.loads(told.out)["messages"] == ["looking"]
+    assert told.err == "looking\n"

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vsphere_ml.cli.options import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Ended
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-o", "json", "lab", "topologies"), ("lab", "topologies", "-o", "json"), ("lab", "topologies", "-ojson")],
+)
+def test_global_options_stand_before_or_after_the_command(
+    arguments: tuple[str, ...], vsml: Callable[..., Ended]
+) -> None:
+    ended = vsml(*arguments)
+    assert ended.status == 0
+    assert json.loads(ended.out)["command"] == "lab topologies"
+
+
+def test_what_is_given_after_the_command_wins() -> None:
+    before = Settings().but({"timeout": 5.0, "debug": True, "verbose": None})
+    after = before.but({"timeout": 9.0, "debug": None})
+    assert (after.timeout, after.debug, after.verbose) == (9.0, True, False)
+
+
+@pytest.mark.parametrize("form", [("-o", "json"), ("--output", "json"), ("--output=json",), ("-ojson",)])
+@pytest.mark.parametrize(
+    "mistake", [("lab", "--nonsense"), ("nonsense",), ("check", "a", "b"), ("--timeout", "x", "check")]
+)
+def test_a_mistake_in_the_command_line_is_an_envelope_where_json_was_asked(
+    mistake: tuple[str, ...], form: tuple[str, ...], vsml: Callable[..., Ended]
+) -> None:
+    ended = vsml(*form, *mistake)
+    assert ended.status == 2
+    document = json.loads(ended.out)
+    assert document["errors"][0]["code"] == "usage"
+    assert document["errors"][0]["hint"].endswith("--help")
+
+
+def test_a_mistake_in_the_command_line_says_what_to_type(vsml: Callable[..., Ended]) -> None:
+    ended = vsml("lab", "upp")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == "error: no such command 'upp'. Did you mean 'up'?\nhint: vsml lab --help\n"
+
+
+def test_no_command_at_all_shows_the_help(vsml: Callable[..., Ended]) -> None:
+    ended = vsml()
+    assert ended.status == 2
+    assert "Usage: vsml" in ended.out + ended.err
+
+
+def test_every_command_has_an_example_and_the_global_options(vsml: Callable[..., Ended]) -> None:
+    from typer.main import get_command  # noqa: PLC0415
+
+    from vsphere_ml.cli.app import app  # noqa: PLC0415
+
+    commands = _leaves(get_command(app))
+    assert len(commands) >= 8
+    for path, command in commands.items():
+        assert "Example" in (command.help or ""), path
+        assert "vsml " in (command.help or "").partition("Example")[2], path
+        assert {"output", "debug", "insecure"} <= {parameter.name for parameter in command.params}, path
+
+
+def _leaves(command: Any, path: str = "vsml") -> dict[str, Any]:
+    children = getattr(command, "commands", None)
+    if not children:
+        return {path: command}
+    return {leaf: each for name, child in children.items() for leaf, each in _leaves(child, f"{path} {name}").items()}
