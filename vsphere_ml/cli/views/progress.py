@@ -92,11 +92,11 @@ def _name(change: Change) -> str:
 class Row:
     """What is known of one VM (or of one change to the site) while it is worked on."""
 
-    doing: str = "waits"
+    doing: str = "waiting"
     percent: int = 0
     since: float = 0.0
     left: int = 0
-    state: str = "waits"  # waits, runs, done, failed, skipped
+    state: str = "waiting"  # waiting, running, done, failed, skipped
 
 
 class Board:
@@ -107,6 +107,7 @@ class Board:
         self._clock = clock
         self._rows: dict[str, Row] = {}
         self._live: Live | None = None
+        self._whole = False
 
     def __call__(self, event: Event, /) -> None:
         match event:
@@ -121,12 +122,13 @@ class Board:
     def stop(self) -> None:
         """Leave the last picture standing, whole."""
         if self._live is not None:
+            self._whole = True
             self._live.stop()
             self._live = None
 
     def _begin(self, event: Acting) -> None:
         self.stop()
-        self._rows = {}
+        self._rows, self._whole = {}, False
         for change in event.plan.changes:
             self._rows.setdefault(_row_name(change), Row()).left += 1
         self._live = Live(
@@ -138,13 +140,13 @@ class Board:
         row = self._rows.setdefault(_row_name(event.change), Row(left=1))
         match event:
             case Started():
-                row.state, row.doing, row.percent, row.since = "runs", changes.verb(event.change), 0, self._clock()
+                row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
             case Progressed():
                 row.percent = event.percent
             case Finished():
                 row.left -= 1
                 row.percent = 100
-                row.state = "waits" if row.left > 0 else "done"
+                row.state = "waiting" if row.left > 0 else "done"
             case Failed():
                 row.state, row.doing = "failed", f"{changes.verb(event.change)}: {event.error.message}"
             case Skipped():
@@ -153,28 +155,24 @@ class Board:
                 assert_never(event)
 
     def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
-        rows = (
-            sorted(self._rows.items(), key=lambda item: ORDER[item[1].state]) if self._too_many else self._rows.items()
-        )
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True)
         table.add_column(width=12)
         table.add_column(overflow="ellipsis", no_wrap=True)
-        for name, row in list(rows)[: self._height]:
+        for name, row in self._seen(console.height - 4):
             table.add_row(line(name), _bar(row), self._doing(row))
         yield Group(table, self._totals())
 
-    @property
-    def _height(self) -> int:
-        return max(self._console.height - 4, 1)
-
-    @property
-    def _too_many(self) -> bool:
-        return len(self._rows) > self._height
+    def _seen(self, height: int) -> list[tuple[str, Row]]:
+        """Return the rows there is room for; all of them in the last picture."""
+        rows = list(self._rows.items())
+        if self._whole or len(rows) <= height:
+            return rows
+        return sorted(rows, key=lambda item: ORDER[item[1].state])[: max(height, 1)]
 
     def _doing(self, row: Row) -> Text:
         match row.state:
-            case "runs":
+            case "running":
                 return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
             case "failed":
                 return line((row.doing, "red"))
@@ -183,12 +181,12 @@ class Board:
 
     def _totals(self) -> Text:
         states = [row.state for row in self._rows.values()]
-        counts = ((state, states.count(state)) for state in ("done", "runs", "waits", "failed", "skipped"))
+        counts = ((state, states.count(state)) for state in ("done", "running", "waiting", "failed", "skipped"))
         return line((", ".join(f"{count} {state}" for state, count in counts if count), "bold"))
 
 
-ORDER = {"failed": 0, "runs": 1, "waits": 2, "skipped": 3, "done": 4}
-STYLES = {"waits": "dim", "done": "green", "skipped": "yellow"}
+ORDER = {"failed": 0, "running": 1, "waiting": 2, "skipped": 3, "done": 4}
+STYLES = {"waiting": "dim", "done": "green", "skipped": "yellow"}
 
 
 def _row_name(change: Change) -> str:

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from tests.fakes import pictures, wishes
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views import plan as view
+from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings
+from vsphere_ml.core.diff import diff
+from vsphere_ml.core.placement import solve
+from vsphere_ml.core.plan import Finding, Plan, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+
+
+def fresh(count: int = 2) -> Plan:
+    spec, site = wishes.cluster(count), pictures.quad_8u3()
+    return diff(spec, solve(spec, site), site)
+
+
+def text(plan: Plan, shown: Callable[..., Shown]) -> str:
+    made = shown()
+    show(made.terminal.out, view.text(plan))
+    return made.out.getvalue()
+
+
+def test_a_plan_shows_its_stages_places_and_what_cannot_be_known(shown: Callable[..., Shown]) -> None:
+    lines = text(fresh(), shown).splitlines()
+    titles = [line for line in lines if line and not line.startswith(" ")]
+    assert titles[0] == "folder"
+    assert titles.index("clone") < titles.index("devices") < titles.index("power on") < titles.index("places")
+    assert any("known after power-on" in line for line in lines)
+    assert lines[-1].startswith("plan: 2 to create, 0 to change, 0 to delete; ")
+
+
+def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Shown]) -> None:
+    target = next(change.target for change in fresh().changes if hasattr(change, "target"))
+    settle = SetSettings(vm="node-1", target=target, lacks=("memory reservation is not locked",))
+    plan = Plan(
+        stages=(
+            Stage(title="power off", changes=(PowerOff(vm="node-1"),)),
+            Stage(title="settings", changes=(settle,)),
+            Stage(title="power on", changes=(PowerOn(vm="node-1"),)),
+        )
+    )
+    lines = text(plan, shown).splitlines()
+    assert lines[0] == "interrupts what runs"
+    assert lines[1].startswith("   ! node-1: power off")
+    assert "power off" not in lines
+    assert "   ~ node-1: set what lacks: memory reservation is not locked" in lines
+    assert lines[-1].endswith("1 of them interrupting")
+
+
+def test_nothing_to_do_is_one_line(shown: Callable[..., Shown]) -> None:
+    plan = Plan(stages=(), seats=fresh().seats)
+    assert text(plan, shown) == "nothing to do\n"
+
+
+def test_findings_are_shown_with_what_a_person_can_do_also_when_nothing_is_to_be_done(
+    shown: Callable[..., Shown],
+) -> None:
+    finding = Finding(code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy")
+    assert text(Plan(stages=(), findings=(finding,)), shown) == (
+        "not ours to mend\n   ? node-9: not in the file\n     hint: vsml destroy\nnothing to do\n"
+    )
+
+
+def test_many_vms_that_get_the_same_are_one_line(shown: Callable[..., Shown]) -> None:
+    plan = Plan(stages=(Stage(title="power on", changes=tuple(PowerOn(vm=f"n-{i:02}") for i in range(1, 65))),))
+    assert "   ~ n-01 … n-64 (64): power on" in text(plan, shown).splitlines()
+
+
+def test_a_vms_name_is_not_read_as_markup(shown: Callable[..., Shown]) -> None:
+    plan = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="[bold]x[/bold]"),)),))
+    assert "   ~ [bold]x[/bold]: power on" in text(plan, shown).splitlines()
+
+
+def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
+    plan = fresh()
+    told = json.loads(json.dumps(view.data(plan)))
+    kinds = [change["kind"] for stage in told["stages"] for change in stage["changes"]]
+    assert kinds == [type(change).__name__ for change in plan.changes]
+    assert told["empty"] is False
+    assert [seat["node"] for seat in told["seats"]] == ["node-1", "node-2"]
+    assert told["seats"][0]["locality"] == "same PCIe switch"
+
+
+@pytest.mark.parametrize("kind", get_args(Change), ids=lambda kind: kind.__name__)
+def test_every_change_has_its_words(kind: type[Change]) -> None:
+    change = next(each for each in EXAMPLES if isinstance(each, kind))
+    assert changes.sign(change) in "+~-!"
+    assert changes.subject(change)
+    assert changes.verb(change)
+    assert changes.explain(change)
+
+
+def _examples() -> tuple[Change, ...]:
+    from vsphere_ml.core import changes as kinds  # noqa: PLC0415
+    from vsphere_ml.core.inventory import ClusterRef  # noqa: PLC0415
+
+    own = tuple(fresh().changes)
+    marks = next(change.marks for change in own if isinstance(change, kinds.CloneVm))
+    target = next(change.target for change in own if isinstance(change, kinds.CloneVm))
+    cluster = ClusterRef("domain-c8")
+    return (
+        *own,
+        kinds.MarkVm(vm="n", marks=marks),
+        kinds.SetSettings(vm="n", target=replace(target, cpus=4), lacks=("4 CPUs wanted, 2 there",)),
+        kinds.NewMac(vm="n", key=4000, mac="00:50:56:aa:bb:cc"),
+        kinds.PowerOff(vm="n"),
+        kinds.DeleteVm(vm="n"),
+        kinds.DeleteRule(cluster=cluster, name="r", key=1),
+        kinds.DeleteFolder(path="train"),
+    )
+
+
+EXAMPLES = _examples()
