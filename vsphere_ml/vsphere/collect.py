@@ -8,17 +8,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyVmomi import vim, vmodl
-from pyVmomi.VmomiSupport import (
-    GetVmodlType,
-    IsChildVersion,  # type: ignore[attr-defined]
-)
+from pyVmomi import VmomiSupport, vim, vmodl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.vsphere.session import Session
 
+_types: Any = VmomiSupport
 _P: Any = vmodl.query.PropertyCollector
 PAGE = 1000
 
@@ -74,7 +71,7 @@ def _exists(kind: Any, path: str, version: str) -> bool:
             info = kind._GetPropertyInfo(name)  # noqa: SLF001 - where pyvmomi keeps the version of each property
         except AttributeError:
             return True  # of a subtype that the declared type does not show; the server knows
-        if not IsChildVersion(version, info.version):
+        if not _types.IsChildVersion(version, info.version):
             return False
         kind = info.type
     return True
@@ -87,4 +84,4 @@ def reference(found: Any) -> str:
 
 def managed(session: Session, kind: str, moid: str) -> Any:
     """Return a handle on an object; nothing is called."""
-    return GetVmodlType(kind)(moid, session.stub)
+    return _types.GetVmodlType(kind)(moid, session.stub)

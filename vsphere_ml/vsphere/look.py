@@ -205,6 +205,7 @@ class _Read:
             vm_folder=around.vm_folder,
             owner=owner,
             vms={vm.name: self.vm_objects[vm.ref] for vm in ours},
+            hosts={vm.name: vm.host for vm in ours if vm.host is not None},
             foreign={vm.name for vm in inventory.vms if vm.ref not in mine},
             devices=self.raw_devices,
             folders=around.folder_objects,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.inventory import FolderRef, NetworkRef, VmRef
+from vsphere_ml.core.inventory import FolderRef, HostRef, NetworkRef, VmRef
 
 
 class PortGroup(NamedTuple):
@@ -28,6 +28,7 @@ class Site:
     vm_folder: Any = None
     owner: str | None = None
     vms: dict[str, Any] = field(default_factory=dict)  # ours only
+    hosts: dict[str, HostRef] = field(default_factory=dict)  # where our VMs are
     foreign: set[str] = field(default_factory=set)  # names that somebody else's VMs have
     devices: dict[VmRef, list[Any]] = field(default_factory=dict)  # of the VMs read in full
     folders: dict[str, tuple[Any, str | None]] = field(default_factory=dict)  # path → folder, its mark
@@ -54,6 +55,16 @@ class Site:
             target=name,
             hint="run the command again: it looks first",
         )
+
+    def adopt(self, name: str, vm: Any, host: HostRef) -> None:
+        """Take up a VM that we have just made."""
+        self.vms[name], self.hosts[name] = vm, host
+
+    def forget(self, name: str, ref: VmRef) -> None:
+        """Drop a VM that we have just deleted."""
+        self.vms.pop(name, None)
+        self.hosts.pop(name, None)
+        self.devices.pop(ref, None)
 
     def folder(self, path: str) -> Any:
         """Return the VM folder at that path; VSphereError `vsphere.not-found`."""

@@ -1,0 +1,115 @@
+"""The vCenter port, over pyVmomi."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.changes import (
+    AttachDevices,
+    CloneVm,
+    CreateFolder,
+    DeleteFolder,
+    DeleteRule,
+    DeleteVm,
+    MakeRule,
+    MarkVm,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    SetSettings,
+    UpgradeHardware,
+)
+from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.vsphere.acts import Acts
+from vsphere_ml.vsphere.faults import translate
+from vsphere_ml.vsphere.lock import Lock
+from vsphere_ml.vsphere.look import look
+from vsphere_ml.vsphere.marks import Fields
+from vsphere_ml.vsphere.site import Site
+from vsphere_ml.vsphere.tickets import Tickets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.ports import Scope, Ticket, Update
+    from vsphere_ml.vsphere.acts import Steps
+    from vsphere_ml.vsphere.session import Session
+
+_ACTIONS: dict[type[Any], str] = {
+    CreateFolder: "making folder `{0.path}`",
+    CloneVm: "cloning `{0.source_name}` to `{0.vm}`",
+    MarkVm: "marking `{0.vm}`",
+    UpgradeHardware: "raising `{0.vm}` to hardware version {0.version}",
+    SetSettings: "configuring `{0.vm}`",
+    AttachDevices: "changing the devices of `{0.vm}`",
+    NewMac: "giving `{0.vm}` a new MAC",
+    MakeRule: "making rule `{0.name}`",
+    PowerOn: "powering on `{0.vm}`",
+    PowerOff: "powering off `{0.vm}`",
+    DeleteVm: "deleting `{0.vm}`",
+    DeleteRule: "deleting rule `{0.name}`",
+    DeleteFolder: "deleting folder `{0.path}`",
+}
+
+
+class Gateway:
+    """A vCenter: looked at, changed, locked. One thread uses it at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._fields = Fields(session)
+        self._acts = Acts(session, self._fields, Site())
+        self._tickets = Tickets(session, self._explain)
+        self._lock: Lock | None = None
+
+    def look(self, scope: Scope) -> Inventory:
+        """Read the site; names in changes mean from now on what was seen. VMs are ours by `scope.owner`'s mark."""
+        try:
+            inventory, site = self._session.read(lambda: look(self._session, self._fields, scope))
+        except (vmodl.MethodFault, vim.fault.VimFault) as fault:
+            raise translate(fault, self._session.name, "looking at the site") from fault
+        self._acts.site = site
+        return inventory
+
+    def start(self, change: Change) -> Ticket:
+        """Begin a change; whatever fails is told by `wait`."""
+        return self._tickets.start(change, self._guarded(change))
+
+    def _guarded(self, change: Change) -> Steps:
+        if self._lock is not None:
+            self._lock.assert_held()
+        yield from self._acts.steps(change)
+
+    def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
+        return self._tickets.wait(tickets, timeout_s)
+
+    def _explain(self, fault: BaseException, change: Change) -> VsmlError:
+        if isinstance(fault, VsmlError):
+            return fault
+        action = _ACTIONS[type(change)].format(change)
+        target = getattr(change, "vm", None) or getattr(change, "path", None) or getattr(change, "name", "")
+        return translate(fault, str(target), action, self._acts.site.names)
+
+    @contextmanager
+    def hold(self, cluster: str) -> Iterator[None]:
+        """Hold the cluster's lock; NotPossible `lock.held` when somebody else has it."""
+        lock = Lock(self._session, self._fields, self._acts.site.vm_folder, cluster)
+        try:
+            lock.take()
+        except vmodl.MethodFault as fault:
+            raise translate(fault, cluster, "taking the cluster's lock") from fault
+        self._lock = lock
+        try:
+            yield
+        finally:
+            self._lock = None
+            lock.release()
+
+    def close(self) -> None:
+        self._tickets.close()
+        self._session.close()
