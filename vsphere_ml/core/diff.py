@@ -9,7 +9,6 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
-    MakeRule,
     Marks,
     MarkVm,
     NewMac,
@@ -17,6 +16,7 @@ from vsphere_ml.core.changes import (
     PowerOn,
     SetSettings,
     UpgradeHardware,
+    subject,
 )
 from vsphere_ml.core.devices import difference, duplicate_macs, name
 from vsphere_ml.core.findings import findings
@@ -25,10 +25,11 @@ from vsphere_ml.core.lacks import lacks, needs_power_off
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.rules import rule_changes, without_rule
+from vsphere_ml.core.seats import Way
 from vsphere_ml.core.spec import CloneKind, Spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import Inventory, Vm
@@ -62,7 +63,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     for change in rule_changes(spec, placement):
         work.add("rule", change)
     return Plan(
-        stages=work.stages(),
+        stages=work.stages({seat.node.name for seat in placement.seats if seat.way is Way.DEVICE_GROUP}),
         seats=placement.seats,
         notes=(*placement.notes, *_rule_note(spec, placement)),
         findings=tuple(findings(spec, placement, inventory)),
@@ -78,7 +79,9 @@ class _Work:
     def add(self, stage: str, change: Change) -> None:
         self.changes[stage].append(change)
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self, grouped: Collection[str]) -> tuple[Stage, ...]:
+        """Return what there is to do; VMs with a device group start first: a lone vGPU may take any GPU."""
+        self.changes["power on"].sort(key=lambda change: subject(change) not in grouped)
         return tuple(Stage(title=title, changes=tuple(changes)) for title, changes in self.changes.items() if changes)
 
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
@@ -173,6 +176,3 @@ def _rule_note(spec: ClusterSpec, placement: Placement) -> Iterator[str]:
     why = without_rule(spec, placement)
     if why is not None and spec.spread is Spread.SPREAD and spec.anti_affinity and len(placement.seats) > 1:
         yield f"no anti-affinity rule: {why}"
-
-
-__all__ = ["STAGES", "MakeRule", "diff"]

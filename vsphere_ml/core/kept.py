@@ -14,12 +14,11 @@ from vsphere_ml.core.profiles import same
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
 from vsphere_ml.core.spec import NicKind
-from vsphere_ml.core.ways import offer, preference
+from vsphere_ml.core.ways import Offer, offer, preference
 
 if TYPE_CHECKING:
     from vsphere_ml.core.inventory import DeviceGroup, NicPort, PciAddress, Vm, VmSettings
     from vsphere_ml.core.rooms import Room
-    from vsphere_ml.core.ways import Offer
     from vsphere_ml.core.wish import Wish
 
 AFFINITY = "numa.nodeAffinity"
@@ -44,9 +43,11 @@ def kept(room: Room, wish: Wish, vm: Vm, api_version: str) -> Offer:
     """
     hold = held(room, wish, vm)
     running = _as_it_runs(room, wish, vm, hold)
-    found = offer(room, wish, api_version)
     if running is not None:
-        return replace(found, options=(running,), reasons=())
+        return Offer((running,))
+    # Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
+    strict = offer(room, wish, api_version)
+    found = strict if strict.options else offer(room, wish, api_version, lenient=True)
     by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
     return replace(found, options=tuple(by_hold))
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from vsphere_ml.core.wish import Wish
 
 
-def settle(room: Room, wish: Wish, option: Option) -> Option | Reason:
+def settle(room: Room, wish: Wish, option: Option, *, lenient: bool = False) -> Option | Reason:
     """Return the option with its NUMA node, or why the VM cannot be there.
 
     A VM larger than its node gets no affinity and a note; asked for by number it is refused. Seats of ours on one node
-    share its cores and memory and never take more than it has.
+    share its cores and memory and never take more than it has; with `lenient` one that comes too late gets no affinity.
     """
     home = _home(room.host, option.gpus)
     if wish.numa_node is not None and (home is None or home.id != wish.numa_node):
@@ -28,20 +28,31 @@ def settle(room: Room, wish: Wish, option: Option) -> Option | Reason:
         return Reason(Lack.NUMA, f"{sits}, NUMA node {wish.numa_node} wanted")
     if home is None:
         return replace(option, note=f"no NUMA affinity: {_why_no_home(room.host, option.gpus)}")
-    if wish.cpus > home.cores or wish.memory > home.memory:
-        larger = f"{wish.cpus} vCPUs and {wish.memory} are more than NUMA node {home.id} has ({_has(home)})"
-        if wish.numa_node is not None:
-            return Reason(Lack.NUMA, larger)
-        return replace(option, note=f"no NUMA affinity: {larger}")
-    cores, memory = room.cores[home.id], room.numa_memory[home.id]
-    if wish.cpus > cores or wish.memory > memory:
-        left = Bytes(max(0, memory) // MIB * MIB)
-        return Reason(
-            Lack.NUMA,
-            f"NUMA node {home.id} has {cores} cores and {left} left beside other nodes, "
-            f"{wish.cpus} and {wish.memory} needed",
-        )
-    return replace(option, numa_node=home.id)
+    larger = _larger(wish, home)
+    words = larger or _crowded(room, wish, home)
+    if not words:
+        return replace(option, numa_node=home.id)
+    if wish.numa_node is None and (larger or lenient):
+        return replace(option, note=f"no NUMA affinity: {words}")
+    return Reason(Lack.NUMA, words)
+
+
+def _larger(wish: Wish, home: NumaNode) -> str:
+    """Return in words that a VM is larger than a NUMA node; empty when it is not."""
+    if wish.cpus <= home.cores and wish.memory <= home.memory:
+        return ""
+    return (
+        f"{wish.cpus} vCPUs and {wish.memory} are more than NUMA node {home.id} has ({home.cores} cores, {home.memory})"
+    )
+
+
+def _crowded(room: Room, wish: Wish, home: NumaNode) -> str:
+    """Return in words that other nodes leave too little of a NUMA node; empty when they do not."""
+    cores, memory = max(0, room.cores[home.id]), max(0, room.numa_memory[home.id])
+    if wish.cpus <= cores and wish.memory <= memory:
+        return ""
+    left = f"{cores} cores and {Bytes(memory // MIB * MIB)} left beside other nodes"
+    return f"NUMA node {home.id} has {left}, {wish.cpus} and {wish.memory} needed"
 
 
 def node(host: Host, number: int | None) -> NumaNode | None:
@@ -62,7 +73,3 @@ def _why_no_home(host: Host, gpus: Sequence[PciAddress]) -> str:
 
 def _name(home: NumaNode | None) -> str:
     return "no single NUMA node" if home is None else f"NUMA node {home.id}"
-
-
-def _has(home: NumaNode) -> str:
-    return f"{home.cores} cores, {home.memory}"

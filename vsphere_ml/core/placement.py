@@ -62,6 +62,7 @@ class _Table:
     rooms: Mapping[HostRef, Room] = field(init=False)
     wishes: dict[str, Wish] = field(default_factory=dict)  # equal ones are one object
     taken: dict[str, tuple[Room, Option]] = field(default_factory=dict)
+    lenient: bool = False  # as for `settle`
     _offers: dict[tuple[int, int], tuple[int, Offer]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,11 +89,25 @@ class _Table:
             self._take(node, room, found.options[0])
 
     def seat_others(self) -> None:
-        """Seat the nodes that do not stand yet; raises what the first one that found no place was told."""
+        """Seat the nodes that do not stand yet; raises what the first one that found no place was told.
+
+        ESXi may have backed standing nodes by other GPUs than we counted on. So that a run that was cut can always be
+        finished, the nodes that follow them may then do without NUMA affinity.
+        """
         queue = sorted((node for node in self.spec.nodes if node.name not in self.ours), key=self._hardness)
-        refusal = self._greedy(queue)
-        if refusal is not None and (_alike(queue, self.wishes) or not self._search(queue)):
+        refusal = self._seat_all(queue)
+        if refusal is not None and self.ours:
+            self.lenient = True
+            self._offers.clear()
+            refusal = self._seat_all(queue) and refusal
+        if refusal is not None:
             raise refusal
+
+    def _seat_all(self, queue: Sequence[NodeSpec]) -> Exception | None:
+        refusal = self._greedy(queue)
+        if refusal is None or _alike(queue, self.wishes) or not self._search(queue):
+            return refusal
+        return None
 
     def seat(self, node: NodeSpec) -> Seat:
         room, option = self.taken[node.name]
@@ -125,21 +140,23 @@ class _Table:
         return None
 
     def _search(self, queue: Sequence[NodeSpec]) -> bool:
-        """Try other choices for earlier nodes, best first, and say whether all found a place."""
-        open_choices = [self._choices(queue[0])]
+        """Try other choices for earlier nodes, best first, and say whether all found a place; if not, none is seated."""
+        ahead = [self._choices(queue[0])]  # what is still to be tried, for each node so far
         for _ in range(_TRIES):
-            node = queue[len(open_choices) - 1]
-            choice = next(open_choices[-1], None)
-            if choice is not None:
-                self._take(node, *choice)
-                if len(open_choices) == len(queue):
-                    return True
-                open_choices.append(self._choices(queue[len(open_choices)]))
+            node = queue[len(ahead) - 1]
+            choice = next(ahead[-1], None)
+            if choice is None:
+                ahead.pop()
+                if not ahead:
+                    return False
+                self._give(queue[len(ahead) - 1])
                 continue
-            open_choices.pop()
-            if not open_choices:
-                return False
-            self._give(queue[len(open_choices) - 1])
+            self._take(node, *choice)
+            if len(ahead) == len(queue):
+                return True
+            ahead.append(self._choices(queue[len(ahead)]))
+        for seated in queue[: len(ahead) - 1]:
+            self._give(seated)
         return False
 
     def _best(self, node: NodeSpec) -> tuple[Room, Option] | None:
@@ -178,7 +195,7 @@ class _Table:
         key = (id(asked), room.order)
         known = self._offers.get(key)
         if known is None or known[0] != room.state:
-            known = (room.state, offer(room, asked, self.inventory.api_version))
+            known = (room.state, offer(room, asked, self.inventory.api_version, lenient=self.lenient))
             self._offers[key] = known
         return known[1]
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.seats import Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef
-    from vsphere_ml.core.seats import Locality, Way
+    from vsphere_ml.core.seats import Locality
     from vsphere_ml.core.wish import Wish
 
 
@@ -42,6 +43,7 @@ class Room:
     holders: dict[PciAddress, str]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     seats: int = 0
+    grouped: int = 0  # seats by device group
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
 
     def take(self, node: str, wish: Wish, option: Option) -> None:
@@ -62,6 +64,7 @@ class Room:
     def _book(self, wish: Wish, option: Option, sign: int) -> None:
         self.state += 1
         self.seats -= sign
+        self.grouped -= sign * (option.way is Way.DEVICE_GROUP)
         self.memory += sign * wish.memory
         if option.numa_node is not None:
             self.cores[option.numa_node] += sign * wish.cpus

@@ -37,14 +37,14 @@ class Offer:
     reasons: tuple[Reason, ...] = ()
 
 
-def offer(room: Room, wish: Wish, api_version: str) -> Offer:
-    """Return what is left for a node on a host."""
+def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False) -> Offer:
+    """Return what is left for a node on a host; `lenient` as for `settle`."""
     reasons = [*unfit(room.host, wish), *short(room, wish)]
     if reasons:
         return Offer((), tuple(reasons))
     options: list[Option] = []
     for each in _ways(room, wish, api_version):
-        settled = settle(room, wish, each) if isinstance(each, Option) else each
+        settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
             options.append(settled)
         else:
@@ -68,21 +68,39 @@ def preference(option: Option) -> Preference:
 
 
 def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
-    """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing."""
-    if wish.nic is NicKind.NONE:
-        for gpus in gpu_sets(room, wish, None):
-            yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why="no fast NIC was asked for")
-    elif wish.nic is NicKind.AUTO:
-        group = fitting_group(room.host, wish, api_version)
-        grouped = [] if isinstance(group, str) else list(_grouped(room, wish, group))
+    """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
+
+    Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
+    and it may be those that the others count on.
+    """
+    group = _group(room, wish, api_version)
+    if not isinstance(group, str):
+        grouped = list(_grouped(room, wish, group))
         usable = [each for each in grouped if isinstance(each, Option) and isinstance(settle(room, wish, each), Option)]
-        left = group if isinstance(group, str) else f"device group `{group.name}` is used up"
-        yield from usable or _pairs(room, wish, left)
-    elif wish.nic is NicKind.DEVICE_GROUP:
-        group = fitting_group(room.host, wish, api_version)
-        yield from [Reason(Lack.NIC, group)] if isinstance(group, str) else _grouped(room, wish, group)
+        if usable or wish.nic is NicKind.DEVICE_GROUP:
+            yield from usable or grouped
+            return
+        group = f"device group `{group.name}` is used up"
+    if wish.nic is NicKind.DEVICE_GROUP:
+        yield Reason(Lack.NIC, group)
+    elif room.grouped:
+        yield Reason(Lack.NIC, f"its nodes have device groups, and those share no host with other seats; {group}")
+    elif wish.nic is NicKind.NONE:
+        for gpus in gpu_sets(room, wish, None):
+            yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
     else:
-        yield from _pairs(room, wish, f"nic.kind is {wish.nic}")
+        yield from _pairs(room, wish, group)
+
+
+def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
+    """Return the device group for a node here, or why there is none."""
+    if wish.nic is NicKind.NONE:
+        return "no fast NIC was asked for"
+    if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+        return f"nic.kind is {wish.nic}"
+    if room.seats > room.grouped:
+        return f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
+    return fitting_group(room.host, wish, api_version)
 
 
 def _grouped(room: Room, wish: Wish, group: DeviceGroup) -> Iterator[Option | Reason]:

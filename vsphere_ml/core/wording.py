@@ -1,4 +1,4 @@
-"""A change as a noun, for sentences about what became of it."""
+"""Changes in words: as a noun, for sentences about what became of them, and as what lacks without them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
+from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.seats import WantedDevice
 
 
 def describe(change: Change) -> str:
@@ -63,3 +65,59 @@ def _of_a_vm(  # noqa: PLR0911 - one arm for each kind of change
             return "removal"
         case _:
             assert_never(change)
+
+
+def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one arm for each kind of change
+    """Return what is lacking as long as this change is not made, in words."""
+    match change:
+        case CloneVm():
+            return ("is not there",)
+        case MarkVm():
+            return ("its ownership attribute is not set",)
+        case UpgradeHardware():
+            return (f"its hardware version is below {change.version}",)
+        case SetSettings():
+            return change.lacks
+        case AttachDevices():
+            missing = tuple(f"{device_name(want)} is missing" for want in change.add)
+            return (*missing, *(f"{name} is too much" for name in change.remove_names))
+        case NewMac():
+            return (f"its MAC {change.mac} is another VM's too",)
+        case PowerOn():
+            return ("is powered off",)
+        case PowerOff():
+            return ("must be powered off to be changed",)
+        case CreateFolder() | MakeRule():
+            return ("is not there",) if not isinstance(change, MakeRule) or change.key is None else ("differs",)
+        case DeleteVm() | DeleteRule() | DeleteFolder():
+            return ("is still there",)
+        case _:
+            assert_never(change)
+
+
+def device_name(want: WantedDevice) -> str:
+    """Return a wanted device by the name that vSphere's own pages give it."""
+    match want:
+        case WantVgpu():
+            return f"vGPU {want.profile}"
+        case WantGroup():
+            return f"device group {want.group.name}"
+        case WantSriov():
+            return f"SR-IOV function of {want.physical_function} on {want.network_name}"
+        case WantPassthrough():
+            return f"DirectPath {want.name} {want.address}"
+        case WantNic():
+            return f"vmxnet3 on {want.network_name}"
+        case _:
+            assert_never(want)
+
+
+def object_name(change: Change) -> str:
+    """Return what a change is about: a VM's name, or `folder …` and `rule …`."""
+    match change:
+        case CreateFolder() | DeleteFolder():
+            return f"folder {change.path}"
+        case MakeRule() | DeleteRule():
+            return f"rule {change.name}"
+        case _:
+            return change.vm
