@@ -29,7 +29,7 @@ class Scope:
     devices: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ticket:
     """A change that was started. Two tickets are never equal."""
 

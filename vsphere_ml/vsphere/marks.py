@@ -17,39 +17,43 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.session import Session
 
 LOCK_ATTRIBUTE = "vsml.lock"
+_GLOBAL = None  # an attribute that somebody has defined for all types
 
 
 class Fields:
-    """The vCenter's custom attributes by name."""
+    """The vCenter's custom attributes, by name and the type of object they are defined for."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._keys: dict[str, int] = {}
-        self._cluster: int | None = None
-        self._node: int | None = None
+        self._keys: dict[tuple[str, type | None], int] = {}
+        self._clusters: frozenset[int] = frozenset()
+        self._nodes: frozenset[int] = frozenset()
 
     def load(self) -> None:
         """Read the attributes that exist."""
-        kind = vim.CustomFieldsManager
-        rows = of(self._session, [self._session.content.customFieldsManager], {kind: ["field"]})
-        self._keys = {each.name: each.key for _, props in rows for each in props.get("field") or ()}
-        self._cluster = self._keys.get(CLUSTER_ATTRIBUTE)
-        self._node = self._keys.get(NODE_ATTRIBUTE)
+        found = self._session.content.customFieldsManager
+        rows = of(self._session, [found], {vim.CustomFieldsManager: ["field"]})
+        defined = [each for _, props in rows for each in props.get("field") or ()]
+        self._keys = {(each.name, each.managedObjectType or _GLOBAL): each.key for each in defined}
+        self._clusters, self._nodes = self._named(CLUSTER_ATTRIBUTE), self._named(NODE_ATTRIBUTE)
+
+    def _named(self, wanted: str) -> frozenset[int]:
+        return frozenset(key for (name, _), key in self._keys.items() if name == wanted)
 
     def marks(self, values: Iterable[Any] | None) -> tuple[str | None, str | None]:
         """Return the cluster's and the node's mark among an object's attribute values."""
         cluster = node = None
         for each in values or ():
-            if each.key == self._cluster:
+            if each.key in self._clusters:
                 cluster = each.value or None  # an emptied attribute marks nothing
-            elif each.key == self._node:
+            elif each.key in self._nodes:
                 node = each.value or None
         return cluster, node
 
     def value(self, values: Iterable[Any] | None, name: str) -> str | None:
         """Return one attribute's value."""
-        key = self._keys.get(name)
-        return next((each.value for each in values or () if each.key == key), None)
+        keys = self._named(name)
+        return next((str(each.value) for each in values or () if each.key in keys), None)
 
     def mark(self, found: Any, marks: Marks) -> None:
         """Mark an object as ours."""
@@ -59,12 +63,15 @@ class Fields:
 
     def set(self, found: Any, name: str, value: str) -> None:
         """Set an attribute, defined in the vCenter when it is not yet."""
-        self._session.content.customFieldsManager.SetField(found, self._key(name), value)
+        self._session.content.customFieldsManager.SetField(found, self._key(name, type(found)), value)
 
-    def _key(self, name: str) -> int:
-        if name not in self._keys:
-            # For all types, as folders carry it too. Who is told that it exists has lost a race, and uses the other's.
+    def _key(self, name: str, kind: type) -> int:
+        if self._known(name, kind) is None:
+            # Who is told that it exists has lost a race, and uses the other's.
             with suppress(vim.fault.DuplicateName):
-                self._session.content.customFieldsManager.AddCustomFieldDef(name)
+                self._session.content.customFieldsManager.AddCustomFieldDef(name=name, moType=kind)
             self.load()
-        return self._keys[name]
+        return self._known(name, kind) or 0
+
+    def _known(self, name: str, kind: type) -> int | None:
+        return self._keys.get((name, kind), self._keys.get((name, _GLOBAL)))
