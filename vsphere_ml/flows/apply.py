@@ -45,12 +45,8 @@ def apply(
 
     A VM's failure leaves out only the rest of that VM. Raises Interrupted on Ctrl-C.
     """
-    walk = _Walk(vcenter, tell, clock, pace)
-    try:
-        for part in _parts(changes):
-            walk.carry_out(part)
-    except KeyboardInterrupt as interrupt:
-        raise Interrupted(walk.running, tuple(walk.outcomes)) from interrupt
+    walk = Walk(vcenter, tell, clock, pace)
+    walk.carry_out(changes)
     return tuple(walk.outcomes)
 
 
@@ -73,7 +69,9 @@ class _Running:
 
 
 @dataclass(slots=True)
-class _Walk:
+class Walk:
+    """Carries out changes, in one go or in several; what failed is remembered from one to the next."""
+
     vcenter: VCenter
     tell: Listener
     clock: Clock
@@ -89,14 +87,26 @@ class _Walk:
         begun = (self.beginning,) if self.beginning is not None else ()
         return (*(run.change for run in self.in_flight.values()), *begun)
 
-    def carry_out(self, part: tuple[Change, ...]) -> None:
+    def carry_out(self, changes: Iterable[Change]) -> None:
+        """Carry out these changes. Raises Interrupted on Ctrl-C."""
+        try:
+            for part in _parts(changes):
+                self._carry_out(part)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(self.running, tuple(self.outcomes)) from interrupt
+
+    def give_up(self, vm: str, because: str) -> None:
+        """Do nothing more to this VM; what would follow is left out for this reason."""
+        self.broken.setdefault(vm, because)
+
+    def _carry_out(self, part: tuple[Change, ...]) -> None:
         """Carry out the chains of one part, so many at once as the pace allows."""
         waiting = deque(_chains(part))
         while waiting or self.in_flight:
             while waiting and len(self.in_flight) < self.pace.parallel:
                 self._begin(waiting.popleft())
             if self.in_flight:
-                waiting.extendleft(self._settle())
+                waiting.extendleft(reversed(self._settle()))
 
     def _begin(self, chain: deque[Change]) -> None:
         while chain:

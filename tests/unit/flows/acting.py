@@ -1,0 +1,61 @@
+"""What flow tests share: a quiet run of each command on a fake site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.flows import destroy as destroying
+from vsphere_ml.flows import provision as provisioning
+from vsphere_ml.flows.apply import Pace
+
+if TYPE_CHECKING:
+    from tests.fakes.site import FakeVCenter
+    from vsphere_ml.core.events import Event
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.agree import Approve
+    from vsphere_ml.flows.report import Report
+    from vsphere_ml.flows.saved import SavedPlan
+
+
+def yes(_plan: Plan) -> bool:
+    return True
+
+
+def no(_plan: Plan) -> bool:
+    return False
+
+
+class Told(list["Event"]):
+    """A listener that remembers."""
+
+    def __call__(self, event: Event, /) -> None:
+        self.append(event)
+
+
+def provision(
+    spec: ClusterSpec,
+    site: FakeVCenter,
+    *,
+    approve: Approve = yes,
+    told: Told | None = None,
+    parallel: int = 16,
+    allow_downtime: bool = False,
+    dry_run: bool = False,
+    saved: SavedPlan | None = None,
+) -> Report:
+    return provisioning.provision(
+        spec,
+        site,
+        approve=approve,
+        tell=Told() if told is None else told,
+        clock=site.clock,
+        pace=Pace(parallel=parallel),
+        allow_downtime=allow_downtime,
+        dry_run=dry_run,
+        saved=saved,
+    )
+
+
+def destroy(spec: ClusterSpec, site: FakeVCenter, *, approve: Approve = yes, only: tuple[str, ...] = ()) -> Report:
+    return destroying.destroy(spec, site, approve=approve, tell=Told(), clock=site.clock, only=only)

@@ -1,0 +1,47 @@
+"""Asks, and acts only on the plan that was agreed to: a site that moved on meanwhile is shown again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.ports import VCenter
+
+Approve: TypeAlias = "Callable[[Plan], bool]"  # shows the plan and decides; may raise to refuse
+
+_TIMES = 5
+
+
+def agree(  # noqa: PLR0917
+    todo: Plan,
+    replan: Callable[[], Plan],
+    approve: Approve,
+    act: Callable[[Plan], None],
+    vcenter: VCenter,
+    cluster: str,
+) -> tuple[Plan, bool]:
+    """Return the plan that was decided on, and whether it was carried out.
+
+    Nothing is written before a yes, not even the lock; nobody is asked while holding it. Under the lock the site is
+    looked at again, and a plan that came out different is shown like a first one.
+    """
+    for _ in range(_TIMES):
+        if not todo or not approve(todo):
+            return todo, False
+        with vcenter.hold(cluster):
+            fresh = replan()
+            if fresh.stages == todo.stages:
+                act(fresh)
+                return fresh, True
+        todo = fresh
+    raise NotPossible(
+        f"the site changed each time between plan and action, {_TIMES} times in a row",
+        code="plan.unsettled",
+        target=cluster,
+        hint="see in vCenter's recent tasks who works there, and run the command again afterwards",
+    )

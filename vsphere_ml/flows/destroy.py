@@ -1,0 +1,73 @@
+"""`vsml destroy`: takes away what carries the cluster's mark, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import subject
+from vsphere_ml.core.events import Acting
+from vsphere_ml.core.removal import plan_destroy
+from vsphere_ml.flows.agree import agree
+from vsphere_ml.flows.apply import Pace, Walk
+from vsphere_ml.flows.plan import look
+from vsphere_ml.flows.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.ports import Clock, VCenter
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.agree import Approve
+
+
+def destroy(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    approve: Approve,
+    tell: Listener,
+    clock: Clock,
+    pace: Pace | None = None,
+    only: Collection[str] = (),
+    dry_run: bool = False,
+) -> Report:
+    """Look, ask, remove, look again; return what was removed and what is still there."""
+    begun = clock.now()
+    walk = Walk(vcenter, tell, clock, pace or Pace())
+
+    def planned(why: str, names: Collection[str] = only) -> Plan:
+        return plan_destroy(spec, look(spec, vcenter, tell=tell, clock=clock, why=why), only=names)
+
+    def carry_out(todo: Plan) -> None:
+        tell(Acting(plan=todo))
+        walk.carry_out(todo.changes)
+
+    first = planned("first")
+    todo, acted = (
+        (first, False)
+        if dry_run
+        else agree(first, lambda: planned("before acting"), approve, carry_out, vcenter, spec.name)
+    )
+    return Report(
+        command="destroy",
+        cluster=spec.name,
+        plan=todo,
+        acted=acted,
+        lacking=_still_there(planned("again", ()), only) if acted else todo,
+        outcomes=tuple(walk.outcomes),
+        seconds=clock.now() - begun,
+    )
+
+
+def _still_there(everything: Plan, only: Collection[str]) -> Plan:
+    """Return what of the things that were to go is left."""
+    if not only:
+        return everything
+    stages = (
+        replace(stage, changes=tuple(change for change in stage.changes if subject(change) in only))
+        for stage in everything.stages
+    )
+    return replace(everything, stages=tuple(stage for stage in stages if stage.changes))

@@ -1,0 +1,107 @@
+"""Looks at the site and compares it with the wish: the first half of every command. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import subject
+from vsphere_ml.core.diff import diff
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.events import Looked, Looking
+from vsphere_ml.core.marks import cut_short, marked
+from vsphere_ml.core.placement import solve
+from vsphere_ml.core.plan import Plan, Stage
+from vsphere_ml.core.ports import Scope
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.ports import Clock, VCenter
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan, and the picture of the site it was made from."""
+
+    plan: Plan
+    inventory: Inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The nodes that could be compared, and why the others have no seat."""
+
+    plan: Plan
+    unseated: NotPossible | None = None
+
+
+def plan(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str = "first") -> Planned:
+    """Return what turns the site into the wish. Raises NotPossible when a node has no seat."""
+    inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
+    return Planned(plan=diff(spec, solve(spec, inventory), inventory), inventory=inventory)
+
+
+def look(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str) -> Inventory:
+    """Return the site as it is now, and tell how long the look took."""
+    tell(Looking(why=why))
+    begun = clock.now()
+    inventory = vcenter.look(scope(spec))
+    tell(Looked(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
+    return inventory
+
+
+def scope(spec: ClusterSpec) -> Scope:
+    """Return how much of the site a spec's decisions need: the cluster's devices, its VMs and the source in full."""
+    source = spec.source.template.rstrip("/").rpartition("/")[2]
+    return Scope(
+        datacenter=spec.location.datacenter,
+        cluster=spec.location.cluster,
+        owner=spec.name,
+        vms=frozenset({source, *(node.name for node in spec.nodes)}),
+    )
+
+
+def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:
+    """Return what lacks, as far as it can be told: nodes without a seat never hide those that stand."""
+    try:
+        return Compared(plan=diff(spec, solve(spec, inventory), inventory))
+    except NotPossible as refusal:
+        return Compared(plan=_of_those_that_stand(spec, inventory), unseated=refusal)
+
+
+def _of_those_that_stand(spec: ClusterSpec, inventory: Inventory) -> Plan:
+    """Return what lacks of the nodes that stand and can be seated where they are."""
+    names = {vm.name for vm in inventory.vms if marked(vm, spec.name) or cut_short(vm, spec.name)}
+    there = tuple(node for node in spec.nodes if node.name in names)
+    for nodes in (there, tuple(node for node in there if _fits_alone(spec, node, inventory))):
+        if nodes:
+            try:
+                part = replace(spec, nodes=nodes)
+                return _without_the_others(diff(part, solve(part, inventory), inventory), spec)
+            except NotPossible:
+                continue
+    return Plan(stages=())
+
+
+def _fits_alone(spec: ClusterSpec, node: NodeSpec, inventory: Inventory) -> bool:
+    try:
+        solve(replace(spec, nodes=(node,)), inventory)
+    except NotPossible:
+        return False
+    return True
+
+
+def _without_the_others(part: Plan, spec: ClusterSpec) -> Plan:
+    """Return the plan without what it says only because nodes were left out: these are no strangers."""
+    names = {node.name for node in spec.nodes}
+    stages = (
+        Stage(title=stage.title, changes=tuple(change for change in stage.changes if subject(change) is not None))
+        for stage in part.stages
+    )
+    return replace(
+        part,
+        stages=tuple(stage for stage in stages if stage.changes),
+        findings=tuple(each for each in part.findings if each.code != "vm.extra" or each.target not in names),
+    )

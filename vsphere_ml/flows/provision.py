@@ -1,0 +1,91 @@
+"""`vsml provision`: brings a site to the wish."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.events import Acting
+from vsphere_ml.core.wording import describe
+from vsphere_ml.flows.act import act
+from vsphere_ml.flows.agree import agree
+from vsphere_ml.flows.apply import Pace, Walk
+from vsphere_ml.flows.plan import compare, look, plan
+from vsphere_ml.flows.report import Report
+from vsphere_ml.flows.saved import refuse_stale
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.ports import Clock, VCenter
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.agree import Approve
+    from vsphere_ml.flows.plan import Planned
+    from vsphere_ml.flows.report import Dropped
+    from vsphere_ml.flows.saved import SavedPlan
+
+
+def provision(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    approve: Approve,
+    tell: Listener,
+    clock: Clock,
+    pace: Pace | None = None,
+    allow_downtime: bool = False,
+    dry_run: bool = False,
+    saved: SavedPlan | None = None,
+) -> Report:
+    """Look, seat, compare, ask, act, look again; return what was done and what still lacks.
+
+    Raises NotPossible when a node has no seat, when somebody else works on the cluster, when running VMs would be
+    stopped without `allow_downtime`, or when the site is not the one that `saved` was made for.
+    """
+    begun = clock.now()
+    walk = Walk(vcenter, tell, clock, pace or Pace())
+    dropped: list[Dropped] = []
+
+    def planned(why: str) -> Plan:
+        found = plan(spec, vcenter, tell=tell, clock=clock, why=why)
+        _refuse(found, spec, saved, allow_downtime=allow_downtime or dry_run)
+        return found.plan
+
+    def lacking(why: str) -> Plan:
+        return compare(spec, look(spec, vcenter, tell=tell, clock=clock, why=why)).plan
+
+    def carry_out(todo: Plan) -> None:
+        tell(Acting(plan=todo))
+        dropped.extend(act(todo, walk, lambda: lacking("before power-on")))
+
+    first = planned("first")
+    if dry_run or not first:
+        return Report(command="provision", cluster=spec.name, plan=first, acted=False, lacking=first)
+    todo, acted = agree(first, lambda: planned("before acting"), approve, carry_out, vcenter, spec.name)
+    if not acted:
+        return Report(command="provision", cluster=spec.name, plan=todo, acted=False, lacking=todo)
+    last = compare(spec, look(spec, vcenter, tell=tell, clock=clock, why="again"))
+    return Report(
+        command="provision",
+        cluster=spec.name,
+        plan=todo,
+        acted=True,
+        lacking=last.plan,
+        outcomes=tuple(walk.outcomes),
+        dropped=tuple(dropped),
+        unseated=last.unseated,
+        seconds=clock.now() - begun,
+    )
+
+
+def _refuse(found: Planned, spec: ClusterSpec, saved: SavedPlan | None, *, allow_downtime: bool) -> None:
+    if saved is not None:
+        refuse_stale(saved, found.plan, spec, found.inventory)
+    if found.plan.interrupting and not allow_downtime:
+        raise NotPossible(
+            "the plan stops VMs that run",
+            code="plan.interrupts",
+            target=spec.name,
+            hint="add --allow-downtime when that is wanted",
+            details=tuple(describe(change) for change in found.plan.interrupting),
+        )

@@ -1,0 +1,99 @@
+"""What a writing command leaves behind: what was planned, what became of it, what still lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import subject
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.outcome import Undone, Untried
+from vsphere_ml.core.wording import describe, lacks_of, object_name
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.outcome import Outcome
+    from vsphere_ml.core.plan import Finding, Plan
+    from vsphere_ml.core.seats import Seat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A VM that was not powered on, because vCenter took what it was told and did not keep it."""
+
+    vm: str
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The end of a run. `done` means that a plan made from a fresh look is empty."""
+
+    command: str  # provision, destroy
+    cluster: str
+    plan: Plan  # as it was shown last
+    acted: bool  # false: nothing to do, only asked for a plan, or declined
+    lacking: Plan  # what a fresh look still lacks
+    outcomes: tuple[Outcome, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    unseated: VsmlError | None = None  # why, after acting, nodes have no seat any more
+    seconds: float = 0.0
+
+    @property
+    def done(self) -> bool:
+        return not self.lacking and self.unseated is None and not self.failed
+
+    @property
+    def failed(self) -> tuple[Undone, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Undone))
+
+    @property
+    def left_out(self) -> tuple[Untried, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Untried))
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        return self.lacking.seats or self.plan.seats
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.lacking.notes or self.plan.notes
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.lacking.findings if self.acted else self.plan.findings
+
+    @property
+    def error(self) -> VSphereError | None:
+        """Return what makes this run a partial failure, or None when it did all it set out to do."""
+        if not self.acted or self.done:
+            return None
+        details = tuple(dict.fromkeys(self._details()))
+        things = len({line.partition(":")[0] for line in details})
+        return VSphereError(
+            f"{self.cluster} is not finished: {things} of its parts {'is' if things == 1 else 'are'} not as planned",
+            code=f"{self.command}.incomplete",
+            target=self.cluster,
+            hint=f"`vsml {self.command}` again goes on from here",
+            details=details,
+        )
+
+    def _details(self) -> list[str]:
+        """Return each thing that is not as planned, with the reason nearest to the cause."""
+        told: dict[str, str] = {}
+        for failure in self.failed:
+            told.setdefault(object_name(failure.change), f"{describe(failure.change)} failed: {failure.error.message}")
+        for drop in self.dropped:
+            told.setdefault(drop.vm, f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}")
+        lines = [f"{name}: {why}" for name, why in told.items()]
+        for change in self.lacking.changes:
+            if object_name(change) not in told:
+                lines += [f"{object_name(change)}: {lack}" for lack in lacks_of(change)]
+        if self.unseated is not None:
+            lines.append(f"{self.unseated.target or self.cluster}: {self.unseated.message}")
+        return lines
+
+
+def subjects(plan: Plan) -> frozenset[str]:
+    """Return the VMs a plan touches."""
+    return frozenset(vm for change in plan.changes if (vm := subject(change)) is not None)

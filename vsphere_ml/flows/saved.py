@@ -1,0 +1,193 @@
+"""A plan as a file: written today, carried out later, refused when the site or the wish has moved on.
+
+A saved plan is never decoded into changes. A fresh plan is made and must say the same, word for word; so a file that
+somebody edited can ask for nothing that vsml would not do anyway.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import ConfigError, NotPossible
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.seats import Seat
+    from vsphere_ml.core.spec import ClusterSpec
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+SCHEMA = "vsml.plan/1"
+_FIELDS = {"schema", "cluster", "spec", "site", "stages", "seats", "notes"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """What a plan file says."""
+
+    file: str
+    cluster: str
+    spec: str  # digest of the wish it was made from
+    site: str  # which vCenter and data centre
+    stages: list[Json]
+
+
+def save(plan: Plan, spec: ClusterSpec, inventory: Inventory) -> str:
+    """Return the plan as the text of a file. It holds no secret: a spec has none."""
+    document: Json = {
+        "schema": SCHEMA,
+        "cluster": spec.name,
+        "spec": digest(spec),
+        "site": site_of(inventory),
+        "stages": stages_of(plan),
+        "seats": [_seat(seat) for seat in plan.seats],
+        "notes": list(plan.notes),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def load(text: str, file: str) -> SavedPlan:
+    """Return a plan file's content; ConfigError `plan.unreadable` when it is none."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(file, f"it is not JSON: {error}") from None
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("vsml.plan/"):
+        raise _unreadable(file, "it is not a plan that `vsml plan --save` wrote")
+    if document["schema"] != SCHEMA:
+        raise _unreadable(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
+    missing = sorted(_FIELDS - document.keys())
+    if missing:
+        raise _unreadable(file, f"it lacks {', '.join(missing)}")
+    texts = {key: document[key] for key in ("cluster", "spec", "site")}
+    stages = document["stages"]
+    if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages):
+        raise _unreadable(file, "its fields have other types than a plan's")
+    return SavedPlan(file=file, stages=stages, **texts)
+
+
+def refuse_stale(saved: SavedPlan, plan: Plan, spec: ClusterSpec, inventory: Inventory) -> None:
+    """Raise NotPossible `plan.stale` unless this fresh plan is the saved one."""
+    fresh = stages_of(plan)
+    if saved.cluster != spec.name:
+        differs = [f"it is for cluster {saved.cluster}, not {spec.name}"]
+    elif saved.site != site_of(inventory):
+        differs = [f"it was made for {saved.site}, this is {site_of(inventory)}"]
+    elif saved.spec != digest(spec):
+        differs = ["the cluster's file was changed since", *_differences(saved.stages, fresh)]
+    elif saved.stages != fresh:
+        differs = _differences(saved.stages, fresh)
+    else:
+        return
+    raise NotPossible(
+        f"the plan in {saved.file} is not what would be done now",
+        code="plan.stale",
+        target=saved.file,
+        hint="save a new one with `vsml plan --save`, and look at it",
+        details=tuple(differs),
+    )
+
+
+def digest(spec: ClusterSpec) -> str:
+    """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
+    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity)
+    text = json.dumps([_plain(part) for part in wish], sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def site_of(inventory: Inventory) -> str:
+    return f"{inventory.about}, data centre {inventory.datacenter}"
+
+
+def stages_of(plan: Plan) -> list[Json]:
+    """Return a plan's stages as a file and `-o json` show them."""
+    return [
+        {
+            "title": stage.title,
+            "changes": [{"change": type(change).__name__, **_fields(change)} for change in stage.changes],
+        }
+        for stage in plan.stages
+        if stage.changes
+    ]
+
+
+def _seat(seat: Seat) -> Json:
+    """Return a seat without the picture of the VM that stands there."""
+    fields = _fields(seat)
+    return {
+        **{key: value for key, value in fields.items() if key not in {"standing", "target"}},
+        "node": seat.node.name,
+    }
+
+
+def _fields(value: object) -> dict[str, Json]:
+    if not dataclasses.is_dataclass(value):
+        raise TypeError(type(value).__name__)
+    return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+
+
+def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of value
+    match value:
+        case Enum():
+            return str(value.value)
+        case None | bool() | float() | str():
+            return value
+        case int():
+            return int(value)
+        case Mapping():
+            return {str(key): _plain(each) for key, each in sorted(value.items())}
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case _ if dataclasses.is_dataclass(value):
+            # the type's name tells members of a union apart
+            return {"type": type(value).__name__, **_fields(value)}
+        case _:
+            return str(value)
+
+
+def _are_stages(stages: object) -> bool:
+    return isinstance(stages, list) and all(
+        isinstance(stage, dict)
+        and isinstance(stage.get("changes"), list)
+        and all(isinstance(change, dict) for change in stage["changes"])
+        for stage in stages
+    )
+
+
+def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
+    """Return what only one of the two plans would do, in words."""
+    before, now = _by_title(saved), _by_title(fresh)
+    gone = [f"no longer needed: {title}" for title in before if title not in now]
+    new = [f"needed now: {title}" for title in now if title not in before]
+    other = [f"other than planned: {title}" for title in now if title in before and before[title] != now[title]]
+    return [*gone, *new, *other] or ["the same changes in another order"]
+
+
+def _by_title(stages: list[Json]) -> dict[str, Json]:
+    changes = (change for stage in stages if isinstance(stage, dict) for change in _listed(stage.get("changes")))
+    return {_title(change): change for change in changes if isinstance(change, dict)}
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _title(change: dict[str, Json]) -> str:
+    about = change.get("vm") or change.get("name") or change.get("path") or "?"
+    return f"{change.get('change', '?')} {about}"
+
+
+def _unreadable(file: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"{file} cannot be read as a plan: {why}",
+        code="plan.unreadable",
+        target=file,
+        hint="write one with `vsml plan --save FILE`",
+    )

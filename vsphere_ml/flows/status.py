@@ -1,0 +1,147 @@
+"""`vsml status`: what stands, what drifted, and where GPU and NIC of each node really are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import subject
+from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice
+from vsphere_ml.core.locality import between, farthest
+from vsphere_ml.core.marks import cut_short, marked
+from vsphere_ml.core.seats import Locality
+from vsphere_ml.core.wording import lacks_of, object_name
+from vsphere_ml.flows.plan import compare, look
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.inventory import Host, Inventory, PciAddress, Vm
+    from vsphere_ml.core.plan import Finding, Plan
+    from vsphere_ml.core.ports import Clock, VCenter
+    from vsphere_ml.core.seats import Seat
+    from vsphere_ml.core.spec import ClusterSpec
+
+
+class State(StrEnum):
+    RUNNING = "running"
+    OFF = "off"
+    CUT = "half made"  # a run was cut before its mark was set
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One node as it stands. GPUs, NIC and locality are as read from the host; empty while the VM is off."""
+
+    node: str
+    state: State
+    host: str | None = None
+    address: str | None = None
+    gpus: tuple[PciAddress, ...] = ()
+    nic: PciAddress | None = None
+    locality: Locality = Locality.UNKNOWN
+    seat: Seat | None = None  # None: no seat was found
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        return self.state is State.RUNNING and not self.lacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A cluster as it stands."""
+
+    cluster: str
+    about: str
+    nodes: tuple[Standing, ...]
+    lacking: Plan
+    lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
+    unseated: VsmlError | None = None  # why some nodes have no seat
+
+    @property
+    def whole(self) -> bool:
+        return not self.lacking and self.unseated is None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.lacking.findings
+
+
+def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock) -> Status:
+    """Return what stands of the cluster and what it lacks; nodes without a seat never hide the others."""
+    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first")
+    compared = compare(spec, inventory)
+    site = (change for change in compared.plan.changes if subject(change) is None)
+    return Status(
+        cluster=spec.name,
+        about=inventory.about,
+        nodes=tuple(_standing(spec, node.name, inventory, compared.plan) for node in spec.nodes),
+        lacking=compared.plan,
+        lacks=tuple(f"{object_name(change)} {lack}" for change in site for lack in lacks_of(change)),
+        unseated=compared.unseated,
+    )
+
+
+def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> Standing:
+    seat = next((seat for seat in plan.seats if seat.node.name == name), None)
+    vm = _vm(spec, name, inventory)
+    if vm is None:
+        return Standing(node=name, state=State.MISSING, seat=seat, lacks=("is not there",))
+    host = inventory.host(vm.host) if vm.host else None
+    gpus, nic = _gpus(host, vm), _nic(host, vm)
+    return Standing(
+        node=name,
+        state=_state(spec, vm),
+        host=host.name if host else None,
+        address=vm.guest_ip,
+        gpus=gpus,
+        nic=nic,
+        locality=_locality(host, gpus, nic),
+        seat=seat,
+        lacks=tuple(lack for change in plan.changes if subject(change) == name for lack in lacks_of(change)),
+    )
+
+
+def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm | None:
+    named = [vm for vm in inventory.vms if vm.name == name and not vm.template]
+    ours = [vm for vm in named if marked(vm, spec.name)] or [vm for vm in named if cut_short(vm, spec.name)]
+    return ours[0] if ours else None
+
+
+def _state(spec: ClusterSpec, vm: Vm) -> State:
+    if not marked(vm, spec.name):
+        return State.CUT
+    return State.RUNNING if vm.powered_on else State.OFF
+
+
+def _gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
+    gpus = host.gpus if host else ()
+    return tuple(gpu.address for gpu in gpus if any(use.vm == vm.ref for use in gpu.used_by))
+
+
+def _nic(host: Host | None, vm: Vm) -> PciAddress | None:
+    """Return the physical function that a running VM uses, whole or a part of."""
+    if host is None or not vm.powered_on:
+        return None
+    of_hosts = [nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders]
+    return next(iter(of_hosts), None) or _nic_of_devices(host, vm)
+
+
+def _nic_of_devices(host: Host, vm: Vm) -> PciAddress | None:
+    ports = {nic.address for nic in host.nics}
+    for device in vm.settings.devices if vm.settings else ():
+        match device:
+            case EthernetCard(physical_function=address) | PciFunctionDevice(address=address) if address in ports:
+                return address
+            case _:
+                pass
+    return None
+
+
+def _locality(host: Host | None, gpus: tuple[PciAddress, ...], nic: PciAddress | None) -> Locality:
+    if host is None or nic is None:
+        return Locality.UNKNOWN
+    return farthest(between(host, gpu, nic) for gpu in gpus)
