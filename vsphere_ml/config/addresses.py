@@ -1,0 +1,44 @@
+"""Deals a block's static addresses out to its nodes."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_interface
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.spec import Address as Given
+
+if TYPE_CHECKING:
+    from vsphere_ml.config.compose import Composed
+    from vsphere_ml.config.mistakes import Mistakes
+
+__all__ = ["Given", "dealt"]
+
+
+def dealt(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, Given]:
+    """Return each node's address, in the order both were written; none for nodes that use DHCP."""
+    addresses: tuple[str, ...] = whole.get("network", "address", default=())
+    place = whole.place("network", "address")
+    gateway: str | None = whole.get("network", "gateway")
+    if not addresses:
+        if gateway is not None and ("network", "address") not in whole.keys and not mistakes.told(place):
+            mistakes.add(whole.place("network", "gateway"), "is for static addresses, and network.address is not set")
+        return {}
+    if names and len(addresses) != len(names):
+        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(len(names), 'node')}")
+    if gateway is not None:
+        _reachable(gateway, addresses, whole, mistakes)
+    dns = tuple(whole.get("network", "dns", default=()))
+    pairs = zip(names, addresses, strict=False)
+    return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
+
+
+def _reachable(gateway: str, addresses: tuple[str, ...], whole: Composed, mistakes: Mistakes) -> None:
+    outside = [each for each in addresses if ip_address(gateway) not in ip_interface(each).network]
+    if outside:
+        mistakes.add(whole.place("network", "gateway"), f"{gateway} is not in the network of {outside[0]}")
+    elif any(ip_interface(each).ip == ip_address(gateway) for each in addresses):
+        mistakes.add(whole.place("network", "gateway"), f"{gateway} is also the address of a node")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"

@@ -1,0 +1,66 @@
+"""Composes the keys of a node from the blocks that hold for it. Every value keeps the place it was written at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from vsphere_ml.config.positions import KeyPath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vsphere_ml.config.schema import NodeKeys
+
+T = TypeVar("T")
+_WHOLE = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value and where it was written."""
+
+    value: Any
+    at: KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The keys of a node block after composition, each under its path inside the block."""
+
+    at: KeyPath  # the block's own place, where a key that is missing would stand
+    keys: Mapping[KeyPath, Written]
+    blocks: tuple[KeyPath, ...]  # every block that took part
+
+    @overload
+    def get(self, *path: str) -> Any: ...
+    @overload
+    def get(self, *path: str, default: T) -> T: ...
+    def get(self, *path: str, default: Any = None) -> Any:
+        """Return the value of a key, or `default` when no block has it."""
+        return self.keys[path].value if path in self.keys else default
+
+    def place(self, *path: str) -> KeyPath:
+        """Return where a key was written, or where it would stand."""
+        return self.keys[path].at if path in self.keys else (*self.at, *path)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """Return the keys directly inside a table."""
+        return {str(path[1]): each.value for path, each in self.keys.items() if path[:1] == (name,) and len(path) > 1}
+
+
+def compose(blocks: list[tuple[KeyPath, NodeKeys]]) -> Composed:
+    """Return the blocks merged left to right: tables are joined, and of everything else the last one wins."""
+    keys: dict[KeyPath, Written] = {}
+    for at, block in blocks:
+        keys.update(_flat(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
+    return Composed(at=blocks[-1][0], keys=keys, blocks=tuple(at for at, _ in blocks))
+
+
+def _flat(table: dict[str, Any], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
+    for key, value in table.items():
+        path = (*inside, key)
+        if isinstance(value, dict):
+            yield from _flat(value, path, at)
+        else:
+            yield path, Written(value, (*at, *path))

@@ -1,0 +1,275 @@
+"""Kinds of values in a cluster file. Each refuses in our words; none repeats what may be a secret."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address, ip_interface
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
+from pydantic_core import PydanticCustomError
+
+from vsphere_ml.config import ranges
+from vsphere_ml.core import profiles
+from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.units import MIB, Bytes, parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OURS = "vsml"  # the type of every refusal made here
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE | re.ASCII)
+_SHA256 = re.compile(r"(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}", re.IGNORECASE | re.ASCII)
+_SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d{1,5}))?", re.IGNORECASE | re.ASCII)
+_ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_LONGEST_VM_NAME = 80
+_MEMORY_STEP = 4 * MIB
+_PORTS = 65536
+
+
+def refuse(message: str, hint: str = "") -> NoReturn:
+    """Refuse a value with a sentence of ours."""
+    raise PydanticCustomError(OURS, "{told}", {"told": message, "hint": hint})
+
+
+def found(value: object) -> str:
+    """Return what kind of thing a TOML value is, in words; never the value itself."""
+    kinds: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a fraction", str: "text"}
+    kinds |= {list: "a list", dict: "a table"}
+    return kinds.get(type(value), "a date or a time")
+
+
+def wrong(expected: str, value: object) -> NoReturn:
+    refuse(f"expected {expected}, found {found(value)}")
+
+
+def clip(text: str, most: int = 60) -> str:
+    """Return a text fit for a message: printable, and not too long."""
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return plain if len(plain) <= most else f"{plain[:most]}…"
+
+
+def _said(call: Callable[[str], Any], value: str) -> Any:
+    """Return what a function of the core makes of a text; its ValueError becomes our refusal."""
+    try:
+        return call(value)
+    except ValueError as error:
+        return refuse(clip(str(error), 300))
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        refuse("is empty")
+    if not value.isprintable():
+        refuse("has characters in it that cannot be printed")
+    return value
+
+
+def _size(value: object) -> Bytes:
+    if not isinstance(value, str):
+        wrong("a size in quotes such as 64GiB", value)
+    size: Bytes = _said(parse_size, value)
+    if size <= 0:
+        refuse(f"`{clip(value)}` is nothing; write a size such as 64GiB")
+    return size
+
+
+def _memory(value: object) -> Bytes:
+    size = _size(value)
+    if size % _MEMORY_STEP:
+        refuse(f"`{clip(str(value))}` is not a multiple of 4 MiB, as vSphere wants a VM's memory")
+    return size
+
+
+def name_refusal(name: str) -> str | None:
+    """Return why a name cannot be that of a VM and of its guest's host name (RFC 1123), or None when it can."""
+    if len(name) > _LONGEST_VM_NAME:
+        return f"`{clip(name)}` has {len(name)} characters; a VM's name has at most {_LONGEST_VM_NAME}"
+    if all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return None
+    return f"`{clip(name)}` cannot be a host name; use letters, digits and hyphens, at most 63, no hyphen at either end"
+
+
+def _label(value: str) -> str:
+    if not _LABEL.fullmatch(value):
+        refuse(f"`{clip(value)}` is not a name; use letters, digits and hyphens, at most 63, no hyphen at either end")
+    return value
+
+
+def _names(value: object) -> list[str]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+        wrong('text such as "node-[01-16]", or a list of names', value)
+    return texts
+
+
+def _addresses(value: object) -> tuple[str, ...]:
+    """Return the addresses, ranges expanded; none at all for `dhcp`."""
+    if value == "dhcp":
+        return ()
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+        refuse('expected "dhcp", an address such as "10.0.0.11/24", a range such as "10.0.0.[11-26]/24", or a list')
+    return tuple(_address(each) for text in texts for each in _said(ranges.expand, text))
+
+
+def _address(text: str) -> str:
+    try:
+        interface = ip_interface(text)
+    except ValueError:
+        refuse(f"`{clip(text)}` is not an address with a prefix; write one such as 10.0.0.11/24")
+    if "/" not in text:
+        refuse(f"`{clip(text)}` has no prefix; write how long the network's is, such as {text}/24")
+    network = interface.network
+    if network.num_addresses > 2 and interface.ip in {network.network_address, network.broadcast_address}:  # noqa: PLR2004
+        refuse(f"`{text}` is the network's own or its broadcast address, not one of a node")
+    return interface.with_prefixlen
+
+
+def _ip(value: str) -> str:
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        return refuse(f"`{clip(value)}` is not an IP address")
+
+
+def _gpu_kind(value: object) -> GpuKind:
+    kind = _choice(value, GpuKind)
+    if kind is not GpuKind.VGPU:
+        refuse(
+            f"GPUs of kind `{kind}` are not built yet; vsml gives whole GPUs as vGPUs",
+            'kind = "vgpu" with a profile such as "A100-40C"',
+        )
+    return kind
+
+
+def _nic_kind(value: object) -> NicKind:
+    kind = _choice(value, NicKind)
+    if kind is NicKind.PVRDMA:
+        refuse(
+            f"NICs of kind `{kind}` are not built yet",
+            'kind = "auto", "device-group", "sriov", "passthrough" or "none"',
+        )
+    return kind
+
+
+def choice(kind: type[Any]) -> Callable[[object], Any]:
+    """Return a check that takes the values of an enumeration."""
+    return lambda value: _choice(value, kind)
+
+
+def _choice(value: object, kind: type[Any]) -> Any:
+    known = [str(each) for each in kind]
+    if not isinstance(value, str):
+        wrong(f"one of {', '.join(f'`{each}`' for each in known)}", value)
+    if value in known:
+        return kind(value)
+    near = profiles.nearest(value, known)
+    meant = f"; did you mean `{near}`?" if near else ""
+    return refuse(f"`{clip(value)}` is none of {', '.join(f'`{each}`' for each in known)}{meant}")
+
+
+def _profile(value: str) -> str:
+    refusal = _said(profiles.refusal, value)
+    if refusal is not None:
+        refuse(clip(refusal, 300))
+    return value.strip()
+
+
+def _model(value: str) -> str:
+    if not re.search(r"[A-Za-z0-9]", value):
+        refuse(f"`{clip(value)}` is not a model; write one such as ConnectX-6 Dx")
+    return value
+
+
+def _numa(value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        refuse('expected "auto" or the number of a NUMA node, 0 or more')
+    return value
+
+
+def _mmio(value: int) -> int:
+    if value < 2 or value & (value - 1):  # noqa: PLR2004
+        refuse(f"{clip(str(value), 20)} is not a power of two; write GiB such as 128, 256 or 512")
+    return value
+
+
+def _server(value: str) -> str:
+    """Return `host` or `host:port`; a URL's scheme and `/sdk` are dropped."""
+    if "@" in value:
+        refuse("has a user in it; write host or host:port", "put the user into vcenter.username")
+    bare = value.removeprefix("https://").removesuffix("/").removesuffix("/sdk")
+    match = _SERVER.fullmatch(bare)
+    if match is None or (match[2] and not 0 < int(match[2]) < _PORTS):
+        refuse(f"`{clip(value)}` is not a server; write host or host:port, such as vcenter.example.com")
+    return bare
+
+
+def thumbprint(value: str) -> str:
+    """Return a SHA-256 thumbprint as vSphere prints it: capitals, colons between."""
+    if not _SHA256.fullmatch(value):
+        refuse(
+            "is not a SHA-256 thumbprint; write 32 bytes in hexadecimal, such as 3A:0F:…",
+            "`openssl x509 -noout -fingerprint -sha256 -in vcenter.pem` prints it",
+        )
+    digits = value.replace(":", "").upper()
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+
+
+def _environment(value: str) -> str:
+    if not _ENVIRONMENT.fullmatch(value):
+        refuse("is not the name of an environment variable", 'env = "VSML_VCENTER_PASSWORD"')
+    return value
+
+
+def _one_of_three(value: object) -> object:
+    if not isinstance(value, dict):
+        refuse("expected where the secret is, not the secret itself", 'password = { env = "VSML_VCENTER_PASSWORD" }')
+    return value
+
+
+def _extra_key(value: str) -> str:
+    if value.casefold().startswith("guestinfo.vsml."):
+        refuse("is one of vsml's own marks, and cannot be set")
+    return value
+
+
+def _placing(value: object) -> list[str] | dict[str, str]:
+    if isinstance(value, dict) and value and all(isinstance(each, str) and each for each in value.values()):
+        return value
+    if isinstance(value, list) and value and all(isinstance(each, str) and each for each in value):
+        return [name for each in value for name in _said(ranges.expand, each)]
+    return refuse('expected a list of host names, or a table such as { node-01 = "esx-03" }')
+
+
+def _patterns(value: list[str]) -> list[str]:
+    return [name for each in value for name in (_said(ranges.expand, each) if ranges.is_range(each) else [each])]
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Label = Annotated[str, AfterValidator(_label)]
+Size = Annotated[Bytes, PlainValidator(_size)]
+Memory = Annotated[Bytes, PlainValidator(_memory)]
+Names = Annotated[list[str], PlainValidator(_names)]
+Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses)]
+Ip = Annotated[str, AfterValidator(_ip)]
+GpuKindField = Annotated[GpuKind, PlainValidator(_gpu_kind)]
+NicKindField = Annotated[NicKind, PlainValidator(_nic_kind)]
+Profile = Annotated[Text, AfterValidator(_profile)]
+Model = Annotated[Text, AfterValidator(_model)]
+Numa = Annotated[int | None, PlainValidator(_numa)]
+Mmio = Annotated[int, AfterValidator(_mmio)]
+Server = Annotated[Text, AfterValidator(_server)]
+Thumbprint = Annotated[Text, AfterValidator(thumbprint)]
+Environment = Annotated[Text, AfterValidator(_environment)]
+ExtraConfig = dict[Annotated[str, AfterValidator(_extra_key)], str]
+Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]
+HostPatterns = Annotated[list[Text], AfterValidator(_patterns)]
+WhereTheSecretIs = BeforeValidator(_one_of_three)
+Cpus = Annotated[int, Field(ge=1, le=960)]
+Count = Annotated[int, Field(ge=1, le=ranges.MOST)]
+GpuCount = Annotated[int, Field(ge=1, le=16)]
+Port = Annotated[int, Field(ge=1, lt=_PORTS)]
+HardwareVersion = Annotated[int, Field(ge=17, le=99)]

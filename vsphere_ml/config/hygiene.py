@@ -1,0 +1,57 @@
+"""What must not be in a cluster file, wherever it stands: secrets, and placeholders that nobody filled in."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.config.mistakes import Mistakes
+    from vsphere_ml.config.positions import KeyPath
+
+_SECRET_KEY = re.compile(r"(?:pass|passwd|password|passphrase|pwd|secret|token|api_?key|private_?key)$", re.IGNORECASE)
+_SECRET_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_PLACEHOLDER = re.compile(r"<[^<>\n]{1,80}>")
+_HINT = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }, or { keyring = "vsml" }'
+
+
+def cleaned(raw: dict[str, Any], mistakes: Mistakes) -> dict[str, Any]:
+    """Return the values without secrets and placeholders; each is told as a mistake, and no secret is repeated."""
+    return {key: each for key, each in _kept(raw, (), mistakes)}
+
+
+def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        path = (*at, key)
+        if isinstance(value, dict):
+            yield key, dict(_kept(value, path, mistakes))
+        elif _SECRET_KEY.search(key) or any(_is_secret(text) for text in _texts(value)):
+            mistakes.add(path, "a secret must not stand in this file", _HINT)
+        elif "extra_config" not in at and (blank := _blank(value)):
+            mistakes.add(path, f"`{blank}` is still to be filled in")
+        else:
+            yield key, _list(value, path, mistakes) if isinstance(value, list) else value
+
+
+def _list(values: list[Any], at: KeyPath, mistakes: Mistakes) -> list[Any]:
+    return [
+        dict(_kept(each, (*at, index), mistakes)) if isinstance(each, dict) else each
+        for index, each in enumerate(values)
+    ]
+
+
+def _is_secret(text: str) -> bool:
+    return bool(_SECRET_URL.search(text) or _PRIVATE_KEY.search(text))
+
+
+def _blank(value: object) -> str | None:
+    found = (_PLACEHOLDER.search(text) for text in _texts(value))
+    return next((match[0] for match in found if match), None)
+
+
+def _texts(value: object) -> list[str]:
+    """Return the texts of a value: itself, or those of a list."""
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]

@@ -1,0 +1,190 @@
+"""From a cluster file to a ClusterSpec, or to every mistake in it at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vsphere_ml.config import document, schema
+from vsphere_ml.config.hygiene import cleaned
+from vsphere_ml.config.mistakes import Mistakes
+from vsphere_ml.config.nodes import Roster
+from vsphere_ml.config.positions import positions
+from vsphere_ml.config.reading import read, unknown
+from vsphere_ml.core.spec import (
+    ClusterSpec,
+    GuestAccess,
+    Location,
+    NodeSpec,
+    SecretSource,
+    Source,
+    Spread,
+    VCenterSpec,
+)
+
+if TYPE_CHECKING:
+    from vsphere_ml.config.schema import Table
+
+T = TypeVar("T", bound="Table")
+
+
+def load(path: Path) -> ClusterSpec:
+    """Return the cluster a file describes; ConfigError with every mistake, or `config.unreadable`."""
+    path = Path(path)
+    return load_text(document.text_of(path), path)
+
+
+def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
+    """Return the cluster a text describes; its relative paths are relative to the folder of `file`."""
+    raw = document.values_of(text, str(file))
+    try:
+        mistakes = Mistakes(str(file), positions(text))
+        sections = _Sections(cleaned(raw, mistakes), mistakes)
+        spec = _spec(sections, Path(file), mistakes)
+    except RecursionError:
+        raise document.too_deep(str(file)) from None
+    mistakes.check()
+    if spec is None:
+        raise AssertionError("a file without mistakes has every section it needs")
+    return spec
+
+
+class _Sections:
+    """The file's top-level tables, each read on its own, so that one's mistakes do not hide another's."""
+
+    def __init__(self, raw: dict[str, Any], mistakes: Mistakes) -> None:
+        self.raw = raw
+        self.mistakes = mistakes
+        for key in raw:
+            if key not in schema.File.model_fields:
+                unknown((key,), schema.File.model_fields, mistakes, "table")
+
+    def one(self, name: str, model: type[T]) -> T | None:
+        """Return a table, or None when it is not there or wrong."""
+        return read(model, self.raw[name], (name,), self.mistakes) if name in self.raw else None
+
+    def needed(self, name: str, model: type[T], example: str) -> T | None:
+        """Return a table; its lack is a mistake."""
+        if name not in self.raw and not self.mistakes.told((name,)):
+            self.mistakes.add((name,), "is missing", example)
+        return self.one(name, model)
+
+    def profiles(self) -> dict[str, schema.NodeKeys | None]:
+        raw = self.raw.get("profile", {})
+        if not isinstance(raw, dict):
+            self.mistakes.add(("profile",), "expected tables such as [profile.big]")
+            return {}
+        return {name: read(schema.NodeKeys, each, ("profile", name), self.mistakes) for name, each in raw.items()}
+
+    def nodes(self) -> list[tuple[int, schema.Nodes]]:
+        raw = self.raw.get("nodes", [])
+        if not isinstance(raw, list) or not raw:
+            if not self.mistakes.told(("nodes",)):
+                told = (
+                    "expected [[nodes]], in double brackets" if raw else "there are none; write at least one [[nodes]]"
+                )
+                self.mistakes.add(("nodes",), told)
+            return []
+        blocks = [(at, read(schema.Nodes, each, ("nodes", at), self.mistakes)) for at, each in enumerate(raw)]
+        return [(at, block) for at, block in blocks if block is not None]
+
+
+def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | None:
+    cluster = sections.needed("cluster", schema.Cluster, '[cluster] with name = "…"')
+    source = sections.needed("source", schema.Source, '[source] with template = "…"')
+    vcenter = sections.one("vcenter", schema.VCenter) or schema.VCenter()
+    location = sections.one("location", schema.Location) or schema.Location()
+    guest = sections.one("guest", schema.Guest) or schema.Guest()
+    nodes = _nodes(sections, mistakes)
+    _one_way_in(vcenter, mistakes)
+    if cluster is None or source is None:
+        return None
+    _one_spread(cluster, mistakes)
+    anti_affinity = cluster.spread is Spread.SPREAD if cluster.anti_affinity is None else cluster.anti_affinity
+    return ClusterSpec(
+        name=cluster.name,
+        vcenter=_vcenter(vcenter, file.parent),
+        location=_location(location),
+        source=Source(template=source.template, clone=source.clone),
+        nodes=nodes,
+        spread=cluster.spread,
+        anti_affinity=anti_affinity,
+        guest=_guest(guest, file.parent),
+        file=file,
+    )
+
+
+def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
+    defaults = sections.one("defaults", schema.NodeKeys)
+    roster = Roster(defaults, sections.profiles(), mistakes)
+    for index, block in sections.nodes():
+        roster.add(("nodes", index), block)
+    return tuple(roster.nodes)
+
+
+def _one_way_in(vcenter: schema.VCenter, mistakes: Mistakes) -> None:
+    """Tell which keys of [vcenter] exclude each other."""
+    others = sorted(vcenter.model_fields_set - {"lab"})
+    if vcenter.lab is not None and others:
+        mistakes.add(
+            ("vcenter", "lab"),
+            f"a lab brings its own connection; leave out {', '.join(f'`{each}`' for each in others)}, or `lab`",
+        )
+    verified = [name for name in ("ca_file", "thumbprint") if getattr(vcenter, name) is not None]
+    if vcenter.insecure and verified:
+        mistakes.add(("vcenter", "insecure"), f"contradicts `{verified[0]}`; leave one of them out")
+    ways = sorted(vcenter.password.model_fields_set) if vcenter.password else ["env"]
+    at = ("vcenter", "password")
+    if len(ways) > 1:
+        mistakes.add(at, f"has several sources: {', '.join(f'`{way}`' for way in ways)}; leave one")
+    elif not ways and not any(mistakes.told((*at, way)) for way in ("env", "file", "keyring")):
+        mistakes.add(at, "is empty; name one of `env`, `file`, `keyring`")
+
+
+def _one_spread(cluster: schema.Cluster, mistakes: Mistakes) -> None:
+    if cluster.anti_affinity and cluster.spread is Spread.PACK:
+        mistakes.add(
+            ("cluster", "anti_affinity"), 'keeps nodes on different hosts, and spread = "pack" puts them together'
+        )
+
+
+def _vcenter(table: schema.VCenter, base: Path) -> VCenterSpec:
+    secret = table.password or schema.Password()
+    return VCenterSpec(
+        server=table.server,
+        username=table.username,
+        password=SecretSource(env=secret.env, file=_path(secret.file, base), keyring=secret.keyring),
+        ca_file=_path(table.ca_file, base),
+        thumbprint=table.thumbprint,
+        insecure=bool(table.insecure),
+        lab=table.lab,
+    )
+
+
+def _location(table: schema.Location) -> Location:
+    return Location(
+        datacenter=table.datacenter,
+        cluster=table.cluster,
+        hosts=tuple(table.hosts or ()),
+        folder=table.folder,
+        pool=table.pool,
+        datastore=table.datastore,
+    )
+
+
+def _guest(table: schema.Guest, base: Path) -> GuestAccess:
+    known = GuestAccess()
+    return GuestAccess(
+        user=table.user or known.user, port=table.port or known.port, key_file=_path(table.key_file, base)
+    )
+
+
+def _path(text: str | None, base: Path) -> Path | None:
+    """Return a path as it is meant: `~` is the home folder, and a relative path starts at the file's folder."""
+    if text is None:
+        return None
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError:  # `~nobody`: no such user, so a folder of that name
+        path = Path(text)
+    return path if path.is_absolute() else base / path

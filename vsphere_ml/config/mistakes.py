@@ -1,0 +1,55 @@
+"""Collects every mistake of a file, each with its line, so that all are told at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.config.positions import KeyPath, Lines, line_of, shown
+from vsphere_ml.core.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LAST = 1 << 30
+
+
+@dataclass(slots=True)
+class Mistakes:
+    """The mistakes found so far in one file."""
+
+    file: str
+    lines: Lines
+    _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
+    _told: set[KeyPath] = field(default_factory=set)
+
+    def add(self, path: KeyPath, message: str, hint: str = "", *, meant: str | None = None) -> None:
+        """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended."""
+        problem = Problem(
+            file=self.file, line=line_of(path, self.lines), key=shown(path), message=message, hint=hint
+        )  # fmt: skip
+        self._found.setdefault((path, message), problem)
+        self._told.add(path)
+        if meant is not None:
+            self._told.add((*path[:-1], meant))
+
+    def told(self, path: KeyPath) -> bool:
+        """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
+        return any(path[:end] in self._told for end in range(2, len(path) + 1)) or path in self._told
+
+    def line(self, path: KeyPath) -> str:
+        """Return `line 12`, or nothing when the line is not known."""
+        line = line_of(path, self.lines)
+        return f" in line {line}" if line else ""
+
+    def check(self) -> None:
+        """Raise ConfigError with all of them, in the file's order, when there are any."""
+        if self._found:
+            raise invalid(self.file, self._found.values())
+
+
+def invalid(file: str, found: Iterable[Problem]) -> ConfigError:
+    """Return the error that carries these problems."""
+    problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.key)))
+    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return ConfigError(f"{count} in {file}", problems=problems, target=file)

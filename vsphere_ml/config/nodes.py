@@ -1,0 +1,183 @@
+"""Makes the nodes of a cluster from its `[[nodes]]` blocks: names, addresses and hosts dealt out, every lack told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.config import addresses, ranges
+from vsphere_ml.config.compose import Composed, compose
+from vsphere_ml.config.fields import clip, name_refusal
+from vsphere_ml.config.positions import shown
+from vsphere_ml.config.reading import unknown
+from vsphere_ml.core.boards import power_of_two
+from vsphere_ml.core.profiles import board_of
+from vsphere_ml.core.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.config.mistakes import Mistakes
+    from vsphere_ml.config.positions import KeyPath
+    from vsphere_ml.config.schema import NodeKeys, Nodes
+
+_NEEDED = (("cpus",), ("memory",), ("gpu", "profile"), ("network", "port_group"))
+_EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "port_group": '"vm-mgmt"'}
+_DEFAULT_MODEL = NicRequest().model
+
+
+@dataclass(slots=True)
+class Roster:
+    """The nodes made so far, and who has which name and address."""
+
+    defaults: NodeKeys | None
+    profiles: Mapping[str, NodeKeys | None]  # None: it is there, and wrong
+    mistakes: Mistakes
+    nodes: list[NodeSpec] = field(default_factory=list)
+    _names: dict[str, KeyPath] = field(default_factory=dict)
+    _addresses: dict[str, str] = field(default_factory=dict)
+
+    def add(self, at: KeyPath, block: Nodes) -> None:
+        """Make the nodes of one block."""
+        names = self._named(at, block)
+        whole = self._composed(at, block)
+        complete = self._needed(whole)
+        self._mmio(whole)
+        given = addresses.dealt(whole, names, self.mistakes)
+        self._distinct(given, whole)
+        hosts = self._hosts(at, block, names)
+        if complete:
+            for name in names:
+                host = hosts.get(name) or whole.get("host")
+                self.nodes.append(_node(name, whole, address=given.get(name), host=host))
+
+    def _named(self, at: KeyPath, block: Nodes) -> list[str]:
+        """Return the names of a block's nodes that no other node has."""
+        path = (*at, "name")
+        names = []
+        for name in self._expanded(path, block):
+            why = name_refusal(name)
+            if why is not None:
+                self.mistakes.add(path, why)
+            elif (first := self._names.get(name.casefold())) is not None:
+                self.mistakes.add(path, f"there is another node `{name}`: {shown(first)}{self.mistakes.line(first)}")
+            else:
+                self._names[name.casefold()] = path
+                names.append(name)
+        return names
+
+    def _expanded(self, path: KeyPath, block: Nodes) -> list[str]:
+        try:
+            if block.count is not None:
+                return self._counted(path, block.name, block.count)
+            names = [name for each in block.name for name in ranges.expand(each)]
+            if pattern := next((name for name in names if "{" in name), None):
+                self.mistakes.add(path, f"`{clip(pattern)}` is a pattern, and there is no count", "write count = 4")
+                return []
+        except ValueError as error:
+            self.mistakes.add(path, clip(str(error), 300))
+            return []
+        return names
+
+    def _counted(self, path: KeyPath, name: list[str], count: int) -> list[str]:
+        if len(name) != 1 or ranges.is_range(name[0]):
+            self.mistakes.add(path, "a list or a range names the nodes already; leave `count` out, or use {n}")
+            return []
+        return ranges.numbered(name[0], count)
+
+    def _composed(self, at: KeyPath, block: Nodes) -> Composed:
+        blocks: list[tuple[KeyPath, NodeKeys]] = [(("defaults",), self.defaults)] if self.defaults else []
+        for index, name in enumerate(block.use or ()):
+            if name not in self.profiles:
+                unknown((*at, "use", index, name)[:-1], self.profiles, self.mistakes, f"profile `{clip(name)}`")
+            elif profile := self.profiles[name]:
+                blocks.append((("profile", name), profile))
+        return compose([*blocks, (at, block)])
+
+    def _needed(self, whole: Composed) -> bool:
+        """Return whether a block has all that its nodes need; what it lacks is told."""
+        complete = True
+        for path in _NEEDED:
+            if path in whole.keys:
+                continue
+            complete = False
+            if not any(self.mistakes.told((*at, *path)) for at in (*whole.blocks, *self._wrong_profiles())):
+                self.mistakes.add(
+                    (*whole.at, *path),
+                    "is missing, here and in the profiles and defaults this block is made of",
+                    f"{'.'.join(path)} = {_EXAMPLES[path[-1]]}",
+                )
+        return complete
+
+    def _wrong_profiles(self) -> list[KeyPath]:
+        return [("profile", name) for name, profile in self.profiles.items() if profile is None]
+
+    def _mmio(self, whole: Composed) -> None:
+        """Tell when MMIO was set to less than NVIDIA's table asks for."""
+        mmio, profile = whole.get("mmio_gib"), whole.get("gpu", "profile")
+        board = board_of(profile) if profile else None
+        if mmio is None or board is None or board.mmio_table_gib is None:
+            return
+        count = whole.get("gpu", "count", default=1)
+        least = power_of_two(board.mmio_table_gib * count)
+        if mmio < least:
+            self.mistakes.add(
+                whole.place("mmio_gib"),
+                f"{mmio} GiB is less than the {least} GiB that {count} × {profile} needs by NVIDIA's table",
+                f"mmio_gib = {least}, or leave it out",
+            )
+
+    def _distinct(self, given: Mapping[str, addresses.Given], whole: Composed) -> None:
+        for name, each in given.items():
+            ip = each.address.partition("/")[0]
+            if (other := self._addresses.setdefault(ip, name)) != name:
+                place = whole.place("network", "address")
+                self.mistakes.add(place, f"`{name}` and `{other}` would both have {ip}")
+
+    def _hosts(self, at: KeyPath, block: Nodes, names: list[str]) -> dict[str, str]:
+        """Return the host of each node that `hosts` names."""
+        path = (*at, "hosts")
+        if block.hosts is None:
+            return {}
+        if block.host is not None:
+            self.mistakes.add(path, "`host` and `hosts` are both set; leave one of them out")
+        if isinstance(block.hosts, dict):
+            for name in block.hosts:
+                if name not in names:
+                    unknown((*path, name), names, self.mistakes, "node of this block")
+            return block.hosts
+        if names and len(names) % len(block.hosts):
+            self.mistakes.add(
+                path,
+                f"{len(names)} nodes cannot be dealt out evenly to {len(block.hosts)} hosts",
+                "name as many hosts as nodes, or a number that divides them",
+            )
+        return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(names)}
+
+
+def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: str | None) -> NodeSpec:
+    return NodeSpec(
+        name=name,
+        cpus=whole.get("cpus"),
+        memory=whole.get("memory"),
+        disk=whole.get("disk"),
+        gpu=GpuRequest(
+            kind=whole.get("gpu", "kind", default=GpuKind.VGPU),
+            profile=whole.get("gpu", "profile"),
+            count=whole.get("gpu", "count", default=1),
+        ),
+        nic=NicRequest(
+            kind=whole.get("nic", "kind", default=NicKind.AUTO),
+            model=whole.get("nic", "model", default=_DEFAULT_MODEL),
+            port_group=whole.get("nic", "port_group"),
+        ),
+        port_group=whole.get("network", "port_group"),
+        address=address,
+        host=host,
+        numa_node=whole.get("numa"),
+        mmio_gib=whole.get("mmio_gib"),
+        peer_to_peer=whole.get("peer_to_peer", default=True),
+        latency=whole.get("latency", default=Latency.NORMAL),
+        hardware_version=whole.get("hardware_version"),
+        extra_config=whole.table("extra_config"),
+    )

@@ -1,0 +1,74 @@
+"""Many names from one: `node-[01-16]`, `10.0.0.[11-14,20]`, and `node-{n:02}` with a count."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+MOST = 10_000  # names of one pattern
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
+
+
+def is_range(text: str) -> bool:
+    """Return whether a text has a range of numbers in it, rather than brackets of another kind."""
+    return any(_numeric(body) for body in _BRACKETS.findall(text))
+
+
+def expand(text: str) -> list[str]:
+    """Return every name a text with ranges stands for, the last range turning fastest.
+
+    A bound's leading zeros are kept: `[01-12]` gives 01 to 12. ValueError says what was expected.
+    """
+    pieces = _BRACKETS.split(text)
+    fixed, bodies = pieces[::2], pieces[1::2]
+    if any("[" in piece or "]" in piece for piece in fixed):
+        raise ValueError(f"`{text}` has a bracket that is not closed; write a range such as [01-16]")
+    choices = [_numbers(text, body) for body in bodies]
+    total = 1
+    for choice in choices:
+        total *= len(choice)
+    if total > MOST:
+        raise ValueError(f"`{text}` stands for {total} names; at most {MOST} are possible")
+    return ["".join(_woven(fixed, numbers)) for numbers in product(*choices)]
+
+
+def numbered(pattern: str, count: int) -> list[str]:
+    """Return `count` names from a pattern with `{n}` or `{n:02}` in it, n from 1; ValueError says what was expected."""
+    if count > MOST:
+        raise ValueError(f"{count} nodes; at most {MOST} are possible")
+    left = _NUMBER.sub("", pattern)
+    if "{" in left or "}" in left:
+        raise ValueError(f"`{pattern}` has braces vsml does not know; write {{n}}, or {{n:02}} for leading zeros")
+    if count > 1 and left == pattern:
+        raise ValueError(f"`{pattern}` would name {count} nodes alike; put {{n}} into it, such as {pattern}-{{n:02}}")
+    return [_NUMBER.sub(lambda match: str(n).zfill(int(match[1] or 1)), pattern) for n in range(1, count + 1)]
+
+
+def _woven(fixed: list[str], numbers: tuple[str, ...]) -> list[str]:
+    return [part for pair in zip(fixed, (*numbers, ""), strict=True) for part in pair]
+
+
+def _numeric(body: str) -> bool:
+    return all(_PART.fullmatch(part.strip()) for part in body.split(","))
+
+
+def _numbers(text: str, body: str) -> list[str]:
+    if not _numeric(body):
+        raise ValueError(f"`{text}` has no range in its brackets; write numbers, such as [01-16] or [1-3,7]")
+    numbers: list[str] = []
+    for part in body.split(","):
+        first, last = _bounds(part.strip())
+        if int(last) < int(first):
+            raise ValueError(f"the range [{body}] of `{text}` runs backwards; write the smaller number first")
+        if int(last) - int(first) >= MOST:
+            raise ValueError(f"the range [{body}] of `{text}` is too long; at most {MOST} names are possible")
+        width = len(first) if first.startswith("0") else 1
+        numbers += [str(n).zfill(width) for n in range(int(first), int(last) + 1)]
+    return numbers
+
+
+def _bounds(part: str) -> tuple[str, str]:
+    first, _, last = part.partition("-")
+    return first, last or first

@@ -1,0 +1,112 @@
+"""Checks raw tables against the schema and tells its refusals in our words; what is right is kept, what is wrong told."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from vsphere_ml.config.fields import OURS, clip, found
+from vsphere_ml.config.positions import KeyPath
+from vsphere_ml.core.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic_core import ErrorDetails
+
+    from vsphere_ml.config.mistakes import Mistakes
+    from vsphere_ml.config.schema import Table
+
+T = TypeVar("T", bound="Table")
+
+_EXPECTED = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "at least"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | None:
+    """Return the table without what is wrong in it; None when it is no table, or lacks what it must have."""
+    if not isinstance(raw, dict):
+        mistakes.add(at, f"expected a table, found {found(raw)}")
+        return None
+    rest = deepcopy(raw)
+    while True:
+        try:
+            return model.model_validate(rest)
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+        for each in details:
+            _tell(model, each, at, mistakes)
+        if not any([_prune(rest, _place(each)) for each in details]):
+            return None
+
+
+def unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
+    """Tell that a key is not known, and which one was probably meant."""
+    near = nearest(str(path[-1]), known)
+    mistakes.add(path, f"unknown {what}{f'; did you mean `{near}`?' if near else ''}", _listed(known), meant=near)
+
+
+def _listed(known: Iterable[str]) -> str:
+    return f"known are {', '.join(known)}"
+
+
+def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:
+    loc = _place(error)
+    path = (*at, *loc)
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        unknown(path, _keys(model, loc[:-1]), mistakes)
+    elif kind == "missing":
+        if not mistakes.told(path):
+            mistakes.add(path, "is missing", f"write {loc[-1]} = …")
+    elif kind == OURS:
+        mistakes.add(path, context["told"], context["hint"])
+    elif kind in _LIMITS:
+        name, words = _LIMITS[kind]
+        mistakes.add(path, f"expected {words} {context[name]}, found {clip(str(error['input']), 20)}")
+    else:
+        mistakes.add(path, f"expected {_EXPECTED.get(kind, 'another value')}, found {found(error['input'])}")
+
+
+def _place(error: ErrorDetails) -> KeyPath:
+    """Return which key an error is about; pydantic marks an error of a key's name with one part more."""
+    loc = error["loc"]
+    return loc[:-1] if loc[-1:] == ("[key]",) else loc
+
+
+def _keys(model: type[Table], inside: Iterable[int | str]) -> list[str]:
+    """Return the known keys of a table or of one inside it."""
+    for name in inside:
+        annotation: Any = model.model_fields[str(name)].annotation
+        model = next(
+            each for each in (*getattr(annotation, "__args__", ()), annotation) if hasattr(each, "model_fields")
+        )
+    return list(model.model_fields)
+
+
+def _prune(raw: dict[str, Any], loc: Iterable[int | str]) -> bool:
+    """Remove the key an error is about, or the one that holds the list it is in; whether it was there."""
+    table: Any = raw
+    names = [str(name) for name in loc if not isinstance(name, int)]
+    for depth, name in enumerate(names):
+        if not isinstance(table, dict) or name not in table:
+            return False
+        if depth == len(names) - 1 or not isinstance(table[name], dict):
+            del table[name]
+            return True
+        table = table[name]
+    return False
