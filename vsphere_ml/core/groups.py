@@ -21,11 +21,11 @@ def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str
     if not has_device_groups(api_version):
         return f"vCenter API {api_version} has no vendor device groups"
     if host.max_hardware_version < DEVICE_GROUPS_HARDWARE:
-        return f"{host.name} has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
+        return f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
     fits = [group for group in host.groups if group_fits(group, wish)]
     if fits:
         return min(fits, key=lambda group: group.name)
-    return f"{host.name} has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
+    return f"the host has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
 
 
 def group_fits(group: DeviceGroup, wish: Wish) -> bool:

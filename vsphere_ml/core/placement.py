@@ -140,7 +140,7 @@ class _Table:
         return None
 
     def _search(self, queue: Sequence[NodeSpec]) -> bool:
-        """Try other choices for earlier nodes, best first, and say whether all found a place; if not, none is seated."""
+        """Try other choices for earlier nodes, best first; say whether all found a place (if not, none is seated)."""
         ahead = [self._choices(queue[0])]  # what is still to be tried, for each node so far
         for _ in range(_TRIES):
             node = queue[len(ahead) - 1]

@@ -83,8 +83,8 @@ def refusal(name: str) -> str | None:
     profile = parse(name)
     board = BY_CODE.get(profile.board)
     if board is None:
-        code = nearest(profile.board, BY_CODE)
-        meant = f"; did you mean `{BY_CODE[code].full_profile}`?" if code else f"; known are {', '.join(BY_CODE)}"
+        known = nearest(str(profile), known_names())
+        meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
         return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
     if profile.is_full:
         return None
@@ -94,7 +94,11 @@ def refusal(name: str) -> str | None:
     if profile.series != "C":
         return f"`{name}` is of the {profile.series} series, which is not for compute; {instead}"
     if profile.framebuffer_gib > board.full_gb:
-        return f"`{name}` does not exist: {board.title} has {board.full_gb} GB; {instead}"
+        larger = [
+            each for each in BOARDS if each.code.startswith(board.code) and each.full_gb == profile.framebuffer_gib
+        ]
+        others = "".join(f", or `{each.full_profile}` of {each.title}" for each in larger)
+        return f"`{name}` does not exist: {board.title} has {board.full_gb} GB; {instead}{others}"
     return f"`{name}` is a fractional profile, and those are not built yet; {instead}"
 
 

@@ -80,7 +80,8 @@ def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]
         if usable or wish.nic is NicKind.DEVICE_GROUP:
             yield from usable or grouped
             return
-        group = f"device group `{group.name}` is used up"
+        why_not = [each.words for each in grouped if isinstance(each, Reason)]
+        group = why_not[0] if why_not else f"device group `{group.name}` is used up"
     if wish.nic is NicKind.DEVICE_GROUP:
         yield Reason(Lack.NIC, group)
     elif room.grouped:
