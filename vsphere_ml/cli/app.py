@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vsphere_ml import __version__
-from vsphere_ml.cli import check, init, lab
+from vsphere_ml.cli import check, destroy, doctor, init, inventory, lab, plan, provision, status
 from vsphere_ml.cli.options import callback
 
 app = typer.Typer(
@@ -42,6 +42,12 @@ def root(
 
 app.command()(init.init)
 app.command()(check.check)
+app.command()(plan.plan)
+app.command()(provision.provision)
+app.command()(status.status)
+app.command()(destroy.destroy)
+app.command()(inventory.inventory)
+app.command()(doctor.doctor)
 app.add_typer(lab.app, name="lab")
 
 

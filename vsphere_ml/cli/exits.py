@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Never
 from vsphere_ml.cli.options import Output
 from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views import envelope
-from vsphere_ml.cli.views.changes import subject, verb
+from vsphere_ml.cli.views.changes import verb
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.outcome import Interrupted
+from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def _show(shell: Terminal, name: str, answer: Answer) -> None:
 def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
     if not isinstance(interrupt, Interrupted):
         return Cut("interrupted", code="interrupted")
-    running = tuple(f"still running in vCenter: {subject(each)}: {verb(each)}" for each in interrupt.running)
+    running = tuple(f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
     return Cut(
         "interrupted",
         code="interrupted",

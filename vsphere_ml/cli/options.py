@@ -90,6 +90,14 @@ _TYPES: dict[str, Any] = {
 # Parameters that several commands share.
 ClusterFile = Annotated[Path, typer.Argument(help="The cluster file.", show_default="cluster.toml")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Go on without asking.")]
+Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
+Username = Annotated[str | None, typer.Option(metavar="USER", help="Who signs in.")]
+Lab = Annotated[str | None, typer.Option("--lab", metavar="NAME", help="The lab vCenter of this name.")]
+Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
+DetailedExitcode = Annotated[
+    bool, typer.Option("--detailed-exitcode", help="Exit with 7 when there was something to do.")
+]
 Parallel = Annotated[
     int, typer.Option(min=1, max=1024, help="Make at most this many changes at the same time.", metavar="N")
 ]

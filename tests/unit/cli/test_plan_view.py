@@ -14,6 +14,7 @@ from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Finding, Plan, Stage
+from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ def test_a_vms_name_is_not_read_as_markup(shown: Callable[..., Shown]) -> None:
 def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
     plan = fresh()
     told = json.loads(json.dumps(view.data(plan)))
-    kinds = [change["kind"] for stage in told["stages"] for change in stage["changes"]]
+    kinds = [change["change"] for stage in told["stages"] for change in stage["changes"]]
     assert kinds == [type(change).__name__ for change in plan.changes]
     assert told["empty"] is False
     assert [seat["node"] for seat in told["seats"]] == ["node-1", "node-2"]
@@ -97,7 +98,7 @@ def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
 def test_every_change_has_its_words(kind: type[Change]) -> None:
     change = next(each for each in EXAMPLES if isinstance(each, kind))
     assert changes.sign(change) in "+~-!"
-    assert changes.subject(change)
+    assert object_name(change)
     assert changes.verb(change)
     assert changes.explain(change)
 

@@ -20,7 +20,7 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
-from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.wording import device_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,17 +44,6 @@ def sign(change: Change) -> str:
             return CHANGED
         case _:
             assert_never(change)
-
-
-def subject(change: Change) -> str:
-    """Return what the change is about: the VM, or the thing itself."""
-    match change:
-        case CreateFolder() | DeleteFolder():
-            return f"folder {change.path}"
-        case MakeRule() | DeleteRule():
-            return f"rule {change.name}"
-        case _:
-            return change.vm
 
 
 def verb(change: Change) -> str:
@@ -115,23 +104,6 @@ def explain(change: Change) -> str:
             assert_never(change)
 
 
-def device(wanted: WantedDevice) -> str:
-    """Return a device by the name that vSphere's own pages give it."""
-    match wanted:
-        case WantVgpu():
-            return f"vGPU {wanted.profile}"
-        case WantGroup():
-            return f"device group {wanted.group.name}"
-        case WantSriov():
-            return f"SR-IOV function of {wanted.physical_function} on {wanted.network_name}"
-        case WantPassthrough():
-            return f"DirectPath {wanted.name} {wanted.address}"
-        case WantNic():
-            return f"vmxnet3 on {wanted.network_name}"
-        case _:
-            assert_never(wanted)
-
-
 def _clone(change: CloneVm) -> str:
     target = change.target
     size = f"{target.cpus} CPUs, {target.memory}"
@@ -150,7 +122,7 @@ def _attach(change: AttachDevices) -> str:
 def _devices(wanted: Iterable[WantedDevice]) -> str:
     counted: dict[str, int] = {}
     for each in wanted:
-        counted[device(each)] = counted.get(device(each), 0) + 1
+        counted[device_name(each)] = counted.get(device_name(each), 0) + 1
     return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counted.items()) or "no devices"
 
 

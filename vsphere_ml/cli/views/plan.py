@@ -10,16 +10,19 @@ from vsphere_ml.cli.views import changes
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import count, line, table
 from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn
+from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.seats import Locality
+from vsphere_ml.core.wording import object_name
+from vsphere_ml.flows.saved import stages_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
     from rich.text import Text
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.plan import Finding, Plan
+    from vsphere_ml.core.plan import Finding
     from vsphere_ml.core.seats import Seat
 
 STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
@@ -35,9 +38,7 @@ def data(plan: Plan) -> dict[str, Any]:
     """Return the plan's fields; each change says its kind."""
     return {
         "empty": not plan,
-        "stages": [
-            {"title": stage.title, "changes": [change(each) for each in stage.changes]} for stage in plan.stages
-        ],
+        "stages": stages_of(plan),
         "interrupting": [change(each) for each in plan.interrupting],
         "seats": [seat(each) for each in plan.seats],
         "notes": list(plan.notes),
@@ -45,9 +46,10 @@ def data(plan: Plan) -> dict[str, Any]:
     }
 
 
-def change(each: Change) -> dict[str, Any]:
-    """Return a change's fields and its kind."""
-    return {"kind": type(each).__name__, **plain(each)}
+def change(each: Change) -> Any:
+    """Return a change's fields and its kind, as a saved plan has them."""
+    [stage] = stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))
+    return stage["changes"][0]
 
 
 def seat(each: Seat) -> dict[str, Any]:
@@ -73,9 +75,9 @@ def finding(each: Finding) -> Iterator[Text]:
         yield line("     ", ("hint: ", "bold cyan"), each.hint)
 
 
-def seats(plan: Plan) -> RenderableType:
+def seats(places: Sequence[Seat]) -> RenderableType:
     """Return the table of places."""
-    return table(SEAT_TITLES, (_seat_row(each) for each in plan.seats))
+    return table(SEAT_TITLES, (_seat_row(each) for each in places))
 
 
 def _parts(plan: Plan) -> Iterator[RenderableType]:
@@ -88,7 +90,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
             yield from _grouped(left)
     if plan.seats and plan:
         yield line(("places", "bold"))
-        yield seats(plan)
+        yield seats(plan.seats)
     yield from _remarks(plan)
     yield summary(plan)
 
@@ -127,14 +129,14 @@ def _grouped(stage: list[Change]) -> Iterator[Text]:
     """Yield one line for all changes that differ in their VM only."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in stage:
-        alike.setdefault((changes.sign(each), changes.explain(each)), []).append(changes.subject(each))
+        alike.setdefault((changes.sign(each), changes.explain(each)), []).append(object_name(each))
     for (mark, what), subjects in alike.items():
         yield line((f"   {mark} ", STYLES[mark]), f"{changes.listed(subjects)}: {what}")
 
 
 def _change(each: Change) -> Text:
     mark = changes.sign(each)
-    return line((f"   {mark} ", STYLES[mark]), f"{changes.subject(each)}: {changes.explain(each)}")
+    return line((f"   {mark} ", STYLES[mark]), f"{object_name(each)}: {changes.explain(each)}")
 
 
 def _seat_row(each: Seat) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from vsphere_ml.cli.views import changes
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
+from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,7 +86,7 @@ def words(event: Event, *, verbose: bool = False) -> str | None:
 
 
 def _name(change: Change) -> str:
-    return f"{changes.subject(change)}: {changes.verb(change)}"
+    return f"{object_name(change)}: {changes.verb(change)}"
 
 
 @dataclass(slots=True)
@@ -190,7 +191,7 @@ STYLES = {"waiting": "dim", "done": "green", "skipped": "yellow"}
 
 
 def _row_name(change: Change) -> str:
-    return subject(change) or changes.subject(change)
+    return subject(change) or object_name(change)
 
 
 def _bar(row: Row) -> ProgressBar:

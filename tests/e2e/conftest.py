@@ -1,0 +1,179 @@
+"""Drives the installed `vsml` command as a person or a script would: a process, a pipe or a terminal, files on disk."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import ssl
+import subprocess
+import sys
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pexpect
+import pytest
+
+from vsphere_ml.lab import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OTHER_TOOLS = ("VSML_", "GOVC_", "VSPHERE_", "VMWARE_", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
+DEADLINE_S = 120
+
+QUAD = """\
+[cluster]
+name = "train"
+
+[vcenter]
+lab = "default"
+
+[location]
+datacenter = "lab-dc"
+cluster = "gpu"
+folder = "train"
+datastore = "vsan"
+
+[source]
+template = "ubuntu-22.04-gpu"
+
+[defaults]
+cpus = 16
+memory = "64GiB"
+gpu = { profile = "A100-40C" }
+nic = { model = "ConnectX-6 Dx", port_group = "roce" }
+network = { port_group = "vm-mgmt" }
+
+[[nodes]]
+name = "node-[01-04]"
+"""
+SEED = QUAD.replace("ubuntu-22.04-gpu", "ubuntu-20.04-gpu").replace("node-[01-04]", "node-[01-02]")
+FILES = {"quad-8.0u3": QUAD, "seed-7.0u2": SEED}
+
+
+def program() -> list[str]:
+    """Return the installed command; the module where the project is not installed."""
+    installed = Path(sys.executable).with_name("vsml")
+    return [str(installed)] if installed.exists() else [sys.executable, "-m", "vsphere_ml"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A place to type commands in: a folder, and an environment without what this machine's user has set."""
+
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def vsml(self, *arguments: str, **env: str) -> Ended:
+        """Run to the end without a terminal."""
+        process = self.start(*arguments, **env)
+        out, err = process.communicate(timeout=DEADLINE_S)
+        return Ended(process.returncode, out, err)
+
+    def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
+        """Start without a terminal, and go on."""
+        return subprocess.Popen(
+            [*program(), *arguments],
+            cwd=self.folder,
+            env=self.env | env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def terminal(self, *arguments: str, **env: str) -> pexpect.spawn[str]:
+        """Start on a terminal of 100 columns."""
+        command, *rest = program()
+        return pexpect.spawn(
+            command,
+            [*rest, *arguments],
+            cwd=str(self.folder),
+            env=self.env | {"TERM": "xterm-256color"} | env,
+            encoding="utf-8",
+            timeout=DEADLINE_S,
+            dimensions=(40, 100),
+        )
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text)
+        return name
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running lab, and its own door for faults and delays."""
+
+    shell: Shell
+    told: dict[str, Any]
+
+    @property
+    def password(self) -> str:
+        return Path(self.told["password_file"]).read_text().strip()
+
+    def control(self, path: str, body: object = None) -> Any:
+        """Ask the lab itself: GET without a body, POST with one."""
+        sign_in = base64.b64encode(f"{self.told['username']}:{self.password}".encode()).decode()
+        request = urllib.request.Request(
+            f"{self.told['control']}/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Basic {sign_in}", "Content-Type": "application/json"},
+        )
+        trust = ssl.create_default_context(cafile=self.told["ca_file"])
+        with urllib.request.urlopen(request, context=trust, timeout=10) as answer:
+            return json.loads(answer.read() or b"null")
+
+    @property
+    def vms(self) -> dict[str, dict[str, Any]]:
+        """The VMs as vCenter has them, by name."""
+        seen = self.shell.vsml("inventory", "--lab", "default", "-o", "json")
+        assert seen.status == 0, seen.err
+        return {vm["name"]: vm for vm in seen.document["data"]["vms"]}
+
+
+@pytest.fixture(scope="session")
+def _built() -> None:
+    build.binary()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Return a shell in a folder of the test's own; programs the lab was built to are shared."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(OTHER_TOOLS)}
+    root = str(Path(__file__).parents[2])
+    env |= {
+        "VSML_STATE_DIR": str(tmp_path / "state"),
+        "VSML_CACHE_DIR": str(build.folders.cache().parent),
+        "PYTHONPATH": root,
+        # A keyring that asks would hang a test; there is none here.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+    return Shell(tmp_path, env)
+
+
+@pytest.fixture
+def lab(shell: Shell, _built: None) -> Iterator[Callable[..., Lab]]:
+    """Return what starts a lab and writes its cluster file; every lab of the test is stopped at its end."""
+
+    def up(topology: str = "quad-8.0u3") -> Lab:
+        started = shell.vsml("lab", "up", topology, "-o", "json")
+        assert started.status == 0, started.err
+        shell.write("cluster.toml", FILES[topology])
+        return Lab(shell, started.document["data"])
+
+    yield up
+    shell.vsml("lab", "down")

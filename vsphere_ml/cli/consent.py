@@ -1,0 +1,45 @@
+"""Asks before anything is written, or refuses at once where nobody can be asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError, VsmlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.cli.terminal import Terminal
+    from vsphere_ml.core.plan import Plan
+
+QUESTION = "Continue?"
+
+
+class Declined(VsmlError):  # noqa: N818 - reads as what it says
+    """The person said no."""
+
+    status = 130
+
+
+def needed(terminal: Terminal, *, yes: bool) -> None:
+    """Refuse, before anything is read or connected, a writing command that can neither ask nor was told yes."""
+    if not yes and not terminal.interactive:
+        raise ConfigError(
+            "this command changes the site, and there is no terminal to ask on",
+            code="confirm.needed",
+            hint="add --yes to go on without asking, or --dry-run to see the plan only",
+        )
+
+
+def approval(terminal: Terminal, *, yes: bool) -> Callable[[Plan], bool]:
+    """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done."""
+
+    def approve(plan: Plan) -> bool:
+        from vsphere_ml.cli.views import plan as view
+
+        terminal.say(view.text(plan))
+        if yes or terminal.ask(QUESTION):
+            return True
+        raise Declined("declined; nothing was changed", code="confirm.declined")
+
+    return approve

@@ -1,0 +1,61 @@
+"""`vsml provision`: brings the site to what the file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, DryRun, Parallel, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def provision(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
+    ] = None,
+    parallel: Parallel = 16,
+    allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False,
+    detailed_exitcode: DetailedExitcode = False,
+) -> Answer:
+    """Bring the site to what the cluster file says: look, show the plan, ask, act, look again.
+
+    What stands already is kept, a run that was cut is gone on with, and a second run finds nothing to do.
+
+    Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
+    """
+    from vsphere_ml.cli import consent, wiring
+    from vsphere_ml.cli.views import report as view
+    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows import saved
+    from vsphere_ml.flows.apply import Pace
+    from vsphere_ml.flows.provision import provision as bring
+
+    if not dry_run:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    agreed = saved.load(wiring.read(plan), str(plan)) if plan else None
+    with (
+        wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        following(terminal.err, verbose=terminal.settings.verbose) as tell,
+    ):
+        report = bring(
+            spec,
+            vcenter,
+            approve=consent.approval(terminal, yes=yes),
+            tell=tell,
+            clock=wiring.SystemClock(),
+            pace=Pace(parallel=parallel),
+            allow_downtime=allow_downtime,
+            dry_run=dry_run,
+            saved=agreed,
+        )
+    return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode)

@@ -1,0 +1,90 @@
+"""The end of a writing command: what was done, what was not, and where each node sits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from rich.console import Group
+
+from vsphere_ml.cli import exits
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views import plan as plans
+from vsphere_ml.cli.views.envelope import as_data, plain
+from vsphere_ml.cli.views.text import count, line
+from vsphere_ml.core.outcome import Done, Undone, Untried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.outcome import Outcome
+    from vsphere_ml.flows.report import Report
+
+
+def answer(report: Report, *, dry_run: bool, detailed: bool) -> Answer:
+    """Return a run's answer: the plan alone for a dry run, else what became of it."""
+    differs = exits.DIFFERENCES if detailed and report.plan else 0
+    if dry_run:
+        return Answer(text=plans.text(report.plan), data=plans.data(report.plan), status=differs)
+    if report.error is not None:
+        return Answer(text=text(report), data=data(report), status=report.error.status, errors=(report.error,))
+    return Answer(text=text(report), data=data(report), status=differs)
+
+
+def text(report: Report) -> Group:
+    """Return the report: where the nodes sit, what a person should know, and whether all is done."""
+    return Group(*_parts(report))
+
+
+def data(report: Report) -> dict[str, Any]:
+    """Return the report's fields."""
+    return {
+        "cluster": report.cluster,
+        "acted": report.acted,
+        "done": report.done,
+        "plan": plans.data(report.plan),
+        "outcomes": [_outcome(each) for each in report.outcomes],
+        "dropped": plain(report.dropped),
+        "lacking": plans.data(report.lacking),
+        "seats": [plans.seat(each) for each in report.seats],
+        "notes": list(report.notes),
+        "findings": plain(report.findings),
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
+    if report.command == "provision" and report.seats:
+        yield plans.seats(report.seats)
+    for each in report.findings:
+        yield from plans.finding(each)
+    yield _end(report)
+
+
+def _end(report: Report) -> Text:
+    if not report.acted:
+        return line(("nothing to do: ", "green"), f"{report.cluster} {_state(report)}")
+    made = sum(1 for each in report.outcomes if isinstance(each, Done))
+    told = f"{count(made, 'change')} in {report.seconds:.1f} s"
+    if report.done:
+        return line(("done: ", "bold green"), f"{report.cluster} {_state(report)}; {told}")
+    failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
+    return line(("not finished: ", "bold red"), f"{report.cluster}: {told}, {failed}")
+
+
+def _state(report: Report) -> str:
+    return "is gone" if report.command == "destroy" else "is as the file says"
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case Done():
+            return {"state": "done", "change": plans.change(outcome.change), "seconds": round(outcome.seconds, 3)}
+        case Undone():
+            return {"state": "failed", "change": plans.change(outcome.change), "error": as_data(outcome.error)}
+        case Untried():
+            return {"state": "skipped", "change": plans.change(outcome.change), "because": outcome.because}
+        case _:
+            assert_never(outcome)

@@ -1,0 +1,91 @@
+"""A cluster as it stands, node by node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views import plan as plans
+from vsphere_ml.cli.views.envelope import as_data, plain
+from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.core.seats import Locality
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.flows.status import Standing, Status
+
+TITLES = ("NODE", "STATE", "HOST", "GPU", "NIC", "LOCALITY", "ADDRESS")
+STYLES = {"running": "green", "off": "yellow", "half made": "yellow", "missing": "red"}
+
+
+def text(status: Status) -> Group:
+    """Return one line a node, then what lacks and what a person should know."""
+    return Group(*_parts(status))
+
+
+def data(status: Status) -> dict[str, Any]:
+    """Return the status's fields."""
+    return {
+        "cluster": status.cluster,
+        "vcenter": status.about,
+        "whole": status.whole,
+        "nodes": [_node(node) for node in status.nodes],
+        "lacks": list(status.lacks),
+        "lacking": plans.data(status.lacking),
+        "findings": plain(status.findings),
+        "unseated": as_data(status.unseated) if status.unseated else None,
+    }
+
+
+def _node(node: Standing) -> dict[str, Any]:
+    return {
+        "node": node.node,
+        "state": node.state.value,
+        "whole": node.whole,
+        "host": node.host,
+        "gpus": list(node.gpus),
+        "nic": node.nic,
+        "locality": node.locality.value,
+        "address": node.address,
+        "lacks": list(node.lacks),
+        "seat": plans.seat(node.seat) if node.seat else None,
+    }
+
+
+def _parts(status: Status) -> Iterator[RenderableType]:
+    yield table(TITLES, (_row(node) for node in status.nodes))
+    lacks = [f"{node.node}: {lack}" for node in status.nodes for lack in node.lacks] + list(status.lacks)
+    if lacks:
+        yield line(("lacking", "bold"))
+        yield from (line(("   ~ ", "yellow"), lack) for lack in lacks)
+    if status.unseated is not None:
+        yield line(("no seat", "bold"))
+        yield from (line("   ", each) for each in (status.unseated.message, *status.unseated.details))
+    for each in status.findings:
+        yield from plans.finding(each)
+    yield _end(status)
+
+
+def _row(node: Standing) -> tuple[str | Text, ...]:
+    state = node.state.value
+    return (
+        node.node,
+        line((state, STYLES.get(state, ""))),
+        node.host or "-",
+        ", ".join(node.gpus) or "-",
+        node.nic or "-",
+        "-" if node.locality is Locality.UNKNOWN else node.locality.value,
+        node.address or "-",
+    )
+
+
+def _end(status: Status) -> Text:
+    if status.whole:
+        return line((f"{status.cluster} is as the file says", "green"))
+    whole = sum(1 for node in status.nodes if node.whole)
+    return line((f"{status.cluster} is not as the file says", "yellow"), f": {whole} of {len(status.nodes)} nodes are whole")
