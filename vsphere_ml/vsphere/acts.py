@@ -87,7 +87,7 @@ class Acts:
         return Awaited(self._session.write(call))
 
     def _create_folder(self, change: CreateFolder) -> Steps:
-        above, path = self.site.folders[""][0], ""
+        above, path = self.site.folder(""), ""
         for name in change.path.strip("/").split("/"):
             path = f"{path}/{name}".lstrip("/")
             if path not in self.site.folders:
@@ -104,10 +104,7 @@ class Acts:
         source = managed(self._session, "vim.VirtualMachine", change.source)
         devices = self._source_devices(change, source)
         config = specs.settings(change.target, specs.marked(change.target, change.marks))
-        config.deviceChange = [
-            *specs.removals(specs.replaceable(devices)),
-            *specs.grown_disk(devices, change.target.disk),
-        ]
+        config.deviceChange = specs.removals(specs.replaceable(devices))
         if change.devices:
             specs.Additions(self.site).want(change.target.devices).into(config)
         snapshot = managed(self._session, "vim.vm.Snapshot", change.snapshot) if change.snapshot else None
@@ -116,6 +113,10 @@ class Acts:
         made = yield self._do(lambda: source.CloneVM_Task(folder=folder, name=change.vm, spec=spec))
         self.site.adopt(change.vm, made, change.host)
         self._session.write(lambda: self._fields.mark(made, change.marks))
+        # Not in the clone's own spec: an edited disk there names the source's file, and would be that file.
+        if specs.grown_disk(devices, change.target.disk):
+            growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))
+            yield self._do(lambda: made.ReconfigVM_Task(spec=growth))
 
     def _place(self, change: CloneVm) -> Any:
         made: Any = vim.vm.RelocateSpec

@@ -210,14 +210,13 @@ def _nics(
     uplinks = {address(nic.pci): nic for nic in props.get("config.network.pnic") or () if nic.pci}
     rdma = {_uplink_key(each): each.device for each in props.get("config.network.rdmaDevice") or ()}
     held, shared = holders(HostRef(reference(found)), props, vms)
+    _lend(held, shared, pci)
 
     def port(device: PciDevice) -> NicPort:
         info, uplink = passthru.get(device.address), uplinks.get(device.address)
         vfs = _vfs(info)
         bound = held.get(device.address)
         lent = shared.get(device.address, ())
-        if bound and (vfs or bound in lent):  # a binding of a virtual function is told by its physical one
-            lent, bound = tuple(dict.fromkeys((*lent, bound))), None
         return NicPort(
             address=device.address,
             name=device.name,
@@ -239,7 +238,11 @@ def is_port(device: PciDevice) -> bool:
     virtual = "virtual function" in device.name.lower() or (
         device.vendor == _MELLANOX and device.device in _MELLANOX_VF
     )
-    return device.class_id >> 8 == _NETWORK_CLASS and not virtual
+    return is_nic(device) and not virtual
+
+
+def is_nic(device: PciDevice) -> bool:
+    return device.class_id >> 8 == _NETWORK_CLASS
 
 
 def _vfs(info: Any) -> int:
@@ -269,6 +272,34 @@ def holders(
     for binding in bindings(props):
         held.setdefault(address(binding.instanceId), VmRef(reference(binding.vm)))
     return held, shared
+
+
+def _lend(
+    held: Mapping[PciAddress, VmRef],
+    shared: dict[PciAddress, tuple[VmRef, ...]],
+    pci: Mapping[PciAddress, PciDevice],
+) -> None:
+    """Tell of virtual functions in use by the port they belong to, where the VM's own device does not say it."""
+    lending = lenders(pci)
+    for place, vm in held.items():
+        device, port = pci.get(place), lending.get(_bus(place))
+        if device is None or port is None or is_port(device) or not is_nic(device):
+            continue
+        if vm not in shared.get(port, ()):
+            shared[port] = (*shared.get(port, ()), vm)
+
+
+def lenders(pci: Mapping[PciAddress, PciDevice]) -> dict[str, PciAddress]:
+    """Return the only NIC port of each PCI bus that has just one: what the bus's virtual functions belong to."""
+    ports: dict[str, list[PciAddress]] = {}
+    for device in pci.values():
+        if is_port(device):
+            ports.setdefault(_bus(device.address), []).append(device.address)
+    return {bus: found[0] for bus, found in ports.items() if len(found) == 1}
+
+
+def _bus(place: PciAddress) -> str:
+    return place.rpartition(":")[0]
 
 
 def bindings(props: Mapping[str, Any]) -> Iterable[Any]:
