@@ -27,7 +27,7 @@ def dealt(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, Gi
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(len(names), 'node')}")
     if gateway is not None:
         _reachable(gateway, addresses, whole, mistakes)
-    dns = tuple(whole.get("network", "dns", default=()))
+    dns: tuple[str, ...] = tuple(whole.get("network", "dns", default=()))
     pairs = zip(names, addresses, strict=False)
     return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from vsphere_ml.config.positions import KeyPath
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import NodeKeys
 
 T = TypeVar("T")

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from vsphere_ml.config import ranges
 from vsphere_ml.core import profiles
+from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, NicKind
 from vsphere_ml.core.units import MIB, Bytes, parse_size
 
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OURS = "vsml"  # the type of every refusal made here
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE | re.ASCII)
+LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE | re.ASCII)
 _SHA256 = re.compile(r"(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}", re.IGNORECASE | re.ASCII)
 _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d{1,5}))?", re.IGNORECASE | re.ASCII)
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-_LONGEST_VM_NAME = 80
 _MEMORY_STEP = 4 * MIB
 _PORTS = 65536
 
@@ -81,17 +81,8 @@ def _memory(value: object) -> Bytes:
     return size
 
 
-def name_refusal(name: str) -> str | None:
-    """Return why a name cannot be that of a VM and of its guest's host name (RFC 1123), or None when it can."""
-    if len(name) > _LONGEST_VM_NAME:
-        return f"`{clip(name)}` has {len(name)} characters; a VM's name has at most {_LONGEST_VM_NAME}"
-    if all(_LABEL.fullmatch(label) for label in name.split(".")):
-        return None
-    return f"`{clip(name)}` cannot be a host name; use letters, digits and hyphens, at most 63, no hyphen at either end"
-
-
 def _label(value: str) -> str:
-    if not _LABEL.fullmatch(value):
+    if not LABEL.fullmatch(value):
         refuse(f"`{clip(value)}` is not a name; use letters, digits and hyphens, at most 63, no hyphen at either end")
     return value
 
@@ -134,7 +125,7 @@ def _ip(value: str) -> str:
 
 
 def _gpu_kind(value: object) -> GpuKind:
-    kind = _choice(value, GpuKind)
+    kind: GpuKind = _choice(value, GpuKind)
     if kind is not GpuKind.VGPU:
         refuse(
             f"GPUs of kind `{kind}` are not built yet; vsml gives whole GPUs as vGPUs",
@@ -144,7 +135,7 @@ def _gpu_kind(value: object) -> GpuKind:
 
 
 def _nic_kind(value: object) -> NicKind:
-    kind = _choice(value, NicKind)
+    kind: NicKind = _choice(value, NicKind)
     if kind is NicKind.PVRDMA:
         refuse(
             f"NICs of kind `{kind}` are not built yet",
@@ -164,7 +155,7 @@ def _choice(value: object, kind: type[Any]) -> Any:
         wrong(f"one of {', '.join(f'`{each}`' for each in known)}", value)
     if value in known:
         return kind(value)
-    near = profiles.nearest(value, known)
+    near = nearest(value, known)
     meant = f"; did you mean `{near}`?" if near else ""
     return refuse(f"`{clip(value)}` is none of {', '.join(f'`{each}`' for each in known)}{meant}")
 

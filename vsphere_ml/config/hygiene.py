@@ -20,7 +20,7 @@ _HINT = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }, or {
 
 def cleaned(raw: dict[str, Any], mistakes: Mistakes) -> dict[str, Any]:
     """Return the values without secrets and placeholders; each is told as a mistake, and no secret is repeated."""
-    return {key: each for key, each in _kept(raw, (), mistakes)}
+    return dict(_kept(raw, (), mistakes))
 
 
 def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tuple[str, Any]]:

@@ -22,6 +22,7 @@ class Mistakes:
     lines: Lines
     _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
     _told: set[KeyPath] = field(default_factory=set)
+    _meant: set[KeyPath] = field(default_factory=set)
 
     def add(self, path: KeyPath, message: str, hint: str = "", *, meant: str | None = None) -> None:
         """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended."""
@@ -31,11 +32,15 @@ class Mistakes:
         self._found.setdefault((path, message), problem)
         self._told.add(path)
         if meant is not None:
-            self._told.add((*path[:-1], meant))
+            self._meant.add((*path[:-1], meant))
 
     def told(self, path: KeyPath) -> bool:
         """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
-        return any(path[:end] in self._told for end in range(2, len(path) + 1)) or path in self._told
+        return path in self._meant or any(path[:end] in self._told for end in range(1, len(path) + 1))
+
+    def told_inside(self, path: KeyPath) -> bool:
+        """Return whether something at or below this key is known to be wrong."""
+        return any(each[: len(path)] == path for each in self._told)
 
     def line(self, path: KeyPath) -> str:
         """Return `line 12`, or nothing when the line is not known."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config import addresses, ranges
+from vsphere_ml.config import addresses, names
 from vsphere_ml.config.compose import Composed, compose
-from vsphere_ml.config.fields import clip, name_refusal
 from vsphere_ml.config.positions import shown
-from vsphere_ml.config.reading import unknown
+from vsphere_ml.config.reading import unknown, unknown_name
 from vsphere_ml.core.boards import power_of_two
 from vsphere_ml.core.profiles import board_of
 from vsphere_ml.core.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
@@ -39,78 +38,62 @@ class Roster:
 
     def add(self, at: KeyPath, block: Nodes) -> None:
         """Make the nodes of one block."""
-        names = self._named(at, block)
+        called = self._named(at, block)
         whole = self._composed(at, block)
         complete = self._needed(whole)
         self._mmio(whole)
-        given = addresses.dealt(whole, names, self.mistakes)
+        given = addresses.dealt(whole, called, self.mistakes)
         self._distinct(given, whole)
-        hosts = self._hosts(at, block, names)
+        hosts = self._hosts(at, block, called)
         if complete:
-            for name in names:
+            for name in called:
                 host = hosts.get(name) or whole.get("host")
                 self.nodes.append(_node(name, whole, address=given.get(name), host=host))
 
     def _named(self, at: KeyPath, block: Nodes) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
         path = (*at, "name")
-        names = []
-        for name in self._expanded(path, block):
-            why = name_refusal(name)
+        kept = []
+        for name in names.expanded(block.name, block.count, path, self.mistakes):
+            why = names.refusal(name)
             if why is not None:
                 self.mistakes.add(path, why)
             elif (first := self._names.get(name.casefold())) is not None:
                 self.mistakes.add(path, f"there is another node `{name}`: {shown(first)}{self.mistakes.line(first)}")
             else:
                 self._names[name.casefold()] = path
-                names.append(name)
-        return names
-
-    def _expanded(self, path: KeyPath, block: Nodes) -> list[str]:
-        try:
-            if block.count is not None:
-                return self._counted(path, block.name, block.count)
-            names = [name for each in block.name for name in ranges.expand(each)]
-            if pattern := next((name for name in names if "{" in name), None):
-                self.mistakes.add(path, f"`{clip(pattern)}` is a pattern, and there is no count", "write count = 4")
-                return []
-        except ValueError as error:
-            self.mistakes.add(path, clip(str(error), 300))
-            return []
-        return names
-
-    def _counted(self, path: KeyPath, name: list[str], count: int) -> list[str]:
-        if len(name) != 1 or ranges.is_range(name[0]):
-            self.mistakes.add(path, "a list or a range names the nodes already; leave `count` out, or use {n}")
-            return []
-        return ranges.numbered(name[0], count)
+                kept.append(name)
+        return kept
 
     def _composed(self, at: KeyPath, block: Nodes) -> Composed:
         blocks: list[tuple[KeyPath, NodeKeys]] = [(("defaults",), self.defaults)] if self.defaults else []
         for index, name in enumerate(block.use or ()):
             if name not in self.profiles:
-                unknown((*at, "use", index, name)[:-1], self.profiles, self.mistakes, f"profile `{clip(name)}`")
+                unknown_name(name, (*at, "use", index), self.profiles, self.mistakes, "profile")
             elif profile := self.profiles[name]:
                 blocks.append((("profile", name), profile))
         return compose([*blocks, (at, block)])
 
     def _needed(self, whole: Composed) -> bool:
-        """Return whether a block has all that its nodes need; what it lacks is told."""
-        complete = True
-        for path in _NEEDED:
-            if path in whole.keys:
-                continue
-            complete = False
-            if not any(self.mistakes.told((*at, *path)) for at in (*whole.blocks, *self._wrong_profiles())):
+        """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
+        lacking = [path for path in _NEEDED if path not in whole.keys]
+        for path in lacking:
+            if not self._explained(whole, path):
                 self.mistakes.add(
                     (*whole.at, *path),
                     "is missing, here and in the profiles and defaults this block is made of",
                     f"{'.'.join(path)} = {_EXAMPLES[path[-1]]}",
                 )
-        return complete
+        return not lacking
 
-    def _wrong_profiles(self) -> list[KeyPath]:
-        return [("profile", name) for name, profile in self.profiles.items() if profile is None]
+    def _explained(self, whole: Composed, path: tuple[str, ...]) -> bool:
+        """Return whether a mistake that is told already is why a key is missing."""
+        blocks = [
+            *whole.blocks,
+            ("defaults",),
+            *(("profile", name) for name, each in self.profiles.items() if not each),
+        ]
+        return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside((*whole.at, "use"))
 
     def _mmio(self, whole: Composed) -> None:
         """Tell when MMIO was set to less than NVIDIA's table asks for."""
@@ -134,7 +117,7 @@ class Roster:
                 place = whole.place("network", "address")
                 self.mistakes.add(place, f"`{name}` and `{other}` would both have {ip}")
 
-    def _hosts(self, at: KeyPath, block: Nodes, names: list[str]) -> dict[str, str]:
+    def _hosts(self, at: KeyPath, block: Nodes, called: list[str]) -> dict[str, str]:
         """Return the host of each node that `hosts` names."""
         path = (*at, "hosts")
         if block.hosts is None:
@@ -143,16 +126,16 @@ class Roster:
             self.mistakes.add(path, "`host` and `hosts` are both set; leave one of them out")
         if isinstance(block.hosts, dict):
             for name in block.hosts:
-                if name not in names:
-                    unknown((*path, name), names, self.mistakes, "node of this block")
+                if name not in called:
+                    unknown((*path, name), called, self.mistakes, "node of this block")
             return block.hosts
-        if names and len(names) % len(block.hosts):
+        if called and len(called) % len(block.hosts):
             self.mistakes.add(
                 path,
-                f"{len(names)} nodes cannot be dealt out evenly to {len(block.hosts)} hosts",
+                f"{len(called)} nodes cannot be dealt out evenly to {len(block.hosts)} hosts",
                 "name as many hosts as nodes, or a number that divides them",
             )
-        return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(names)}
+        return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
 
 
 def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: str | None) -> NodeSpec:

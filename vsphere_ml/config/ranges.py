@@ -43,7 +43,11 @@ def numbered(pattern: str, count: int) -> list[str]:
         raise ValueError(f"`{pattern}` has braces vsml does not know; write {{n}}, or {{n:02}} for leading zeros")
     if count > 1 and left == pattern:
         raise ValueError(f"`{pattern}` would name {count} nodes alike; put {{n}} into it, such as {pattern}-{{n:02}}")
-    return [_NUMBER.sub(lambda match: str(n).zfill(int(match[1] or 1)), pattern) for n in range(1, count + 1)]
+    return [_with_number(pattern, n) for n in range(1, count + 1)]
+
+
+def _with_number(pattern: str, n: int) -> str:
+    return _NUMBER.sub(lambda match: str(n).zfill(int(match[1] or 1)), pattern)
 
 
 def _woven(fixed: list[str], numbers: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Checks raw tables against the schema and tells its refusals in our words; what is right is kept, what is wrong told."""
+"""Checks raw tables against the schema: what is right is kept, what is wrong is told in our words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from vsphere_ml.config.fields import OURS, clip, found
-from vsphere_ml.config.positions import KeyPath
 from vsphere_ml.core.nearest import nearest
 
 if TYPE_CHECKING:
@@ -17,10 +16,12 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from vsphere_ml.config.mistakes import Mistakes
+    from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import Table
 
 T = TypeVar("T", bound="Table")
 
+_SHOWN = 20
 _EXPECTED = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -50,18 +51,30 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
             details = error.errors(include_url=False)
         for each in details:
             _tell(model, each, at, mistakes)
-        if not any([_prune(rest, _place(each)) for each in details]):
+        pruned = [_prune(rest, _place(each)) for each in details]
+        if not any(pruned):
             return None
 
 
 def unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
     """Tell that a key is not known, and which one was probably meant."""
     near = nearest(str(path[-1]), known)
-    mistakes.add(path, f"unknown {what}{f'; did you mean `{near}`?' if near else ''}", _listed(known), meant=near)
+    mistakes.add(path, f"unknown {what}{_meant(near)}", _listed(known), meant=near)
+
+
+def unknown_name(name: str, path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str) -> None:
+    """Tell that a value is the name of nothing known, and which one was probably meant."""
+    mistakes.add(path, f"unknown {what} `{clip(name)}`{_meant(nearest(name, known))}", _listed(known))
+
+
+def _meant(near: str | None) -> str:
+    return f"; did you mean `{near}`?" if near else ""
 
 
 def _listed(known: Iterable[str]) -> str:
-    return f"known are {', '.join(known)}"
+    names = [clip(name) for name in known]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"known are {', '.join(names[:_SHOWN])}{more}" if names else ""
 
 
 def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:

@@ -19,137 +19,146 @@ class Table(BaseModel):
 class Cluster(Table):
     name: f.Label = Field(description="the cluster's name; it marks what vsml makes")
     spread: Annotated[Spread, PlainValidator(f.choice(Spread))] = Field(
-        Spread.SPREAD,
+        default=Spread.SPREAD,
         description="`spread`: each node on a host of its own while hosts last; `pack`: fill a host first",
     )
     anti_affinity: bool | None = Field(
-        None, description="make a DRS rule that keeps the nodes on different hosts; default: when nodes are spread"
+        default=None,
+        description="make a DRS rule that keeps the nodes on different hosts; default: when nodes are spread",
     )
 
 
 class Password(Table):
-    env: f.Environment | None = Field(None, description="the environment variable that holds it")
-    file: f.Text | None = Field(None, description="a file that only you can read, the password its first line")
-    keyring: f.Text | None = Field(None, description="the keyring's service; the account is `user@server`")
+    env: f.Environment | None = Field(default=None, description="the environment variable that holds it")
+    file: f.Text | None = Field(default=None, description="a file that only you can read, the password its first line")
+    keyring: f.Text | None = Field(default=None, description="the keyring's service; the account is `user@server`")
 
 
 class VCenter(Table):
-    server: f.Server | None = Field(None, description="host or host:port")
-    username: f.Text | None = Field(None, description="who signs in, such as `vsml@vsphere.local`")
+    server: f.Server | None = Field(default=None, description="host or host:port")
+    username: f.Text | None = Field(default=None, description="who signs in, such as `vsml@vsphere.local`")
     password: Annotated[Password | None, f.WhereTheSecretIs] = Field(
-        None, description="where the password is: one of `env`, `file`, `keyring`; never the password itself"
+        default=None, description="where the password is: one of `env`, `file`, `keyring`; never the password itself"
     )
-    ca_file: f.Text | None = Field(None, description="PEM file of the CA that signed the vCenter's certificate")
-    thumbprint: f.Thumbprint | None = Field(None, description="SHA-256 thumbprint of the vCenter's certificate")
-    insecure: bool | None = Field(None, description="do not verify the certificate at all")
-    lab: f.Text | None = Field(None, description="the name of a running lab; excludes every other key of this table")
+    ca_file: f.Text | None = Field(default=None, description="PEM file of the CA that signed the vCenter's certificate")
+    thumbprint: f.Thumbprint | None = Field(default=None, description="SHA-256 thumbprint of the vCenter's certificate")
+    insecure: bool | None = Field(default=None, description="do not verify the certificate at all")
+    lab: f.Text | None = Field(
+        default=None, description="the name of a running lab; excludes every other key of this table"
+    )
 
 
 class Location(Table):
-    datacenter: f.Text | None = Field(None, description="name or inventory path")
-    cluster: f.Text | None = Field(None, description="name or inventory path of the compute cluster")
-    hosts: f.HostPatterns | None = Field(None, description="only these hosts of the cluster: names, ranges or globs")
-    folder: f.Text | None = Field(None, description="VM folder; made when missing")
-    pool: f.Text | None = Field(None, description="resource pool; default: the cluster's own")
-    datastore: f.Text | None = Field(None, description="where the VMs' files go")
+    datacenter: f.Text | None = Field(default=None, description="name or inventory path")
+    cluster: f.Text | None = Field(default=None, description="name or inventory path of the compute cluster")
+    hosts: f.HostPatterns | None = Field(
+        default=None, description="only these hosts of the cluster: names, ranges or globs"
+    )
+    folder: f.Text | None = Field(default=None, description="VM folder; made when missing")
+    pool: f.Text | None = Field(default=None, description="resource pool; default: the cluster's own")
+    datastore: f.Text | None = Field(default=None, description="where the VMs' files go")
 
 
 class Source(Table):
     template: f.Text = Field(description="name or inventory path of a template or VM with an EFI guest")
     clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
-        CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"
+        default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"
     )
 
 
 class Gpu(Table):
-    kind: f.GpuKindField | None = Field(None, description="`vgpu`; other kinds are refused until they are built")
-    profile: f.Profile | None = Field(
-        None, description="a whole GPU's profile such as `A100-40C`; each host's own spelling of it is found"
+    kind: f.GpuKindField | None = Field(
+        default=None, description="`vgpu`; other kinds are refused until they are built"
     )
-    count: f.GpuCount | None = Field(None, description="GPUs of each node; default 1")
+    profile: f.Profile | None = Field(
+        default=None, description="a whole GPU's profile such as `A100-40C`; each host's own spelling of it is found"
+    )
+    count: f.GpuCount | None = Field(default=None, description="GPUs of each node; default 1")
 
 
 class Nic(Table):
     kind: f.NicKindField | None = Field(
-        None,
+        default=None,
         description="`auto` (default): a vendor device group where one fits, else paired with the GPU by vsml; "
         "`device-group`, `sriov`, `passthrough` (a whole function), `none`",
     )
-    model: f.Model | None = Field(None, description="the adapter; default `ConnectX-6 Dx`")
+    model: f.Model | None = Field(default=None, description="the adapter; default `ConnectX-6 Dx`")
     port_group: f.Text | None = Field(
-        None, description="network of an SR-IOV function; default: that of `network.port_group`"
+        default=None, description="network of an SR-IOV function; default: that of `network.port_group`"
     )
 
 
 class Network(Table):
-    port_group: f.Text | None = Field(None, description="port group of the management NIC (vmxnet3)")
+    port_group: f.Text | None = Field(default=None, description="port group of the management NIC (vmxnet3)")
     address: f.Addresses | None = Field(
-        None,
+        default=None,
         description='`"dhcp"` (default), or static: `"10.0.0.11/24"`, `"10.0.0.[11-26]/24"`, or a list; '
         "as many as the block has nodes, given out in their order",
     )
-    gateway: f.Ip | None = Field(None, description="default gateway of static addresses")
-    dns: list[f.Ip] | None = Field(None, description="name servers of static addresses")
+    gateway: f.Ip | None = Field(default=None, description="default gateway of static addresses")
+    dns: list[f.Ip] | None = Field(default=None, description="name servers of static addresses")
 
 
 class NodeKeys(Table):
     """What `[defaults]`, `[profile.NAME]` and `[[nodes]]` have in common."""
 
-    cpus: f.Cpus | None = Field(None, description="virtual CPUs; should fit one NUMA node")
-    memory: f.Memory | None = Field(None, description="memory, such as `64GiB`; all of it is reserved")
-    disk: f.Size | None = Field(None, description="the first disk grows to this size; it never shrinks")
+    cpus: f.Cpus | None = Field(default=None, description="virtual CPUs; should fit one NUMA node")
+    memory: f.Memory | None = Field(default=None, description="memory, such as `64GiB`; all of it is reserved")
+    disk: f.Size | None = Field(default=None, description="the first disk grows to this size; it never shrinks")
     hardware_version: f.HardwareVersion | None = Field(
-        None, description="virtual hardware version such as `20`; default: the least the devices need"
+        default=None, description="virtual hardware version such as `20`; default: the least the devices need"
     )
     latency: Annotated[Latency | None, PlainValidator(f.choice(Latency))] = Field(
-        None, description="latency sensitivity, `normal` (default) or `high`; high also reserves the CPUs"
+        default=None, description="latency sensitivity, `normal` (default) or `high`; high also reserves the CPUs"
     )
     mmio_gib: f.Mmio | None = Field(
-        None, description="64-bit MMIO space in GiB, a power of two; default: GPU × count by NVIDIA's table"
+        default=None, description="64-bit MMIO space in GiB, a power of two; default: GPU × count by NVIDIA's table"
     )
     peer_to_peer: bool | None = Field(
-        None, description="allow peer-to-peer traffic between the VM's PCI devices (ACS relaxed); default true"
+        default=None, description="allow peer-to-peer traffic between the VM's PCI devices (ACS relaxed); default true"
     )
     numa: f.Numa | None = Field(
-        None, description='`"auto"` (default): the NUMA node of GPU and NIC; or a node\'s number'
+        default=None, description='`"auto"` (default): the NUMA node of GPU and NIC; or a node\'s number'
     )
-    host: f.Text | None = Field(None, description="every node of the block goes to this host")
-    gpu: Gpu | None = Field(None, description="the GPUs of each node")
-    nic: Nic | None = Field(None, description="the fast NIC of each node")
-    network: Network | None = Field(None, description="the management NIC of each node")
-    extra_config: f.ExtraConfig | None = Field(None, description="more advanced settings of the VM, as texts")
+    host: f.Text | None = Field(default=None, description="every node of the block goes to this host")
+    gpu: Gpu | None = Field(default=None, description="the GPUs of each node")
+    nic: Nic | None = Field(default=None, description="the fast NIC of each node")
+    network: Network | None = Field(default=None, description="the management NIC of each node")
+    extra_config: f.ExtraConfig | None = Field(default=None, description="more advanced settings of the VM, as texts")
 
 
 class Nodes(NodeKeys):
     name: f.Names = Field(
         description='`"node-[01-16]"`, a list of names, or with `count` a pattern such as `"node-{n:02}"`'
     )
-    count: f.Count | None = Field(None, description="how many nodes a pattern with `{n}` names, from 1")
+    count: f.Count | None = Field(default=None, description="how many nodes a pattern with `{n}` names, from 1")
     use: list[f.Text] | None = Field(
-        None,
+        default=None,
         description="profiles by name, merged left to right, the right one winning; this block's keys win over all",
     )
     hosts: f.Placing | None = Field(
-        None,
+        default=None,
         description="hosts dealt out in turn: the first node to the first host, and round again; the number of nodes "
         'must be a multiple of theirs. Or a table, `{ node-01 = "esx-03" }`',
     )
 
 
 class Guest(Table):
-    user: f.Text | None = Field(None, description="who signs in to the guests; default `ubuntu`")
-    port: f.Port | None = Field(None, description="SSH port; default 22")
-    key_file: f.Text | None = Field(None, description="private key file")
+    user: f.Text | None = Field(default=None, description="who signs in to the guests; default `ubuntu`")
+    port: f.Port | None = Field(default=None, description="SSH port; default 22")
+    key_file: f.Text | None = Field(default=None, description="private key file")
 
 
 class File(Table):
     cluster: Cluster = Field(description="the cluster as a whole")
-    vcenter: VCenter | None = Field(None, description="the vCenter; what is not given comes from the environment")
+    vcenter: VCenter | None = Field(
+        default=None, description="the vCenter; what is not given comes from the environment"
+    )
     location: Location | None = Field(
-        None, description="where in the inventory the VMs go; what is not given must be the only one there is"
+        default=None, description="where in the inventory the VMs go; what is not given must be the only one there is"
     )
     source: Source = Field(description="what the VMs are cloned from")
-    defaults: NodeKeys | None = Field(None, description="node keys that hold for every node")
-    profile: dict[str, NodeKeys] | None = Field(None, description="named node keys, composed with `use`")
+    defaults: NodeKeys | None = Field(default=None, description="node keys that hold for every node")
+    profile: dict[str, NodeKeys] | None = Field(default=None, description="named node keys, composed with `use`")
     nodes: list[Nodes] = Field(description="the nodes, one `[[nodes]]` block for those that are alike")
-    guest: Guest | None = Field(None, description="how the guests are entered later on")
+    guest: Guest | None = Field(default=None, description="how the guests are entered later on")
