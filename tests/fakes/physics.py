@@ -25,6 +25,7 @@ from vsphere_ml.core.inventory import (
     VmSettings,
 )
 from vsphere_ml.core.marks import cut_short
+from vsphere_ml.core.marks import marked as is_marked
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 
@@ -40,6 +41,9 @@ def refuse(code: str, message: str, target: str = "") -> NoReturn:
     raise VSphereError(message, code=code, target=target)
 
 
+SAME_MAC = "00:50:56:9f:00:01"
+
+
 @dataclass(slots=True)
 class Physics:
     """The laws of one site. `drops` names what the server silently leaves out of what it is told.
@@ -49,6 +53,7 @@ class Physics:
 
     drops: frozenset[str]
     gpus_from_far: bool = False  # ESXi backs vGPUs with the last free GPU instead of the first
+    same_macs: bool = False  # NICs made by a clone all get the same MAC
     owner: str | None = None  # whose VMs a name means
     numbers: Iterator[int] = None  # type: ignore[assignment]
 
@@ -95,8 +100,7 @@ class Physics:
     def find(self, site: Inventory, name: str) -> Vm:
         """Return our VM of this name; nobody else's is ever found."""
         for vm in site.vms:
-            mine = vm.cluster_mark is not None if self.owner is None else vm.cluster_mark == self.owner
-            if vm.name == name and mine:
+            if vm.name == name and self.owner is not None and (is_marked(vm, self.owner) or cut_short(vm, self.owner)):
                 return vm
         refuse("vsphere.not-found", f"there is no VM {name} of ours", name)
 
@@ -192,7 +196,8 @@ class Physics:
                     physical_function=want.physical_function,
                 )
             case WantNic():
-                return EthernetCard(key=key, adapter="vmxnet3", mac=self.mac(), network=want.network)
+                mac = SAME_MAC if self.same_macs else self.mac()
+                return EthernetCard(key=key, adapter="vmxnet3", mac=mac, network=want.network)
             case _:
                 assert_never(want)
 

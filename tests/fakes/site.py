@@ -59,19 +59,21 @@ class FakeVCenter:
     fails: Callable[[Change], VSphereError | None] = never
     drops: frozenset[str] = frozenset()
     gpus_from_far: bool = False
+    same_macs: bool = False
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
     looks: int = 0
+    started: int = 0
+    holds: int = 0
     closed: bool = False
     _physics: Physics = field(init=False)
     _tasks: dict[int, _Task] = field(default_factory=dict)
     _locks: set[str] = field(default_factory=set)
     _dead: bool = False
-    _numbers: int = 0
-    _steps: int = 0
+    steps: int = 0  # carried out so far
 
     def __post_init__(self) -> None:
-        self._physics = Physics(drops=self.drops, gpus_from_far=self.gpus_from_far)
+        self._physics = Physics(drops=self.drops, gpus_from_far=self.gpus_from_far, same_macs=self.same_macs)
 
     def look(self, scope: Scope) -> Inventory:
         self._live()
@@ -86,8 +88,8 @@ class FakeVCenter:
 
     def start(self, change: Change) -> Ticket:
         self._live()
-        self._numbers += 1
-        ticket = Ticket(self._numbers, change)
+        self.started += 1
+        ticket = Ticket(self.started, change)
         if isinstance(change, CloneVm):
             self._physics.owner = change.marks.cluster
         steps = list(self._physics.steps(change))
@@ -109,11 +111,16 @@ class FakeVCenter:
         if cluster in self._locks:
             raise NotPossible(f"somebody else works on {cluster}", code="lock.held", target=cluster)
         self._locks.add(cluster)
+        self.holds += 1
         try:
             yield
         finally:
             if not self._dead:
                 self._locks.discard(cluster)
+
+    @property
+    def locked(self) -> bool:
+        return bool(self._locks)
 
     def close(self) -> None:
         self.closed = True
@@ -127,6 +134,10 @@ class FakeVCenter:
             if task.error is None and not task.begun:
                 self._advance(task)
 
+    def mend_drops(self) -> None:
+        """Drop nothing from now on."""
+        self._physics.drops = frozenset()
+
     def _live(self) -> None:
         if self._dead:
             raise Cut
@@ -134,8 +145,8 @@ class FakeVCenter:
     def _finish(self, task: _Task) -> Update:
         while task.error is None and task.steps:
             self._advance(task)
-            self._steps += 1
-            if self.cut_after is not None and self._steps >= self.cut_after:
+            self.steps += 1
+            if self.cut_after is not None and self.steps >= self.cut_after:
                 self._dead = True
                 raise Cut
         del self._tasks[task.ticket.id]

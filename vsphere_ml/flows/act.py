@@ -41,7 +41,7 @@ def _top_up(vms: Collection[str], walk: Walk, compare: Callable[[], Plan]) -> It
                 lacks = tuple(lack for change in changes for lack in lacks_of(change))
                 walk.give_up(vm, "; ".join(lacks))
                 yield Dropped(vm=vm, lacks=lacks)
-        walk.carry_out(change for changes in lacking.values() for change in changes)
+        walk.carry_out(change for vm, changes in lacking.items() if vm not in walk.broken for change in changes)
 
 
 def _lacking(plan: Plan, vms: Collection[str]) -> dict[str, list[Change]]:
