@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -155,12 +156,17 @@ func (r *rig) result(task *object.Task, err error) outcome {
 	return outcome{fault: info.Error.Fault, message: info.Error.LocalizedMessage}
 }
 
+// faultOf is the API's fault within a client's error, as a pointer, as task errors have it.
 func faultOf(t *testing.T, err error) types.BaseMethodFault {
 	t.Helper()
+	if err == nil {
+		t.Fatal("no fault at all")
+	}
 	if soap.IsSoapFault(err) {
-		if fault, ok := soap.ToSoapFault(err).VimFault().(types.BaseMethodFault); ok {
-			return fault
-		}
+		value := reflect.ValueOf(soap.ToSoapFault(err).VimFault())
+		pointer := reflect.New(value.Type())
+		pointer.Elem().Set(value)
+		return pointer.Interface().(types.BaseMethodFault)
 	}
 	t.Fatalf("no fault of the API: %v", err)
 	return nil
