@@ -24,11 +24,11 @@ func repairCollector(ctx *simulator.Context) {
 
 // fetchBody is an answer of Fetch; the simulator's own type is internal to govmomi.
 type fetchBody struct {
-	Res    *FetchResponse
-	Fault_ *soap.Fault
+	Res    *FetchResponse `xml:"FetchResponse,omitempty"`
+	Fault_ *soap.Fault    `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault,omitempty"`
 }
 
-// FetchResponse holds the property's value, or nothing when it is unset. Its name is the element's.
+// FetchResponse holds the property's value, or nothing when it is unset.
 type FetchResponse struct {
 	Returnval types.AnyType `xml:"returnval,omitempty,typeattr"`
 }

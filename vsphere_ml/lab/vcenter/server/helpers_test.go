@@ -173,6 +173,17 @@ func ask(t *testing.T, lab *Lab, method, path string, body, into any) int {
 
 func send(t *testing.T, lab *Lab, request *http.Request, into any) int {
 	t.Helper()
+	status, text := sendText(t, lab, request)
+	if into != nil {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatalf("status %d: %s: %v", status, text, err)
+		}
+	}
+	return status
+}
+
+func sendText(t *testing.T, lab *Lab, request *http.Request) (int, string) {
+	t.Helper()
 	transport := &http.Transport{TLSClientConfig: trust(t, lab)}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
@@ -180,10 +191,9 @@ func send(t *testing.T, lab *Lab, request *http.Request, into any) int {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if into != nil {
-		if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-			t.Fatal(err)
-		}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return response.StatusCode
+	return response.StatusCode, string(text)
 }

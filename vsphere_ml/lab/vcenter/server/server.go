@@ -100,6 +100,8 @@ func (l *Lab) open(listener net.Listener) error {
 	}
 	l.Context.Map.Handler = l.dispatch
 	l.handler = l.routes()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.serve(listener)
 	return nil
 }
@@ -140,6 +142,7 @@ func (l *Lab) CAFile() string { return filepath.Join(l.options.StateDir, "ca.pem
 // APIVersion is the version clients negotiate.
 func (l *Lab) APIVersion() string { return apiVersion(l.File) }
 
+// serve answers on the listener from now on; the caller holds the lock.
 func (l *Lab) serve(listener net.Listener) {
 	server := &http.Server{
 		Handler:           l.handler,
@@ -150,9 +153,7 @@ func (l *Lab) serve(listener net.Listener) {
 			Certificates: []tls.Certificate{l.certificate},
 		},
 	}
-	l.mu.Lock()
 	l.http = server
-	l.mu.Unlock()
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 }
 
