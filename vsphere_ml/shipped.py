@@ -1,0 +1,23 @@
+"""Finds the folders that ship beside the code: inside an installed wheel, or at the top of a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+
+
+def folder(name: str) -> Path:
+    """Return the folder `templates` or `playbooks` of this installation."""
+    for parent in (_PACKAGE / "_shipped", _PACKAGE.parent):
+        if (parent / name).is_dir():
+            return parent / name
+    raise FileNotFoundError(f"this installation of vsml lacks its folder {name}")
+
+
+def templates() -> Path:
+    return folder("templates")
+
+
+def playbooks() -> Path:
+    return folder("playbooks")
