@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from vsphere_ml.config import ranges
+from vsphere_ml.config import ranges, thumbprints
 from vsphere_ml.core import profiles
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, NicKind
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 OURS = "vsml"  # the type of every refusal made here
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE | re.ASCII)
-_SHA256 = re.compile(r"(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}", re.IGNORECASE | re.ASCII)
 _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d{1,5}))?", re.IGNORECASE | re.ASCII)
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _MEMORY_STEP = 4 * MIB
@@ -198,15 +197,11 @@ def _server(value: str) -> str:
     return bare
 
 
-def thumbprint(value: str) -> str:
-    """Return a SHA-256 thumbprint as vSphere prints it: capitals, colons between."""
-    if not _SHA256.fullmatch(value):
-        refuse(
-            "is not a SHA-256 thumbprint; write 32 bytes in hexadecimal, such as 3A:0F:…",
-            "`openssl x509 -noout -fingerprint -sha256 -in vcenter.pem` prints it",
-        )
-    digits = value.replace(":", "").upper()
-    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+def _thumbprint(value: str) -> str:
+    try:
+        return thumbprints.tidy(value)
+    except ValueError as error:
+        return refuse(str(error), thumbprints.HINT)
 
 
 def _environment(value: str) -> str:
@@ -253,7 +248,7 @@ Model = Annotated[Text, AfterValidator(_model)]
 Numa = Annotated[int | None, PlainValidator(_numa)]
 Mmio = Annotated[int, AfterValidator(_mmio)]
 Server = Annotated[Text, AfterValidator(_server)]
-Thumbprint = Annotated[Text, AfterValidator(thumbprint)]
+Thumbprint = Annotated[Text, AfterValidator(_thumbprint)]
 Environment = Annotated[Text, AfterValidator(_environment)]
 ExtraConfig = dict[Annotated[str, AfterValidator(_extra_key)], str]
 Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]
