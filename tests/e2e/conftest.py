@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pexpect
 import pytest
 
-from vsphere_ml.lab import build
+from vsphere_ml.lab import build, folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -157,7 +157,7 @@ def shell(tmp_path: Path) -> Shell:
     root = str(Path(__file__).parents[2])
     env |= {
         "VSML_STATE_DIR": str(tmp_path / "state"),
-        "VSML_CACHE_DIR": str(build.folders.cache().parent),
+        "VSML_CACHE_DIR": str(folders.cache().parent),
         "PYTHONPATH": root,
         # A keyring that asks would hang a test; there is none here.
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",

@@ -1,4 +1,4 @@
-"""`vsml doctor`: can this machine work with that vCenter?"""
+"""`vsml doctor`: whether this machine can work with that vCenter."""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 
 @command
-def status(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, detailed_exitcode: DetailedExitcode = False) -> Answer:
+def status(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, detailed_exitcode: DetailedExitcode = False
+) -> Answer:
     """Show what stands of the cluster, what each node lacks, and where its GPU and NIC really are.
 
     Example: `vsml status cluster.toml`

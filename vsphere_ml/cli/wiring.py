@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import getpass
 import os
+import sys
 import time
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.spec import SecretSource, VCenterSpec
+from vsphere_ml.cli.options import DEFAULT_FILE
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.spec import VCenterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from vsphere_ml.cli.options import Settings
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.config.secrets import Connection
     from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.vsphere.session import Session
 
 
 class SystemClock:
@@ -31,13 +35,143 @@ class SystemClock:
         time.sleep(seconds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which vCenter to look at, and which data centre of it."""
+
+    vcenter: VCenterSpec
+    datacenter: str | None = None
+
+
 @contextmanager
 def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
     """Yield the signed-in vCenter of a spec, and sign out afterwards."""
     from vsphere_ml.vsphere.gateway import Gateway
 
-    gateway = Gateway(session(connection(spec, terminal), terminal.settings))
+    gateway = Gateway(_signed_in(connection(spec, terminal), terminal.settings))
     try:
         yield gateway
     finally:
         gateway.close()
+
+
+@contextmanager
+def session(to: Connection, settings: Settings) -> Iterator[Session]:
+    """Yield a session only, for who wants to know whether there is one."""
+    signed_in = _signed_in(to, settings)
+    try:
+        yield signed_in
+    finally:
+        signed_in.close()
+
+
+def connection(spec: VCenterSpec, terminal: Terminal) -> Connection:
+    """Return how to sign in; options win over the file, the file over the environment."""
+    from vsphere_ml.config import secrets
+
+    if spec.lab is not None:
+        return _to_lab(spec.lab)
+    found = secrets.connection(_with_options(spec, terminal.settings), os.environ, _prompt(terminal))
+    if found.insecure:
+        terminal.say(
+            f"warning: the certificate of {found.server} is not verified; anyone on the way can read the password"
+        )
+    return found
+
+
+def target(
+    file: Path | None,
+    *,
+    server: str | None = None,
+    username: str | None = None,
+    lab: str | None = None,
+    datacenter: str | None = None,
+) -> Target:
+    """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
+    if lab is not None or server is not None:
+        if lab is not None and (server is not None or file is not None):
+            raise ConfigError("--lab stands alone", code="usage", hint="leave out the file and --server, or --lab")
+        if file is None:
+            return Target(vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter)
+    if file is None and (_environment_names_one() or not DEFAULT_FILE.exists()):
+        return Target(vcenter=VCenterSpec(username=username), datacenter=datacenter)
+    from vsphere_ml.config.load import load
+
+    spec = load(file or DEFAULT_FILE)
+    given = {key: value for key, value in (("server", server), ("username", username)) if value is not None}
+    return Target(vcenter=replace(spec.vcenter, **given), datacenter=datacenter or spec.location.datacenter)
+
+
+def read(file: Path) -> str:
+    """Return a text file's content; ConfigError when it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {_why(error)}", code="file.unreadable", target=str(file)) from error
+
+
+def write(file: Path, text: str) -> None:
+    """Write a text file whole or not at all; ConfigError when it cannot be written."""
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ConfigError(
+            f"{file} cannot be written: {_why(error)}", code="file.unwritable", target=str(file)
+        ) from error
+
+
+def _signed_in(to: Connection, settings: Settings) -> Session:
+    from vsphere_ml.vsphere.session import connect
+
+    return connect(
+        to.server,
+        to.username,
+        to.password.reveal(),
+        ca_file=to.ca_file,
+        thumbprint=to.thumbprint,
+        insecure=to.insecure,
+        timeout_s=settings.timeout,
+        trace=settings.trace,
+    )
+
+
+def _with_options(spec: VCenterSpec, settings: Settings) -> VCenterSpec:
+    """Return the spec with the options' trust in place of its own."""
+    if settings.tls_ca is None and settings.thumbprint is None and not settings.insecure:
+        return spec
+    return replace(spec, ca_file=settings.tls_ca, thumbprint=settings.thumbprint, insecure=settings.insecure)
+
+
+def _to_lab(name: str) -> Connection:
+    from vsphere_ml.config.secrets import Connection, Secret
+    from vsphere_ml.lab import state
+
+    lab = state.running(name)
+    where = f"the lab `{name}`"
+    return Connection(
+        server=lab.address,
+        username=lab.username,
+        password=Secret(lab.password()),
+        ca_file=lab.ca_file,
+        thumbprint=None,
+        insecure=False,
+        where={"server": where, "username": where, "password": str(lab.password_file), "ca_file": where},
+    )
+
+
+def _prompt(terminal: Terminal) -> Callable[[str], str] | None:
+    """Return what asks for a password; None where nobody can be asked."""
+    if not terminal.interactive:
+        return None
+    return lambda question: getpass.getpass(question, stream=sys.stderr)
+
+
+def _environment_names_one() -> bool:
+    return any(os.environ.get(name) for name in ("VSML_VCENTER_SERVER", "GOVC_URL", "VSPHERE_SERVER"))
+
+
+def _why(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from vsphere_ml.config.secrets import Connection
+
 STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -33,3 +35,32 @@ def text(checks: Sequence[Check]) -> Table:
 def data(checks: Sequence[Check]) -> dict[str, Any]:
     """Return the checks' fields."""
     return {"checks": [asdict(each) for each in checks]}
+
+
+def sources(found: Connection) -> list[Check]:
+    """Return where each part of a connection was found; of the password only where."""
+    told = {"server": found.server, "username": found.username, "password": "***", **_trust(found)}
+    return [
+        Check(name=name, state="warning" if name == "insecure" else "ok", told=f"{value} (from {_from(found, name)})")
+        for name, value in told.items()
+    ]
+
+
+def signed_in(about: str, api_version: str) -> list[Check]:
+    """Return what a vCenter said of itself after the sign-in."""
+    return [
+        Check(name="certificate", state="ok", told="as the trust above wants it"),
+        Check(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
+    ]
+
+
+def _trust(found: Connection) -> dict[str, str]:
+    if found.insecure:
+        return {"insecure": "the certificate is not verified; anyone on the way can read along"}
+    if found.thumbprint is not None:
+        return {"thumbprint": found.thumbprint}
+    return {"ca_file": str(found.ca_file) if found.ca_file else "the system's certificate authorities"}
+
+
+def _from(found: Connection, name: str) -> str:
+    return found.where.get(name, "the default")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 WHY = {
     "first": "looking at the site",
     "before acting": "looking again before the first change",
+    "before power-on": "looking at the VMs before power-on",
     "again": "looking again",
 }
 
@@ -113,8 +114,9 @@ class Board:
     def __call__(self, event: Event, /) -> None:
         match event:
             case Looking() | Looked():
-                self.stop()
-                self._console.print(line((words(event) or "", "dim")))
+                if event == Looking(why="again"):
+                    self.stop()
+                self._console.print(line((words(event) or "", "dim")))  # above the table while it lives
             case Acting():
                 self._begin(event)
             case _:

@@ -88,4 +88,6 @@ def _end(status: Status) -> Text:
     if status.whole:
         return line((f"{status.cluster} is as the file says", "green"))
     whole = sum(1 for node in status.nodes if node.whole)
-    return line((f"{status.cluster} is not as the file says", "yellow"), f": {whole} of {len(status.nodes)} nodes are whole")
+    return line(
+        (f"{status.cluster} is not as the file says", "yellow"), f": {whole} of {len(status.nodes)} nodes are whole"
+    )

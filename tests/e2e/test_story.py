@@ -1,0 +1,138 @@
+"""The whole story of a cluster, typed as a script types it."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.conftest import Lab, Shell
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab]
+
+
+@pytest.mark.parametrize("topology", FILES)
+def test_a_cluster_is_made_kept_and_unmade(topology: str, lab: Callable[[str], Lab], shell: Shell) -> None:
+    site = lab(topology)
+    before = site.vms
+
+    checked = shell.vsml("check")
+    assert (checked.status, checked.err) == (0, "")
+
+    differing = shell.vsml("plan", "--detailed-exitcode")
+    assert differing.status == 7
+    assert "power on" in differing.out
+
+    made = shell.vsml("provision", "--yes")
+    assert made.status == 0, made.err
+    assert "done: train is as the file says" in made.out
+    assert "clone" in made.err
+
+    again = shell.vsml("provision", "--yes", "--detailed-exitcode")
+    assert again.status == 0
+    assert again.out.splitlines()[-1] == "nothing to do: train is as the file says"
+
+    assert shell.vsml("plan", "--detailed-exitcode").status == 0
+
+    seen = shell.vsml("status", "-o", "json")
+    assert seen.status == 0
+    nodes = seen.document["data"]["nodes"]
+    assert seen.document["data"]["whole"] is True
+    assert {node["state"] for node in nodes} == {"running"}
+    assert all(node["gpus"] and node["nic"] for node in nodes)
+
+    gone = shell.vsml("destroy", "--yes")
+    assert gone.status == 0, gone.err
+    assert gone.out.splitlines()[-1].startswith("done: train is gone; ")
+    assert site.vms == before
+    assert shell.vsml("destroy", "--yes").out == "nothing to do: train is gone\n"
+
+
+def test_a_saved_plan_is_carried_out_once_and_refused_when_the_site_moved_on(
+    lab: Callable[[], Lab], shell: Shell
+) -> None:
+    lab()
+    assert shell.vsml("plan", "--save", "monday.plan").status == 0
+    made = shell.vsml("provision", "--plan", "monday.plan", "--yes")
+    assert made.status == 0, made.err
+    stale = shell.vsml("provision", "--plan", "monday.plan", "--yes", "-o", "json")
+    assert stale.status == 3
+    assert stale.document["errors"][0]["code"] == "plan.stale"
+
+
+def test_inventory_names_who_uses_a_gpu_and_draws_the_pcie_tree(lab: Callable[[], Lab], shell: Shell) -> None:
+    lab()
+    tables = shell.vsml("inventory", "--lab", "default")
+    assert tables.status == 0, tables.err
+    assert re.search(r"esx-02\.lab\.test\s+0000:3b:00\.0\s+NVIDIA A100-PCIE-40GB\s.*etl-7", tables.out)
+    drawing = shell.vsml("inventory", "--tree")
+    assert "PCIe switch 0000:37:00.0" in drawing.out
+    assert "\x1b" not in drawing.out
+
+
+def test_doctor_says_where_the_connection_comes_from_and_never_the_secret(lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    told = shell.vsml("doctor")
+    assert told.status == 0, told.err
+    assert site.told["password_file"] in told.out
+    assert "8.0.3" in told.out
+    assert site.password not in told.out + told.err
+
+
+def test_a_failed_vm_hides_no_others_and_the_next_run_mends_it(lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    site.control(
+        "faults", {"method": "CloneVM_Task", "fault": "NoPermission", "kind": "task", "name": "node-02", "count": 1}
+    )
+    part = shell.vsml("provision", "--yes", "-o", "json")
+    assert part.status == 4
+    assert part.document["status"] == "partial"
+    assert part.document["errors"][0]["code"] == "provision.incomplete"
+    states = {name: vm["powered_on"] for name, vm in site.vms.items() if name.startswith("node-")}
+    assert states == {"node-01": True, "node-03": True, "node-04": True}
+    mended = shell.vsml("provision", "--yes")
+    assert mended.status == 0, mended.err
+
+
+def test_the_status_of_a_cluster_that_drifted_says_what_lacks(lab: Callable[[], Lab], shell: Shell) -> None:
+    lab()
+    shell.vsml("provision", "--yes")
+    bigger = (shell.folder / "cluster.toml").read_text().replace("cpus = 16", "cpus = 20")
+    shell.write("cluster.toml", bigger)
+    drifted = shell.vsml("status", "--detailed-exitcode")
+    assert drifted.status == 7
+    assert "not as the file says" in drifted.out
+    refused = shell.vsml("provision", "--yes", "-o", "json")
+    assert refused.status == 3
+    assert refused.document["errors"][0]["code"] == "plan.interrupts"
+    assert "--allow-downtime" in refused.document["errors"][0]["hint"]
+    assert shell.vsml("provision", "--yes", "--allow-downtime").status == 0
+    assert shell.vsml("status", "--detailed-exitcode").status == 0
+
+
+def test_a_new_cluster_begins_with_init(shell: Shell) -> None:
+    begun = shell.vsml("init", "new.toml")
+    assert begun.status == 0, begun.err
+    unfilled = shell.vsml("check", "new.toml")
+    assert unfilled.status == 2
+    assert "new.toml:" in unfilled.err
+    refused = shell.vsml("init", "new.toml")
+    assert refused.status == 2
+    assert stat.S_ISREG((shell.folder / "new.toml").stat().st_mode)
+
+
+def test_the_lab_can_be_used_with_other_clients_by_eval(lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    printed = shell.vsml("lab", "env")
+    assert site.password not in printed.out
+    exports = dict(re.findall(r"^export (\w+)=(.*)$", printed.out, re.MULTILINE))
+    assert set(exports) == {"GOVC_URL", "GOVC_USERNAME", "GOVC_PASSWORD", "GOVC_TLS_CA_CERTS"}
+    assert Path(exports["GOVC_TLS_CA_CERTS"]).is_file()
