@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"reflect"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -122,6 +123,9 @@ func (l *Lab) refresh(ctx *simulator.Context, name string) {
 	ctx.Map.AtomicUpdate(ctx, machine.passthru, []types.PropertyChange{{Name: "pciPassthruInfo", Val: functions}})
 	if machine.hardware != nil {
 		ctx.Map.AtomicUpdate(ctx, machine.hardware, []types.PropertyChange{{Name: "binding", Val: bindings}})
+	}
+	if !reflect.DeepEqual(view, l.view(machine)) {
+		l.refresh(ctx, name) // the rack changed meanwhile, and another's refresh may have been overwritten
 	}
 }
 
