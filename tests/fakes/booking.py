@@ -38,9 +38,9 @@ def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
 
 
 def freed(site: Inventory, vm: Vm) -> Inventory:
-    """Return the site with the VM off and all it held given back."""
+    """Return the site with the VM off and all it held given back; one that is off already is no failure."""
     if not vm.powered_on:
-        raise _refusal("vsphere.power-state", vm, "it is powered off")
+        return site
     if vm.host is None:
         return _running(site, None, replace(vm, powered_on=False))
     host = site.host(vm.host)

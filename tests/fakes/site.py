@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.devices import Workshop
 from tests.fakes.physics import Physics
 from vsphere_ml.core.changes import CloneVm
 from vsphere_ml.core.errors import NotPossible, VSphereError
@@ -73,7 +74,7 @@ class FakeVCenter:
     steps: int = 0  # carried out so far
 
     def __post_init__(self) -> None:
-        self._physics = Physics(drops=self.drops, gpus_from_far=self.gpus_from_far, same_macs=self.same_macs)
+        self._physics = Physics(Workshop(self.drops, self.same_macs), gpus_from_far=self.gpus_from_far)
 
     def look(self, scope: Scope) -> Inventory:
         self._live()
@@ -136,7 +137,7 @@ class FakeVCenter:
 
     def mend_drops(self) -> None:
         """Drop nothing from now on."""
-        self._physics.drops = frozenset()
+        self._physics.workshop.drops = frozenset()
 
     def _live(self) -> None:
         if self._dead:
