@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"reflect"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
