@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
+_TWICE = re.compile(r"Cannot (?:overwrite a value|declare .* twice)")
 
 
 def text_of(path: Path) -> str:
@@ -56,12 +57,14 @@ def _syntax(text: str, file: str, told: str) -> Problem:
     line = int(place[1]) if place and place[1] else text.count("\n") + 1
     column = f" (column {place[2]})" if place and place[2] else ""
     what = _PLACE.sub("", told) if place else "a value that cannot be read"
+    if _TWICE.match(what):
+        return Problem(file=file, line=line, key="", message="this key or table is there twice; leave one of them out")
     return Problem(
         file=file,
         line=line if place else None,
         key="",
         message=f"not TOML: {what[:1].lower()}{what[1:]}{column}",
-        hint="text stands in quotes, and every key on a line of its own",
+        hint='text stands in quotes, such as name = "train"' if what.startswith("Invalid value") else "",
     )
 
 

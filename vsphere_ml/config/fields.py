@@ -33,6 +33,8 @@ def refuse(message: str, hint: str = "") -> NoReturn:
 
 def found(value: object) -> str:
     """Return what kind of thing a TOML value is, in words; never the value itself."""
+    if value == []:
+        return "an empty list"
     kinds: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a fraction", str: "text"}
     kinds |= {list: "a list", dict: "a table"}
     return kinds.get(type(value), "a date or a time")
@@ -124,7 +126,7 @@ def _ip(value: str) -> str:
 
 
 def _gpu_kind(value: object) -> GpuKind:
-    kind: GpuKind = _choice(value, GpuKind)
+    kind: GpuKind = _choice(value, GpuKind, shown=[GpuKind.VGPU])
     if kind is not GpuKind.VGPU:
         refuse(
             f"GPUs of kind `{kind}` are not built yet; vsml gives whole GPUs as vGPUs",
@@ -134,7 +136,7 @@ def _gpu_kind(value: object) -> GpuKind:
 
 
 def _nic_kind(value: object) -> NicKind:
-    kind: NicKind = _choice(value, NicKind)
+    kind: NicKind = _choice(value, NicKind, shown=[each for each in NicKind if each is not NicKind.PVRDMA])
     if kind is NicKind.PVRDMA:
         refuse(
             f"NICs of kind `{kind}` are not built yet",
@@ -148,15 +150,16 @@ def choice(kind: type[Any]) -> Callable[[object], Any]:
     return lambda value: _choice(value, kind)
 
 
-def _choice(value: object, kind: type[Any]) -> Any:
-    known = [str(each) for each in kind]
+def _choice(value: object, kind: type[Any], shown: list[Any] | None = None) -> Any:
+    """Return the value of an enumeration; only the values in `shown` are offered in a refusal."""
+    known = [f"`{each}`" for each in shown or kind]
     if not isinstance(value, str):
-        wrong(f"one of {', '.join(f'`{each}`' for each in known)}", value)
-    if value in known:
+        wrong(f"{'one of ' if len(known) > 1 else ''}{', '.join(known)}", value)
+    if value in {str(each) for each in kind}:
         return kind(value)
-    near = nearest(value, known)
+    near = nearest(value, [str(each) for each in kind])
     meant = f"; did you mean `{near}`?" if near else ""
-    return refuse(f"`{clip(value)}` is none of {', '.join(f'`{each}`' for each in known)}{meant}")
+    return refuse(f"`{clip(value)}` is {'none of' if len(known) > 1 else 'not'} {', '.join(known)}{meant}")
 
 
 def _profile(value: str) -> str:

@@ -59,12 +59,13 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
 def unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
     """Tell that a key is not known, and which one was probably meant."""
     near = nearest(str(path[-1]), known)
-    mistakes.add(path, f"unknown {what}{_meant(near)}", _listed(known), meant=near)
+    mistakes.add(path, f"unknown {what}{_meant(near)}", "" if near else _listed(known), meant=near)
 
 
 def unknown_name(name: str, path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str) -> None:
     """Tell that a value is the name of nothing known, and which one was probably meant."""
-    mistakes.add(path, f"unknown {what} `{clip(name)}`{_meant(nearest(name, known))}", _listed(known))
+    near = nearest(name, known)
+    mistakes.add(path, f"unknown {what} `{clip(name)}`{_meant(near)}", "" if near else _listed(known))
 
 
 def _meant(near: str | None) -> str:
