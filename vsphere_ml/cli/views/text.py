@@ -19,7 +19,7 @@ def line(*pieces: Piece) -> Text:
     text = Text()
     for piece in pieces:
         content, style = (piece, "") if isinstance(piece, str) else piece
-        text.append(content.translate(_CONTROLS), style=style)
+        text.append(content.expandtabs(4).translate(_CONTROLS), style=style)
     return text
 
 
