@@ -68,30 +68,34 @@ class Report:
         """Return what makes this run a partial failure, or None when it did all it set out to do."""
         if not self.acted or self.done:
             return None
-        details = tuple(dict.fromkeys(self._details()))
-        things = len({line.partition(":")[0] for line in details})
+        reasons = self._reasons()
+        count = len(reasons)
         return VSphereError(
-            f"{self.cluster} is not finished: {things} of its parts {'is' if things == 1 else 'are'} not as planned",
+            f"{self.cluster} is not finished: {count} of its parts {'is' if count == 1 else 'are'} not as planned",
             code=f"{self.command}.incomplete",
             target=self.cluster,
             hint=f"`vsml {self.command}` again goes on from here",
-            details=details,
+            details=tuple(f"{thing}: {reason}" for thing, each in reasons.items() for reason in each),
         )
 
-    def _details(self) -> list[str]:
-        """Return each thing that is not as planned, with the reason nearest to the cause."""
-        told: dict[str, str] = {}
+    def _reasons(self) -> dict[str, list[str]]:
+        """Return each thing that is not as planned, with the reasons nearest to the cause."""
+        told: dict[str, list[str]] = {}
         for failure in self.failed:
-            told.setdefault(object_name(failure.change), f"{describe(failure.change)} failed: {failure.error.message}")
+            told.setdefault(object_name(failure.change), []).append(
+                f"{describe(failure.change)} failed: {failure.error.message}"
+            )
         for drop in self.dropped:
-            told.setdefault(drop.vm, f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}")
-        lines = [f"{name}: {why}" for name, why in told.items()]
+            told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
+        explained = frozenset(told)
         for change in self.lacking.changes:
-            if object_name(change) not in told:
-                lines += [f"{object_name(change)}: {lack}" for lack in lacks_of(change)]
+            if object_name(change) not in explained:
+                told.setdefault(object_name(change), []).extend(lacks_of(change))
         if self.unseated is not None:
-            lines.append(f"{self.unseated.target or self.cluster}: {self.unseated.message}")
-        return lines
+            thing = self.unseated.target or self.cluster
+            why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
+            told.setdefault(thing, []).extend(why)
+        return told
 
 
 def subjects(plan: Plan) -> frozenset[str]:

@@ -47,7 +47,8 @@ class Standing:
 
     @property
     def whole(self) -> bool:
-        return self.state is State.RUNNING and not self.lacks
+        """Whether the node runs and was seen to lack nothing; without a seat nobody can tell."""
+        return self.state is State.RUNNING and self.seat is not None and not self.lacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

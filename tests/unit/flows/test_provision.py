@@ -285,6 +285,21 @@ def test_a_gpu_lost_on_the_way_is_told_after_all_others_were_made() -> None:
     assert not report.done
 
 
+def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done() -> None:
+    site = FakeVCenter(quad_8u3())
+
+    class Cleaner(Told):
+        def __call__(self, event: object, /) -> None:
+            if isinstance(event, Looking) and event.why == "again":
+                site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
+
+    report = provision(cluster(2), site, told=Cleaner())
+    assert not report.failed
+    assert not report.done
+    assert report.error is not None
+    assert report.error.details[0].startswith("source.template: no template `ubuntu-22.04-gpu`")
+
+
 def test_a_gpu_that_esxi_chose_elsewhere_is_a_finding_and_not_a_lack() -> None:
     site = FakeVCenter(seed_7u2(), gpus_from_far=True)
     report = provision(seed_cluster(1), site)

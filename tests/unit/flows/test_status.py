@@ -93,9 +93,11 @@ def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
         changed(site.inventory, "node-1", powered_on=False),
         hosts=(replace(esx, gpus=()), *site.inventory.hosts[1:]),
     )
-    first, second = seen(cluster(2), site).nodes
-    assert (first.state, first.seat) == (State.OFF, None)
+    found = seen(cluster(2), site)
+    first, second = found.nodes
+    assert (first.state, first.seat, first.whole) == (State.OFF, None, False)
     assert second.whole
+    assert not found.findings
 
 
 def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
@@ -103,6 +105,7 @@ def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
     site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
     found = seen(cluster(2), site)
     assert [each.state for each in found.nodes] == [State.RUNNING, State.RUNNING]
+    assert not any(each.whole for each in found.nodes)
     assert found.unseated is not None
     assert found.unseated.code == "site.not-found"
 
