@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
     from tests.e2e.conftest import Lab, Shell
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.lab]
 SLOW = {"CloneVM_Task": 1500, "PowerOnVM_Task": 1000}
 
 
-def begun(site: Lab, shell: Shell, method: str) -> object:
+def begun(site: Lab, shell: Shell, method: str) -> subprocess.Popen[str]:
     """Start a provision and come back once the lab has begun a task of this kind."""
     process = shell.start("provision", "--yes")
     deadline = time.monotonic() + 30

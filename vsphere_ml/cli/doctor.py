@@ -28,16 +28,13 @@ def doctor(
     from vsphere_ml.cli.views import doctor as view
     from vsphere_ml.core.errors import VsmlError
 
-    errors: list[VsmlError] = []
-    checks: list[view.Check] = []
+    where = wiring.target(file, server=server, username=username, lab=lab)
+    found = wiring.connection(where.vcenter, terminal)
+    checks = view.sources(found)
     try:
-        where = wiring.target(file, server=server, username=username, lab=lab)
-        found = wiring.connection(where.vcenter, terminal)
-        checks += view.sources(found)
         with wiring.session(found, terminal.settings) as session:
             checks += view.signed_in(session.about, session.api_version)
     except VsmlError as error:
-        errors.append(error)
-        checks.append(view.Check(name=error.code, state="failed", told=error.message))
-    status = errors[0].status if errors else 0
-    return Answer(text=view.text(checks), data=view.data(checks), status=status, errors=tuple(errors))
+        checks.append(view.Check(name="sign-in", state="failed", told=error.message))
+        return Answer(text=view.text(checks), data=view.data(checks), status=error.status, errors=(error,))
+    return Answer(text=view.text(checks), data=view.data(checks))

@@ -55,7 +55,13 @@ def _flag(*names: str, text: str) -> Any:
 _TYPES: dict[str, Any] = {
     "output": Annotated[
         Output | None,
-        typer.Option("-o", "--output", help="Write stdout as text, or as one JSON document.", rich_help_panel=GLOBAL),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write stdout as text, or as one JSON document.",
+            rich_help_panel=GLOBAL,
+            metavar="table|json",
+        ),
     ],
     "no_color": _flag("--no-color", text="Write without colours; NO_COLOR does the same."),
     "verbose": _flag("-v", "--verbose", text="Say more on stderr."),

@@ -88,18 +88,21 @@ def target(
     datacenter: str | None = None,
 ) -> Target:
     """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
-    if lab is not None or server is not None:
-        if lab is not None and (server is not None or file is not None):
-            raise ConfigError("--lab stands alone", code="usage", hint="leave out the file and --server, or --lab")
-        if file is None:
-            return Target(vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter)
-    if file is None and (_environment_names_one() or not DEFAULT_FILE.exists()):
-        return Target(vcenter=VCenterSpec(username=username), datacenter=datacenter)
+    if lab is not None and (server is not None or file is not None):
+        raise ConfigError("--lab stands alone", code="usage", hint="leave out --lab, or the file and --server")
+    if file is None and (
+        lab is not None or server is not None or _environment_names_one() or not DEFAULT_FILE.exists()
+    ):
+        return Target(vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter)
     from vsphere_ml.config.load import load
 
     spec = load(file or DEFAULT_FILE)
-    given = {key: value for key, value in (("server", server), ("username", username)) if value is not None}
-    return Target(vcenter=replace(spec.vcenter, **given), datacenter=datacenter or spec.location.datacenter)
+    to = spec.vcenter
+    if server is not None:
+        to = replace(to, server=server, lab=None)
+    if username is not None:
+        to = replace(to, username=username)
+    return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter)
 
 
 def read(file: Path) -> str:

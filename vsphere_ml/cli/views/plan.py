@@ -48,8 +48,8 @@ def data(plan: Plan) -> dict[str, Any]:
 
 def change(each: Change) -> Any:
     """Return a change's fields and its kind, as a saved plan has them."""
-    [stage] = stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))
-    return stage["changes"][0]
+    stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))
+    return stages[0]["changes"][0]
 
 
 def seat(each: Seat) -> dict[str, Any]:

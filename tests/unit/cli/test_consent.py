@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.cli.conftest import Screen
+from vsphere_ml.cli import consent
+from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.plan import Plan, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+
+PLAN = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="node-1"),)),))
+
+
+def person(monkeypatch: pytest.MonkeyPatch, answers: str) -> None:
+    """Put somebody at a terminal who types this."""
+    keyboard = Screen(answers)
+    monkeypatch.setattr(sys, "stdin", keyboard)
+    monkeypatch.setattr(sys, "stderr", Screen())
+
+
+def test_without_a_terminal_a_yes_is_needed_on_the_command_line(
+    shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(ConfigError) as refusal:
+        consent.needed(shown().terminal, yes=False)
+    assert refusal.value.code == "confirm.needed"
+    consent.needed(shown().terminal, yes=True)
+
+
+def test_on_a_terminal_it_can_be_asked(shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> None:
+    person(monkeypatch, "")
+    consent.needed(shown().terminal, yes=False)
+    assert shown().terminal.interactive
+
+
+@pytest.mark.parametrize("answer", ["y\n", "Y\n", "yes\n", " YES \n"])
+def test_yes_goes_on_after_the_plan_was_shown(
+    answer: str, shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person(monkeypatch, answer)
+    made = shown()
+    assert consent.approval(made.terminal, yes=False)(PLAN)
+    told = made.err.getvalue()
+    assert told.index("node-1: power on") < told.index("Continue? [y/N]")
+    assert made.out.getvalue() == ""
+
+
+@pytest.mark.parametrize("answer", ["\n", "n\n", "yess\n", "ja\n", ""])
+def test_anything_else_changes_nothing(
+    answer: str, shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person(monkeypatch, answer)
+    with pytest.raises(consent.Declined) as refusal:
+        consent.approval(shown().terminal, yes=False)(PLAN)
+    assert refusal.value.status == 130
+
+
+def test_yes_on_the_command_line_shows_the_plan_and_asks_nothing(shown: Callable[..., Shown]) -> None:
+    made = shown()
+    assert consent.approval(made.terminal, yes=True)(PLAN)
+    assert "node-1: power on" in made.err.getvalue()
+    assert "Continue?" not in made.err.getvalue()

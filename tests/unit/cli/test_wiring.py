@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.cli import wiring
+from vsphere_ml.cli.options import Settings
+from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.spec import VCenterSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+
+FILE = """\
+[cluster]
+name = "train"
+[vcenter]
+server = "from-file.test"
+username = "file@test"
+ca_file = "ca.pem"
+[location]
+datacenter = "dc-of-file"
+[source]
+template = "t"
+[[nodes]]
+name = "n-1"
+cpus = 2
+memory = "4GiB"
+gpu = { profile = "A100-40C" }
+network = { port_group = "vm" }
+nic = { port_group = "roce" }
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder and an environment that names no vCenter."""
+    for name in ("VSML_VCENTER_SERVER", "GOVC_URL", "VSPHERE_SERVER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_file_says_where_to_look_unless_an_option_does(folder: Path) -> None:
+    (folder / "cluster.toml").write_text(FILE)
+    assert wiring.target(None).vcenter.server == "from-file.test"
+    assert wiring.target(None).datacenter == "dc-of-file"
+    assert wiring.target(Path("cluster.toml"), server="x.test", datacenter="dc").vcenter.server == "x.test"
+    assert wiring.target(Path("cluster.toml"), server="x.test", datacenter="dc").datacenter == "dc"
+    assert wiring.target(Path("cluster.toml"), username="me@test").vcenter.username == "me@test"
+
+
+def test_the_environment_is_asked_before_a_file_that_nobody_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "cluster.toml").write_text(FILE)
+    monkeypatch.setenv("GOVC_URL", "env.test")
+    assert wiring.target(None).vcenter == VCenterSpec()
+    assert wiring.target(Path("cluster.toml")).vcenter.server == "from-file.test"
+
+
+def test_a_server_given_replaces_the_lab_that_a_file_names(folder: Path) -> None:
+    lines = [line for line in FILE.splitlines() if not line.startswith(("server", "username", "ca_file"))]
+    (folder / "cluster.toml").write_text("\n".join(lines).replace("[vcenter]", '[vcenter]\nlab = "default"'))
+    found = wiring.target(Path("cluster.toml"), server="x.test").vcenter
+    assert (found.server, found.lab) == ("x.test", None)
+
+
+def test_a_lab_stands_alone() -> None:
+    assert wiring.target(None, lab="default").vcenter.lab == "default"
+    with pytest.raises(ConfigError, match="stands alone"):
+        wiring.target(None, lab="default", server="x.test")
+
+
+def test_a_lab_that_does_not_run_is_told_with_what_to_type(shown: Callable[..., Shown]) -> None:
+    with pytest.raises(NotPossible) as refusal:
+        wiring.connection(VCenterSpec(lab="default"), shown().terminal)
+    assert refusal.value.hint == "vsml lab up"
+
+
+def test_options_replace_the_files_trust_and_no_verification_is_said_aloud(
+    shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VSML_VCENTER_PASSWORD", "hunter2-4711")
+    spec = VCenterSpec(server="x.test", username="me@test", ca_file=Path("ca.pem"))
+    pinned = wiring.connection(spec, shown(Settings(thumbprint="AB:CD")).terminal)
+    assert (pinned.ca_file, pinned.insecure) == (None, False)
+    made = shown(Settings(insecure=True))
+    assert wiring.connection(spec, made.terminal).insecure
+    assert made.err.getvalue().startswith("warning: the certificate of x.test is not verified")
+    assert "hunter2-4711" not in made.err.getvalue() + repr(pinned)
+
+
+def test_a_file_is_written_whole_or_not_at_all(folder: Path) -> None:
+    target = folder / "a.plan"
+    target.write_text("old")
+    wiring.write(target, "new")
+    assert target.read_text() == "new"
+    assert [path.name for path in folder.iterdir()] == ["a.plan"]
+    with pytest.raises(ConfigError) as refusal:
+        wiring.write(folder / "nowhere" / "a.plan", "x")
+    assert refusal.value.code == "file.unwritable"
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_plan_that_cannot_be_read_is_a_mistake_of_the_command_line(content: bytes | None, folder: Path) -> None:
+    path = folder / "a.plan"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError) as refusal:
+        wiring.read(path)
+    assert refusal.value.code == "file.unreadable"
