@@ -16,7 +16,6 @@ from vsphere_ml.core.changes import (
     PowerOn,
     SetSettings,
     UpgradeHardware,
-    subject,
 )
 from vsphere_ml.core.devices import difference, duplicate_macs, name
 from vsphere_ml.core.findings import findings
@@ -25,11 +24,10 @@ from vsphere_ml.core.lacks import lacks, needs_power_off
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.rules import rule_changes, without_rule
-from vsphere_ml.core.seats import Way
 from vsphere_ml.core.spec import CloneKind, Spread
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import Inventory, Vm
@@ -63,7 +61,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     for change in rule_changes(spec, placement):
         work.add("rule", change)
     return Plan(
-        stages=work.stages({seat.node.name for seat in placement.seats if seat.way is Way.DEVICE_GROUP}),
+        stages=work.stages(),
         seats=placement.seats,
         notes=(*placement.notes, *_rule_note(spec, placement)),
         findings=tuple(findings(spec, placement, inventory)),
@@ -79,9 +77,7 @@ class _Work:
     def add(self, stage: str, change: Change) -> None:
         self.changes[stage].append(change)
 
-    def stages(self, grouped: Collection[str]) -> tuple[Stage, ...]:
-        """Return what there is to do; VMs with a device group start first: a lone vGPU may take any GPU."""
-        self.changes["power on"].sort(key=lambda change: subject(change) not in grouped)
+    def stages(self) -> tuple[Stage, ...]:
         return tuple(Stage(title=title, changes=tuple(changes)) for title, changes in self.changes.items() if changes)
 
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:

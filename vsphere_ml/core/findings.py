@@ -28,6 +28,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
             continue
         yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
         yield from _gpu_elsewhere(seat, hosts[seat.host])
+        yield from _unbound(seat, hosts[seat.host])
         yield from _larger_disk(seat)
     ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
     for vm in strays(spec, inventory, ours):
@@ -80,6 +81,20 @@ def _gpu_elsewhere(seat: Seat, host: Host) -> Iterator[Finding]:
             target=seat.node.name,
             message=f"{where} of NUMA node {there}, and is bound to NUMA node {seat.numa_node}",
             hint=hint,
+        )
+
+
+def _unbound(seat: Seat, host: Host) -> Iterator[Finding]:
+    """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
+    if seat.standing is None or not seat.standing.powered_on or seat.numa_node is not None:
+        return
+    homes = [each for each in host.numa if all(gpu in each.pci for gpu in seat.gpus)]
+    if homes and seat.node.cpus <= homes[0].cores and seat.node.memory <= homes[0].memory:
+        yield Finding(
+            code="placement.unbound",
+            target=seat.node.name,
+            message=f"runs without NUMA affinity; its GPU is on NUMA node {homes[0].id}",
+            hint=f"power {seat.node.name} off and provision again",
         )
 
 

@@ -101,13 +101,13 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
 
 
 def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
-    """Return the option on the NUMA node the VM was started on, when that node exists and nothing else is asked for."""
+    """Return the option on the NUMA node the VM was started on, or on none as it was, unless another is asked for."""
+    if wish.numa_node is not None and wish.numa_node != hold.numa_node:
+        settled = settle(room, wish, option)
+        return settled if isinstance(settled, Option) else None
     home = node(room.host, hold.numa_node)
-    wanted_elsewhere = wish.numa_node is not None and wish.numa_node != hold.numa_node
-    if home is not None and not wanted_elsewhere and wish.cpus <= home.cores and wish.memory <= home.memory:
-        return replace(option, numa_node=home.id)
-    settled = settle(room, wish, option)
-    return settled if isinstance(settled, Option) else None
+    fits = home is not None and wish.cpus <= home.cores and wish.memory <= home.memory
+    return replace(option, numa_node=hold.numa_node if fits else None)
 
 
 def _distance(option: Option, hold: Hold) -> tuple[bool, bool, bool]:

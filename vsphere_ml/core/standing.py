@@ -23,16 +23,16 @@ def standing(spec: ClusterSpec, inventory: Inventory, folder: str) -> dict[str, 
     wanted = {node.name for node in spec.nodes}
     places = {each.ref for each in inventory.folders if each.path == folder}
     ours: dict[str, Vm] = {}
-    strangers: list[tuple[str, Vm]] = []
+    strangers: list[Vm] = []
     for vm in inventory.vms:
         if vm.name in wanted:
             here = vm.folder in places
             if _is_node(vm, spec.name) or (here and cut_short(vm, spec.name)):
                 ours[vm.name] = vm
             elif here:
-                strangers.append((vm.name, vm))
+                strangers.append(vm)
     if strangers:
-        raise _unmanaged(strangers, folder)
+        raise _unmanaged(spec.name, strangers, folder)
     _refuse_renamed(spec, inventory, ours)
     for name, vm in ours.items():
         if vm.settings is None:
@@ -65,18 +65,21 @@ def _refuse_renamed(spec: ClusterSpec, inventory: Inventory, ours: Mapping[str, 
             )
 
 
-def _unmanaged(strangers: list[tuple[str, Vm]], folder: str) -> NotPossible:
-    names = sorted(name for name, _ in strangers)
+def _unmanaged(cluster: str, strangers: list[Vm], folder: str) -> NotPossible:
     place = f"folder `{folder}`" if folder else "the data centre's VM folder"
-    owners = {vm.name: vm.cluster_mark for _, vm in strangers}
+    there = sorted(strangers, key=lambda vm: vm.name)
     return NotPossible(
         f"{place} has VMs with the names of nodes that vsml did not make; they are left alone",
         code="vm.unmanaged",
-        target=names[0],
+        target=there[0].name,
         hint="set nodes.name to other names, or location.folder to another folder",
-        details=tuple(f"{name}: {_owner(owners[name])}" for name in names),
+        details=tuple(f"{vm.name}: {_owner(vm, cluster)}" for vm in there),
     )
 
 
-def _owner(cluster: str | None) -> str:
-    return f"belongs to cluster `{cluster}`" if cluster else "carries no mark of vsml"
+def _owner(vm: Vm, cluster: str) -> str:
+    if vm.cluster_mark is None:
+        return "carries no mark of vsml"
+    if vm.cluster_mark != cluster:
+        return f"belongs to cluster `{vm.cluster_mark}`"
+    return "is a template" if vm.template else f"is a copy of {node_of(vm)}"

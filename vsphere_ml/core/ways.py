@@ -43,7 +43,7 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False) ->
     if reasons:
         return Offer((), tuple(reasons))
     options: list[Option] = []
-    for each in _ways(room, wish, api_version):
+    for each in _ways(room, wish, api_version, lenient=lenient):
         settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
             options.append(settled)
@@ -67,7 +67,7 @@ def preference(option: Option) -> Preference:
     return nearness(option), option.gpus, option.nic or _NO_NIC
 
 
-def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
+def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterator[Option | Reason]:
     """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
 
     Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
@@ -76,7 +76,7 @@ def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]
     group = _group(room, wish, api_version)
     if not isinstance(group, str):
         grouped = list(_grouped(room, wish, group))
-        usable = [each for each in grouped if isinstance(each, Option) and isinstance(settle(room, wish, each), Option)]
+        usable = [each for each in grouped if _settles(room, wish, each, lenient=lenient)]
         if usable or wish.nic is NicKind.DEVICE_GROUP:
             yield from usable or grouped
             return
@@ -91,6 +91,10 @@ def _ways(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]
             yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
     else:
         yield from _pairs(room, wish, group)
+
+
+def _settles(room: Room, wish: Wish, each: Option | Reason, *, lenient: bool) -> bool:
+    return isinstance(each, Option) and isinstance(settle(room, wish, each, lenient=lenient), Option)
 
 
 def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:

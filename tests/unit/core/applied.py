@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
+from zlib import crc32
 
 from vsphere_ml.core.changes import (
     AttachDevices,
@@ -162,7 +163,7 @@ class _Site:
     def _new_mac(self, change: NewMac) -> None:
         settings = _read(self._off(change.vm))
         devices = tuple(
-            replace(each, mac=f"00:50:56:99:{abs(hash((change.vm, each.key))) % 256:02x}:00")
+            replace(each, mac=f"00:50:56:99:{crc32(f'{change.vm} {each.key}'.encode()) % 256:02x}:00")
             if isinstance(each, EthernetCard) and each.key == change.key
             else each
             for each in settings.devices
@@ -236,7 +237,7 @@ def _add(
     vm: Vm, want: WantedDevice, devices: list[VmDevice], groups: list[GroupInstance], inventory: Inventory
 ) -> None:
     key = 13000 + len(devices) + max((device.key for device in devices), default=0)
-    mac = f"00:50:56:{abs(hash((vm.name, key))) % (1 << 24):06x}"
+    mac = f"00:50:56:{crc32(f'{vm.name} {key}'.encode()) % (1 << 24):06x}"
     match want:
         case WantVgpu():
             devices.append(VgpuDevice(key=key, profile=want.profile))

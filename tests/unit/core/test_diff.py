@@ -36,8 +36,8 @@ from vsphere_ml.core.inventory import (
 )
 from vsphere_ml.core.marks import CLUSTER_KEY
 from vsphere_ml.core.placement import solve
-from vsphere_ml.core.seats import WantGroup, WantNic
-from vsphere_ml.core.spec import CloneKind, ClusterSpec, Latency, Spread
+from vsphere_ml.core.seats import WantGroup, WantNic, WantSriov, WantVgpu
+from vsphere_ml.core.spec import CloneKind, ClusterSpec, Latency, NicKind, NicRequest, Spread
 from vsphere_ml.core.units import Bytes, gib
 
 if TYPE_CHECKING:
@@ -271,6 +271,25 @@ def test_of_two_nodes_with_one_mac_the_later_one_gets_a_new_one_before_it_starts
     assert kinds(plan) == [NewMac, PowerOn]
 
 
+def test_of_two_nodes_with_one_mac_the_running_one_keeps_it() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    done = applied([*planned(cluster(2), site).changes, PowerOff(vm="node-1")], site)
+    second = next(device for device in seen(done, "node-2").devices if isinstance(device, EthernetCard))
+    twins = tuple(
+        replace(device, mac=second.mac) if isinstance(device, EthernetCard) and not device.group else device
+        for device in seen(done).devices
+    )
+    plan = planned(cluster(2), changed(done, devices=twins))
+    assert only(plan, NewMac).vm == "node-1"
+
+
+def test_a_group_is_replaced_as_a_whole_when_another_way_is_asked_for() -> None:
+    plan = planned(cluster(nodes(1, nic=NicRequest(kind=NicKind.SRIOV, port_group="roce"))), one_node())
+    change = only(plan, AttachDevices)
+    assert [type(want) for want in change.add] == [WantVgpu, WantSriov]
+    assert len(change.remove) == len(A100_GROUP.components)
+
+
 # Runs that were cut, and VMs that are there already
 
 
@@ -317,6 +336,14 @@ def test_spread_nodes_get_a_rule_that_is_kept_up_to_date() -> None:
     assert (grown.vms, grown.key) == (("node-1", "node-2", "node-3"), done.clusters[0].rules[0].key)
 
 
+def test_a_rule_that_somebody_disabled_is_enabled_again() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    done = applied(planned(cluster(2), site).changes, site)
+    (rule,) = done.clusters[0].rules
+    off = replace(done, clusters=(replace(done.clusters[0], rules=(replace(rule, enabled=False),)),))
+    assert only(planned(cluster(2), off), MakeRule).key == rule.key
+
+
 def test_a_rule_that_would_keep_nodes_from_starting_is_taken_away() -> None:
     site = quad_8u3(hosts=2, taken=False)
     done = applied(planned(cluster(2), site).changes, site)
@@ -338,6 +365,18 @@ def test_without_drs_there_is_no_rule_and_a_note() -> None:
     plan = planned(cluster(2), site)
     assert MakeRule not in kinds(plan)
     assert plan.notes == ("no anti-affinity rule: DRS is off in cluster gpu",)
+
+
+def test_a_running_vm_that_lost_its_numa_affinity_is_found_and_not_stopped() -> None:
+    site = one_node()
+    keys = {key: value for key, value in seen(site).extra_config.items() if key != "numa.nodeAffinity"}
+    plan = planned(cluster(1), changed(site, extra_config=keys))
+    assert not plan
+    assert [(each.code, each.message) for each in plan.findings] == [
+        ("placement.unbound", "runs without NUMA affinity; its GPU is on NUMA node 0")
+    ]
+    off = applied([PowerOff(vm="node-1")], changed(site, extra_config=keys))
+    assert only(planned(cluster(1), off), SetSettings).lacks == ("numa.nodeAffinity is not set, 0 wanted",)
 
 
 def test_vms_with_our_mark_that_are_no_nodes_are_found() -> None:

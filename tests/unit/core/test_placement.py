@@ -17,10 +17,11 @@ from tests.fakes.pictures import (
     vm,
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
-from tests.unit.core.applied import applied, highest
+from tests.unit.core.applied import applied, highest, lowest
+from vsphere_ml.core.changes import MakeRule, subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, GroupComponent, Host, Inventory
+from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, GroupComponent, Host, Inventory, VmRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Locality, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu, Way
 from vsphere_ml.core.spec import ClusterSpec, GpuKind, GpuRequest, Latency, NicKind, NicRequest, Spread
@@ -358,6 +359,30 @@ def test_a_vm_in_a_nodes_place_that_is_not_ours_is_never_touched() -> None:
     error = refused(spec, site)
     assert (error.code, error.target) == ("vm.unmanaged", "node-2")
     assert error.details == ("node-2: carries no mark of vsml", "node-3: belongs to cluster `other`")
+
+
+def test_a_copy_of_a_node_under_another_nodes_name_is_not_that_node() -> None:
+    done = provisioned(cluster(1), one_host())
+    first = next(each for each in done.vms if each.name == "node-1")
+    copy = replace(first, ref=VmRef("vm-70"), name="node-2", powered_on=False)
+    error = refused(cluster(nodes(2, cpus=4)), replace(done, vms=(*done.vms, copy)))
+    assert error.details == ("node-2: is a copy of node-1",)
+
+
+def test_nodes_that_follow_a_cut_run_may_do_without_numa_affinity() -> None:
+    """node-1 was started on the GPU that node-2, which needs a whole NUMA node, was to have."""
+    site = one_host(groups=())
+    spec = cluster((node("node-1", cpus=4), node("node-2", cpus=28)))
+    taken = vm("other", "vm-51", host=site.hosts[0].ref, powered_on=True)
+    host = held(site.hosts[0], taken, ["0000:3b:00.0"])
+    site = replace(site, hosts=(host,), vms=(taken, *site.vms))
+    assert [seat.numa_node for seat in solve(spec, site).seats] == [1, 0]
+    first = [change for change in diff(spec, solve(spec, site), site).changes if subject(change) in {None, "node-1"}]
+    cut = applied([change for change in first if not isinstance(change, MakeRule)], site, lowest)
+    placement = solve(spec, cut)
+    assert [seat.gpus for seat in placement.seats] == [("0000:3c:00.0",), ("0000:b3:00.0",)]
+    assert placement.seats[1].numa_node is None
+    assert placement.notes[1].startswith("node-2: no NUMA affinity: NUMA node 1 has 24 cores and 448 GiB left")
 
 
 def test_a_vm_of_that_name_in_another_folder_is_nobodys_business() -> None:
