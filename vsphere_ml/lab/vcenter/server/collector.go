@@ -2,6 +2,7 @@ package server
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
@@ -13,6 +14,9 @@ import (
 // It embeds the value, because the simulator makes one a session with reflect.New.
 type collector struct {
 	simulator.PropertyCollector
+
+	starting sync.Mutex
+	updates  *updates
 }
 
 func repairCollector(ctx *simulator.Context) {
