@@ -71,12 +71,15 @@ func (l *Lab) guarded(ctx *simulator.Context, task *simulator.Task, work job) (r
 	return work.Run(ctx, task)
 }
 
+// How often a task's progress moves at most, as seldom as a vCenter's does.
+const progressEvery = 250 * time.Millisecond
+
 // pause lets the task's duration pass while its progress moves.
 func (l *Lab) pause(ctx *simulator.Context, task *simulator.Task, duration time.Duration) {
-	const steps = 10
+	steps := min(10, max(1, duration/progressEvery))
 	begin := time.Now()
-	for step := 1; duration > 0 && step <= steps; step++ {
-		time.Sleep(time.Until(begin.Add(duration * time.Duration(step) / steps)))
+	for step := time.Duration(1); duration > 0 && step <= steps; step++ {
+		time.Sleep(time.Until(begin.Add(duration * step / steps)))
 		if step == steps || finished(ctx, task) {
 			return
 		}
