@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Vm
+    from vsphere_ml.core.inventory import Host, Vm
     from vsphere_ml.core.ports import Scope
 
 Step: TypeAlias = Callable[[Inventory], Inventory]
@@ -36,6 +36,10 @@ class _Task:
     steps: list[Step]
     error: VSphereError | None = None
     begun: bool = False
+
+
+def _bare(host: Host) -> Host:
+    return replace(host, pci={}, numa=(), gpus=(), nics=(), profiles=(), groups=())
 
 
 def at_once(_change: Change) -> float:
@@ -85,7 +89,8 @@ class FakeVCenter:
             return vm.name in scope.vms or (scope.owner is not None and vm.cluster_mark == scope.owner)
 
         vms = tuple(vm if in_scope(vm) else replace(vm, settings=None, snapshot=None) for vm in self.inventory.vms)
-        return replace(self.inventory, vms=vms)
+        hosts = self.inventory.hosts if scope.devices else tuple(_bare(host) for host in self.inventory.hosts)
+        return replace(self.inventory, hosts=hosts, vms=vms)
 
     def start(self, change: Change) -> Ticket:
         self._live()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from vsphere_ml.core.errors import NotPossible
 
@@ -11,31 +11,33 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.flows.plan import Planned
 
+P = TypeVar("P", bound="Planned")
 Approve: TypeAlias = "Callable[[Plan], bool]"  # shows the plan and decides; may raise to refuse
 
 _TIMES = 5
 
 
 def agree(  # noqa: PLR0917
-    todo: Plan,
-    replan: Callable[[], Plan],
+    todo: P,
+    replan: Callable[[], P],
     approve: Approve,
-    act: Callable[[Plan], None],
+    act: Callable[[P], None],
     vcenter: VCenter,
     cluster: str,
-) -> tuple[Plan, bool]:
+) -> tuple[P, bool]:
     """Return the plan that was decided on, and whether it was carried out.
 
     Nothing is written before a yes, not even the lock; nobody is asked while holding it. Under the lock the site is
     looked at again, and a plan that came out different is shown like a first one.
     """
     for _ in range(_TIMES):
-        if not todo or not approve(todo):
+        if not todo.plan or not approve(todo.plan):
             return todo, False
         with vcenter.hold(cluster):
             fresh = replan()
-            if fresh.stages == todo.stages:
+            if fresh.plan.stages == todo.plan.stages:
                 act(fresh)
                 return fresh, True
         todo = fresh

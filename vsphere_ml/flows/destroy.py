@@ -10,7 +10,7 @@ from vsphere_ml.core.events import Acting
 from vsphere_ml.core.removal import plan_destroy
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.apply import Pace, Walk
-from vsphere_ml.flows.plan import look
+from vsphere_ml.flows.plan import Planned, look
 from vsphere_ml.flows.report import Report
 
 if TYPE_CHECKING:
@@ -35,15 +35,19 @@ def destroy(
     dry_run: bool = False,
 ) -> Report:
     """Look, ask, remove, look again; return what was removed and what is still there."""
-    begun = clock.now()
+    seconds = 0.0
     walk = Walk(vcenter, tell, clock, pace or Pace())
 
-    def planned(why: str, names: Collection[str] = only) -> Plan:
-        return plan_destroy(spec, look(spec, vcenter, tell=tell, clock=clock, why=why), only=names)
+    def planned(why: str, names: Collection[str] = only) -> Planned:
+        inventory = look(spec, vcenter, tell=tell, clock=clock, why=why, devices=False)
+        return Planned(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
 
-    def carry_out(todo: Plan) -> None:
-        tell(Acting(plan=todo))
-        walk.carry_out(todo.changes)
+    def carry_out(todo: Planned) -> None:
+        nonlocal seconds
+        begun = clock.now()
+        tell(Acting(plan=todo.plan))
+        walk.carry_out(todo.plan.changes)
+        seconds = clock.now() - begun
 
     first = planned("first")
     todo, acted = (
@@ -54,11 +58,11 @@ def destroy(
     return Report(
         command="destroy",
         cluster=spec.name,
-        plan=todo,
+        plan=todo.plan,
         acted=acted,
-        lacking=_still_there(planned("again", ()), only) if acted else todo,
+        lacking=_still_there(planned("again", ()).plan, only) if acted else todo.plan,
         outcomes=tuple(walk.outcomes),
-        seconds=clock.now() - begun,
+        seconds=seconds,
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.ports import Clock, VCenter
+    from vsphere_ml.core.seats import Placement
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
 
 
@@ -30,6 +31,13 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Seated(Planned):
+    """A plan with the seats it leads to."""
+
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
     """The nodes that could be compared, and why the others have no seat."""
 
@@ -37,17 +45,27 @@ class Compared:
     unseated: NotPossible | None = None
 
 
-def plan(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str = "first") -> Planned:
+def plan(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str = "first") -> Seated:
     """Return what turns the site into the wish. Raises NotPossible when a node has no seat."""
     inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
-    return Planned(plan=diff(spec, solve(spec, inventory), inventory), inventory=inventory)
+    placement = solve(spec, inventory)
+    return Seated(plan=diff(spec, placement, inventory), inventory=inventory, placement=placement)
 
 
-def look(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str) -> Inventory:
-    """Return the site as it is now, and tell how long the look took."""
+def recheck(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
+    """Return what the VMs lack on the seats they were given. Nobody is seated anew, so hosts' devices do not matter."""
+    ours = {vm.name: vm for vm in inventory.vms if marked(vm, spec.name) or cut_short(vm, spec.name)}
+    seats = tuple(replace(seat, standing=ours.get(seat.node.name)) for seat in placement.seats)
+    return diff(spec, replace(placement, seats=seats), inventory)
+
+
+def look(
+    spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str, devices: bool = True
+) -> Inventory:
+    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
     tell(Looking(why=why))
     begun = clock.now()
-    inventory = vcenter.look(scope(spec))
+    inventory = vcenter.look(replace(scope(spec), devices=devices))
     tell(Looked(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
     return inventory
 

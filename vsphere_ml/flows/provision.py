@@ -10,7 +10,7 @@ from vsphere_ml.core.wording import describe
 from vsphere_ml.flows.act import act
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.apply import Pace, Walk
-from vsphere_ml.flows.plan import compare, look, plan
+from vsphere_ml.flows.plan import compare, look, plan, recheck
 from vsphere_ml.flows.report import Report
 from vsphere_ml.flows.saved import refuse_stale
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.agree import Approve
-    from vsphere_ml.flows.plan import Planned
+    from vsphere_ml.flows.plan import Planned, Seated
     from vsphere_ml.flows.report import Dropped
     from vsphere_ml.flows.saved import SavedPlan
 
@@ -42,40 +42,49 @@ def provision(
     Raises NotPossible when a node has no seat, when somebody else works on the cluster, when running VMs would be
     stopped without `allow_downtime`, or when the site is not the one that `saved` was made for.
     """
-    begun = clock.now()
+    seconds = 0.0
     walk = Walk(vcenter, tell, clock, pace or Pace())
     dropped: list[Dropped] = []
 
-    def planned(why: str) -> Plan:
+    def planned(why: str) -> Seated:
         found = plan(spec, vcenter, tell=tell, clock=clock, why=why)
         _refuse(found, spec, saved, allow_downtime=allow_downtime or dry_run)
-        return found.plan
+        return found
 
-    def lacking(why: str) -> Plan:
-        return compare(spec, look(spec, vcenter, tell=tell, clock=clock, why=why)).plan
+    def carry_out(todo: Seated) -> None:
+        nonlocal seconds
 
-    def carry_out(todo: Plan) -> None:
-        tell(Acting(plan=todo))
-        dropped.extend(act(todo, walk, lambda: lacking("before power-on")))
+        def lacking(*, devices: bool) -> Plan:
+            inventory = look(spec, vcenter, tell=tell, clock=clock, why="before power-on", devices=devices)
+            return recheck(spec, todo.placement, inventory)
+
+        begun = clock.now()
+        tell(Acting(plan=todo.plan))
+        dropped.extend(act(todo.plan, walk, lacking))
+        seconds = clock.now() - begun
 
     first = planned("first")
-    if dry_run or not first:
-        return Report(command="provision", cluster=spec.name, plan=first, acted=False, lacking=first)
+    if dry_run:
+        return _untouched(spec, first)
     todo, acted = agree(first, lambda: planned("before acting"), approve, carry_out, vcenter, spec.name)
     if not acted:
-        return Report(command="provision", cluster=spec.name, plan=todo, acted=False, lacking=todo)
+        return _untouched(spec, todo)
     last = compare(spec, look(spec, vcenter, tell=tell, clock=clock, why="again"))
     return Report(
         command="provision",
         cluster=spec.name,
-        plan=todo,
+        plan=todo.plan,
         acted=True,
         lacking=last.plan,
         outcomes=tuple(walk.outcomes),
         dropped=tuple(dropped),
         unseated=last.unseated,
-        seconds=clock.now() - begun,
+        seconds=seconds,
     )
+
+
+def _untouched(spec: ClusterSpec, found: Seated) -> Report:
+    return Report(command="provision", cluster=spec.name, plan=found.plan, acted=False, lacking=found.plan)
 
 
 def _refuse(found: Planned, spec: ClusterSpec, saved: SavedPlan | None, *, allow_downtime: bool) -> None:

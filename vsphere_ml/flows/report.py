@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.changes import subject
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.outcome import Undone, Untried
 from vsphere_ml.core.wording import describe, lacks_of, object_name
@@ -37,7 +36,7 @@ class Report:
     outcomes: tuple[Outcome, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     unseated: VsmlError | None = None  # why, after acting, nodes have no seat any more
-    seconds: float = 0.0
+    seconds: float = 0.0  # from the first change to the last
 
     @property
     def done(self) -> bool:
@@ -96,8 +95,3 @@ class Report:
             why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
             told.setdefault(thing, []).extend(why)
         return told
-
-
-def subjects(plan: Plan) -> frozenset[str]:
-    """Return the VMs a plan touches."""
-    return frozenset(vm for change in plan.changes if (vm := subject(change)) is not None)
