@@ -9,7 +9,6 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"vsml.dev/lab/vcenter/rack"
 	"vsml.dev/lab/vcenter/topology"
 )
 
@@ -17,7 +16,8 @@ import (
 type machineSpec struct {
 	name, datastore, portgroup, guestID, firmware string
 	version, cpus, memoryGiB, diskGiB             int
-	profiles                                      []string
+	direct                                        []types.BaseVirtualDevice // vGPUs and functions of the host
+	groups                                        *types.VirtualMachineVirtualDeviceGroups
 }
 
 func (l *Lab) addTemplates() error {
@@ -74,7 +74,9 @@ func (l *Lab) create(owner *simulator.ClusterComputeResource, host *esx, spec ma
 	if err != nil {
 		return nil, err
 	}
-	return l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.VirtualMachine), nil
+	machine := l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.VirtualMachine)
+	machine.Config.DeviceGroups = spec.groups // the simulator drops it from a spec
+	return machine, nil
 }
 
 func (l *Lab) configSpec(spec machineSpec) types.VirtualMachineConfigSpec {
@@ -91,7 +93,7 @@ func (l *Lab) configSpec(spec machineSpec) types.VirtualMachineConfigSpec {
 	if spec.version > 0 {
 		config.Version = fmt.Sprintf("vmx-%02d", spec.version)
 	}
-	if len(spec.profiles) > 0 {
+	if len(spec.direct) > 0 {
 		config.MemoryReservationLockedToMax = types.NewBool(true)
 		allocation := types.DefaultResourceConfigSpec().MemoryAllocation
 		allocation.Reservation = types.NewInt64(config.MemoryMB)
@@ -107,7 +109,7 @@ func (l *Lab) configSpec(spec machineSpec) types.VirtualMachineConfigSpec {
 	return config
 }
 
-// devices are a SCSI controller with one disk, a network adapter, and a vGPU for each profile.
+// devices are a SCSI controller with one disk, a network adapter, and what the host passes on.
 func (l *Lab) devices(spec machineSpec) []types.BaseVirtualDevice {
 	controller := &types.ParaVirtualSCSIController{VirtualSCSIController: types.VirtualSCSIController{
 		SharedBus:         types.VirtualSCSISharingNoSharing,
@@ -135,18 +137,7 @@ func (l *Lab) devices(spec machineSpec) []types.BaseVirtualDevice {
 		card.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, AllowGuestControl: true, Connected: true}
 		devices = append(devices, card)
 	}
-	return append(devices, vgpus(spec.profiles)...)
-}
-
-// vgpus number their keys from 13000, as vCenter does.
-func vgpus(profiles []string) []types.BaseVirtualDevice {
-	var devices []types.BaseVirtualDevice
-	for i, profile := range profiles {
-		devices = append(devices, &types.VirtualPCIPassthrough{VirtualDevice: types.VirtualDevice{
-			Key: int32(13000 + i), Backing: &types.VirtualPCIPassthroughVmiopBackingInfo{Vgpu: profile},
-		}})
-	}
-	return devices
+	return append(devices, spec.direct...)
 }
 
 func (l *Lab) networkBacking(name string) types.BaseVirtualDeviceBackingInfo {
@@ -172,7 +163,7 @@ func (l *Lab) addStandingVMs() error {
 	first := map[string]*simulator.VirtualMachine{}
 	for _, described := range l.File.VMs {
 		kind := fmt.Sprint(described.CPUs, described.MemoryGiB, described.DiskGiB, described.Datastore, described.Portgroup,
-			described.HardwareVersion, described.Profiles)
+			described.HardwareVersion, described.Profiles, described.Groups, described.Passthrough)
 		machine, err := l.addStandingVM(described, first[kind])
 		if err != nil {
 			return fmt.Errorf("vm %q: %w", described.Name, err)
@@ -195,10 +186,14 @@ func (l *Lab) addStandingVM(described topology.VM, like *simulator.VirtualMachin
 	if like != nil {
 		return l.copy(like, described.Name, host)
 	}
+	direct, groups, err := l.directDevices(host, described)
+	if err != nil {
+		return nil, err
+	}
 	return l.create(host.cluster, host, machineSpec{
 		name: described.Name, datastore: described.Datastore, portgroup: described.Portgroup,
 		version: described.HardwareVersion, cpus: described.CPUs, memoryGiB: described.MemoryGiB, diskGiB: described.DiskGiB,
-		profiles: described.Profiles,
+		direct: direct, groups: groups,
 	})
 }
 
@@ -219,20 +214,9 @@ func (l *Lab) bring(machine *simulator.VirtualMachine, described topology.VM) er
 	return nil
 }
 
+// book gives the VM what its configuration needs, as a power-on would.
 func (l *Lab) book(machine *simulator.VirtualMachine, described topology.VM) error {
-	request := rack.Request{VM: machine.Self.Value}
-	if len(described.Profiles)+len(described.Passthrough) > 0 {
-		request.ReservedMiB = int64(described.MemoryGiB) * 1024
-	}
-	key := int32(13000)
-	for _, profile := range described.Profiles {
-		request.Devices = append(request.Devices, rack.Device{Key: key, Kind: rack.VGPU, Profile: profile})
-		key++
-	}
-	for _, address := range described.Passthrough {
-		request.Devices = append(request.Devices, rack.Device{Key: key, Kind: rack.Fixed, Address: address})
-		key++
-	}
+	request := requestOf(machine.Self.Value, present(machine.Config, types.VirtualMachinePowerStatePoweredOff))
 	if _, refusal := l.Rack.Book(described.Host, request); refusal != nil {
 		return refusal
 	}

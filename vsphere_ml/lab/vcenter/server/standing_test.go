@@ -118,3 +118,27 @@ func TestSwitchKnowsItsMembers(t *testing.T) {
 func membersOf(object mo.Reference) []types.DistributedVirtualSwitchHostMember {
 	return object.(*simulator.DistributedVirtualSwitch).Config.GetDVSConfigInfo().Host
 }
+
+func TestStandingVMsHoldGroupsAndFunctions(t *testing.T) {
+	const group = "Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch"
+	lab := startLab(t, "quad-8.0u3", func(file *topology.File) {
+		file.Models[0].GPUs[3].Passthrough = true
+		common := topology.VM{Host: "esx-04.lab.test", CPUs: 4, MemoryGiB: 16, Datastore: "vsan", Portgroup: "vm-mgmt", HardwareVersion: 20, Power: "on"}
+		grouped, fixed := common, common
+		grouped.Name, grouped.Groups = "grouped", []string{group}
+		fixed.Name, fixed.Passthrough = "fixed", []string{"0000:b4:00.0"}
+		file.VMs = append(file.VMs, grouped, fixed)
+	})
+	client := login(t, lab)
+	config := machineProperties(t, machineNamed(t, client, "grouped"), "config").Config
+	if config.DeviceGroups == nil || len(config.DeviceGroups.DeviceGroup) != 1 {
+		t.Errorf("device groups %+v", config.DeviceGroups)
+	}
+	held := map[string]string{}
+	for _, binding := range hostProperties(t, client, "esx-04.lab.test", "config").Config.AssignableHardwareBinding {
+		held[binding.InstanceId] = binding.Vm.Value
+	}
+	if len(held) != 3 || held["pcip:0000:b4:00.0"] != machineNamed(t, client, "fixed").Reference().Value {
+		t.Errorf("held %v", held)
+	}
+}
