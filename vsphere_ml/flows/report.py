@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan import Finding, Plan
     from vsphere_ml.core.seats import Seat
 
+_INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomplete"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
@@ -71,7 +73,7 @@ class Report:
         count = len(reasons)
         return VSphereError(
             f"{self.cluster} is not finished: {count} of its parts {'is' if count == 1 else 'are'} not as planned",
-            code=f"{self.command}.incomplete",
+            code=_INCOMPLETE[self.command],
             target=self.cluster,
             hint=f"`vsml {self.command}` again goes on from here",
             details=tuple(f"{thing}: {reason}" for thing, each in reasons.items() for reason in each),

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.changes import subject
-from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice
 from vsphere_ml.core.locality import between, farthest
 from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.seats import Locality
@@ -127,19 +126,7 @@ def _nic(host: Host | None, vm: Vm) -> PciAddress | None:
     """Return the physical function that a running VM uses, whole or a part of."""
     if host is None or not vm.powered_on:
         return None
-    of_hosts = [nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders]
-    return next(iter(of_hosts), None) or _nic_of_devices(host, vm)
-
-
-def _nic_of_devices(host: Host, vm: Vm) -> PciAddress | None:
-    ports = {nic.address for nic in host.nics}
-    for device in vm.settings.devices if vm.settings else ():
-        match device:
-            case EthernetCard(physical_function=address) | PciFunctionDevice(address=address) if address in ports:
-                return address
-            case _:
-                pass
-    return None
+    return next((nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders), None)
 
 
 def _locality(host: Host | None, gpus: tuple[PciAddress, ...], nic: PciAddress | None) -> Locality:
