@@ -1,0 +1,181 @@
+"""How fast `vsml provision` is, each figure against a limit or a peer measured in the same run.
+
+    make bench-provision
+
+Two parts. *Act*: 64 VMs on a lab where a clone takes two seconds and a power-on one; the limit is the longest chain of
+tasks that must follow each other. *Look and plan*: 1,000 hosts and 10,000 VMs; the peer is a bare bulk read of the same
+properties with nothing made of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.config.load import load
+from vsphere_ml.core.diff import diff
+from vsphere_ml.core.placement import solve
+from vsphere_ml.flows.plan import scope
+from vsphere_ml.lab import server
+from vsphere_ml.vsphere import hosts, look, vms
+from vsphere_ml.vsphere.gateway import Gateway
+from vsphere_ml.vsphere.session import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.lab.state import Lab
+    from vsphere_ml.vsphere.session import Session
+
+HERE = Path(__file__).parent
+VSML = Path(sys.executable).with_name("vsml")
+CHAIN_S = 3.0  # a clone of 2 s, then a power-on of 1 s
+ACT_LIMIT, LOOK_LIMIT = 1.1, 1.5
+ROUNDS = 5
+PAGE = 1000
+
+
+@contextmanager
+def running(topology: str) -> Iterator[Lab]:
+    """Run a lab of its own called `bench`, and take it down."""
+    with tempfile.TemporaryDirectory() as state:
+        os.environ["VSML_STATE_DIR"] = state
+        lab, _ = server.up(str(HERE / topology), name="bench")
+        try:
+            yield lab
+        finally:
+            server.down("bench")
+
+
+def main() -> int:
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    kept = [act(), look_and_plan()]
+    return 0 if all(kept) else 1
+
+
+def act() -> bool:
+    """Time whole provisions of 64 VMs; the limit is for the median."""
+    print(f"\nact: 64 VMs on 16 hosts, chain of tasks {CHAIN_S:.1f} s, limit {ACT_LIMIT} ×")
+    with running("sixteen.toml"):
+        times = [one_provision() for _ in range(ROUNDS)]
+    return verdict("act", [seconds / CHAIN_S for seconds in times], ACT_LIMIT)
+
+
+def one_provision() -> float:
+    file = str(HERE / "sixteen-cluster.toml")
+    begun = time.monotonic()
+    told = vsml("provision", file, "--yes", "--parallel", "64", "-o", "json")
+    whole = time.monotonic() - begun
+    vsml("destroy", file, "--yes", "--parallel", "64", "-o", "json")
+    acting = float(told["data"]["seconds"])
+    print(f"  act {acting:.2f} s   whole command, with start, look, plan and second look {whole:.2f} s")
+    return acting
+
+
+def vsml(*arguments: str) -> dict[str, Any]:
+    done = subprocess.run([VSML, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"vsml {' '.join(arguments)} failed:\n{done.stdout}\n{done.stderr}")
+    envelope: dict[str, Any] = json.loads(done.stdout)
+    return envelope
+
+
+def look_and_plan() -> bool:
+    """Time look and plan against the bare read, in turn, so that a machine that drifts harms both."""
+    print(f"\nlook and plan: 1,000 hosts, 10,000 VMs, limit {LOOK_LIMIT} × the bare bulk read")
+    with running("scale-1000.toml") as lab:
+        session = connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300)
+        ratios = [one_look(session) for _ in range(ROUNDS)]
+        session.close()
+    print(f"  peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    return verdict("look and plan", ratios, LOOK_LIMIT)
+
+
+def one_look(session: Session) -> float:
+    spec = load(HERE / "scale-cluster.toml")
+    bare, objects = timed(lambda: bare_read(session))
+    ours, _ = timed(lambda: plan(session, spec))
+    print(f"  bare read {bare:.2f} s ({objects} objects)   look and plan {ours:.2f} s")
+    return ours / bare
+
+
+def timed(work: Any) -> tuple[float, Any]:
+    begun = time.monotonic()
+    result = work()
+    return time.monotonic() - begun, result
+
+
+def plan(session: Session, spec: ClusterSpec) -> int:
+    inventory = Gateway(session).look(scope(spec))
+    return len(list(diff(spec, solve(spec, inventory), inventory).changes))
+
+
+def bare_read(session: Session) -> int:
+    """Read the properties that a look reads, by pyvmomi alone, and make nothing of them."""
+    content = session.content
+    wanted = look._WANTED  # noqa: SLF001 - the very same properties
+    view = content.viewManager.CreateContainerView(content.rootFolder, list(wanted), True)
+    found = list(retrieve(content.propertyCollector, view, wanted))
+    view.Destroy()
+    scoped = [each for each in found if isinstance(each.obj, vim.HostSystem)][:100]
+    found += retrieve_of(content.propertyCollector, scoped, vim.HostSystem, (*hosts.REACH, *hosts.DEVICES))
+    held = {vm for each in scoped for name, vm in graphics(each)}
+    return len(found) + len(list(held))
+
+
+def graphics(each: Any) -> Iterator[tuple[str, Any]]:
+    for prop in each.propSet:
+        if prop.name == "config.graphicsInfo":
+            for info in prop.val:
+                yield from ((info.pciId, vm._GetMoId()) for vm in info.vm or ())  # noqa: SLF001
+
+
+def retrieve(collector: Any, view: Any, wanted: Any) -> Iterator[Any]:
+    kinds = vmodl.query.PropertyCollector
+    walk = kinds.TraversalSpec(name="view", type=vim.view.ContainerView, path="view", skip=False)
+    start = kinds.ObjectSpec(obj=view, skip=True, selectSet=[walk])
+    yield from pages(collector, [start], [kinds.PropertySpec(type=k, pathSet=list(p)) for k, p in wanted.items()])
+
+
+def retrieve_of(collector: Any, objects: list[Any], kind: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+    kinds = vmodl.query.PropertyCollector
+    starts = [kinds.ObjectSpec(obj=each.obj, skip=False) for each in objects]
+    yield from pages(collector, starts, [kinds.PropertySpec(type=kind, pathSet=list(paths))])
+
+
+def pages(collector: Any, starts: list[Any], properties: list[Any]) -> Iterator[Any]:
+    kinds = vmodl.query.PropertyCollector
+    spec = kinds.FilterSpec(objectSet=starts, propSet=properties)
+    page = collector.RetrievePropertiesEx([spec], kinds.RetrieveOptions(maxObjects=PAGE))
+    while page is not None:
+        yield from page.objects
+        page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
+
+
+def verdict(what: str, ratios: list[float], limit: float) -> bool:
+    median = statistics.median(ratios)
+    kept = median <= limit
+    print(
+        f"  {what}: median {median:.2f} × (from {min(ratios):.2f} to {max(ratios):.2f}), "
+        f"limit {limit}: {'kept' if kept else 'NOT kept'}"
+    )
+    return kept
+
+
+__all__ = ["main", "vms"]
+
+if __name__ == "__main__":
+    sys.exit(main())
