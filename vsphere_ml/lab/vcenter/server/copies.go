@@ -20,7 +20,7 @@ func (l *Lab) copy(like *simulator.VirtualMachine, name string, host *esx) (*sim
 	seat(machine, host)
 	l.list(machine, host)
 	store := strings.TrimPrefix(strings.SplitN(machine.Config.Files.VmPathName, "]", 2)[0], "[")
-	return machine, l.touch(store, name, name+".vmx", name+".nvram", name+".vmdk", name+"-flat.vmdk", "vmware.log")
+	return machine, l.touch(store, name+"/"+name+".vmdk")
 }
 
 // rename gives the VM configuration, devices and paths of its own, under its own name.
