@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 20
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
+_ENDLESS_KEY = re.compile(r"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){256}")
 _TWICE = re.compile(r"Cannot (?:overwrite a value|declare .* twice)")
 
 
@@ -40,6 +41,8 @@ def text_of(path: Path) -> str:
 
 def values_of(text: str, file: str) -> dict[str, Any]:
     """Return the values of a TOML text; ConfigError with the line when it is not TOML."""
+    if _ENDLESS_KEY.search(text):  # tomllib 3.11 takes time by the square of a key's length
+        raise too_deep(file)
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -15,7 +15,7 @@ _SECRET_KEY = re.compile(r"(?:pass|passwd|password|passphrase|pwd|secret|token|a
 _SECRET_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
 _PLACEHOLDER = re.compile(r"<[^<>\n]{1,80}>")
-_PASSWORD = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }, or { keyring = "vsml" }'
+_IN_VCENTER = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }, or { keyring = "vsml" }'
 _ELSEWHERE = "leave it out; who can read the file, the plan or the VM's settings can read it"
 
 
@@ -30,7 +30,7 @@ def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tu
         if isinstance(value, dict):
             yield key, dict(_kept(value, path, mistakes))
         elif _SECRET_KEY.search(key) or any(_is_secret(text) for text in _texts(value)):
-            hint = _PASSWORD if at == ("vcenter",) else _ELSEWHERE
+            hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
         elif "extra_config" not in at and (blank := _blank(value)):
             mistakes.add(path, f"`{blank}` is still to be filled in")

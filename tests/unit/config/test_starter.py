@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml import shipped
+from vsphere_ml.config import starter
+from vsphere_ml.config.load import load, load_text
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILLED = re.sub(r"<([^<>\n]+)>", r"\1", starter.text().replace("<angle brackets>", "angle brackets"))
+
+
+def test_the_starter_file_says_what_is_to_be_filled_in_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    starter.write(file)
+    with pytest.raises(ConfigError) as raised:
+        load(file)
+    assert len(raised.value.problems) >= 5
+    assert all(problem.message.endswith("is still to be filled in") for problem in raised.value.problems)
+
+
+def test_the_starter_file_is_right_once_it_is_filled_in() -> None:
+    spec = load_text(FILLED)
+    assert (spec.name, spec.vcenter.server, len(spec.nodes)) == ("train", "vcenter.example.com", 4)
+
+
+@pytest.mark.parametrize("line", [line for line in FILLED.splitlines() if re.match(r"# [a-z_]+ = ", line)])
+def test_each_line_that_is_commented_out_is_right_too(line: str) -> None:
+    key = line.removeprefix("# ").partition(" = ")[0]
+    if key == "thumbprint":
+        assert "…" in line, "a thumbprint cannot be given in advance"
+        return
+    text = FILLED.replace(line, line.removeprefix("# "))
+    assert text != FILLED
+    assert load_text(text).nodes
+
+
+def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text("mine")
+    with pytest.raises(ConfigError) as raised:
+        starter.write(file)
+    assert raised.value.code == "config.exists"
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        starter.write(tmp_path / "none" / "cluster.toml")
+    assert raised.value.code == "config.unwritable"
+
+
+def test_the_shipped_folders_are_found() -> None:
+    assert (shipped.templates() / "cluster.toml").is_file()
+    assert (shipped.playbooks() / "README.md").is_file()
+    with pytest.raises(FileNotFoundError, match="nonsense"):
+        shipped.folder("nonsense")
