@@ -247,7 +247,7 @@ class Session:
                 f"{self.name} refuses the sign-in of `{self._username}`",
                 code="vcenter.sign-in",
                 target=self.name,
-                hint="check `vcenter.username` (user@domain) and the password; VSML_PASSWORD wins over other sources",
+                hint="check `vcenter.username` (user@domain) and the password; `vsml doctor` says where it was found",
             ) from error
 
     def speaks(self, version: str) -> bool:
