@@ -1,5 +1,6 @@
 # `make demo` and `make test` do everything, set-up included. Both are safe to repeat.
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 SHELL := /bin/sh
 BIN := .venv/bin
 
@@ -10,7 +11,7 @@ help: ## list what can be made
 
 setup: ## .venv and the lab's programs, once
 	@scripts/setup
-	@$(BIN)/vsml lab build
+	@$(BIN)/vsml lab build >/dev/null
 
 demo: setup ## the main job end to end on an embedded lab vCenter
 	@scripts/demo
