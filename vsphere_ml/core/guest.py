@@ -1,7 +1,7 @@
 """Guests as values and ports: what a check may do, what an apply may do, and what a step is.
 
-The types keep a promise: a check is handed a `Probe`, which can only ask; an apply is handed a `Shell`. Asking is done in
-batches, since a round trip costs far more than a command.
+The types keep a promise: a check is handed a `Probe`, which can only ask; an apply is handed a `Shell`. Asking is done
+in batches, since a round trip costs far more than a command.
 """
 
 from __future__ import annotations
