@@ -58,6 +58,9 @@ func (v *vm) copyTo(ctx *simulator.Context, req *types.CloneVM_Task) (*simulator
 			fault = l.applyClone(ctx, made, req.Spec.Config, at)
 		}
 	})
+	if fault == nil {
+		fault = customize(ctx, made, req.Spec.Customization)
+	}
 	if fault != nil {
 		l.discard(ctx, made)
 		return nil, fault
@@ -181,21 +184,6 @@ func (l *Lab) cloneHost(ctx *simulator.Context, location *types.VirtualMachineRe
 		return nil, why.fault.Error[0].Fault
 	}
 	return host, nil
-}
-
-// duplicate lets the simulator copy devices and disks; it would lose most of the configuration, which inherit restores.
-func (v *vm) duplicate(ctx *simulator.Context, req *types.CloneVM_Task) (*simulator.VirtualMachine, types.BaseMethodFault) {
-	plain := *req
-	plain.Spec.Config, plain.Spec.PowerOn, plain.Spec.Template = nil, false, false
-	plain.Spec.Location.DeviceChange = nil
-	result, fault := delegate(ctx, v.VirtualMachine, func() types.ManagedObjectReference {
-		body := v.VirtualMachine.CloneVMTask(ctx, &plain)
-		return body.(*methods.CloneVM_TaskBody).Res.Returnval
-	})
-	if fault != nil {
-		return nil, fault
-	}
-	return machineOf(ctx, result.(types.ManagedObjectReference)), nil
 }
 
 // inherit gives the clone the source's settings and new addresses; take the clone's lock.

@@ -209,3 +209,46 @@ func TestUpgradeRaisesTheHardwareVersion(t *testing.T) {
 		t.Errorf("the version is %s", got)
 	}
 }
+
+func TestCloneIsCustomizedAtItsFirstPowerOn(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	pool := r.pool()
+	wanted := &types.CustomizationSpec{
+		Identity: &types.CustomizationLinuxPrep{HostName: &types.CustomizationFixedName{Name: "n-1"}, Domain: "lab.test"},
+		NicSettingMap: []types.CustomizationAdapterMapping{{
+			Adapter: types.CustomizationIPSettings{Ip: &types.CustomizationFixedIp{IpAddress: "192.0.2.7"}, SubnetMask: "255.255.255.0"},
+		}},
+	}
+	machine := r.clone(quadTemplate, "n-1", types.VirtualMachineCloneSpec{
+		Location: types.VirtualMachineRelocateSpec{Pool: &pool}, Customization: wanted,
+	})
+	if fault := r.powerOn(machine); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	if guest := machineProperties(t, machine, "guest").Guest; guest.HostName != "n-1" {
+		t.Errorf("the guest is called %q", guest.HostName)
+	}
+}
+
+func TestOfTwoClonesWithOneNameOneIsRefused(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	pool := r.pool()
+	source, folder := r.vm(quadTemplate), r.folder()
+	var tasks []*object.Task
+	for _, name := range []string{"same", "same", "a", "b", "c", "d"} {
+		task, err := source.Clone(r.ctx, folder, name, types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &pool}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks = append(tasks, task)
+	}
+	refused := 0
+	for _, task := range tasks {
+		if r.done(task, nil) != nil {
+			refused++
+		}
+	}
+	if refused != 1 {
+		t.Errorf("%d clones were refused, of two with one name and four others", refused)
+	}
+}
