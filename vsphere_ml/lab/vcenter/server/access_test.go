@@ -111,3 +111,15 @@ func isNotAuthenticated(err error) bool {
 	_, ok := soap.ToSoapFault(err).VimFault().(types.NotAuthenticated)
 	return ok
 }
+
+func TestTheLabSaysThatItIsSimulated(t *testing.T) {
+	for name, want := range map[string]string{
+		"quad-8.0u3": "VMware vCenter Server 8.0.3 build-24022515 (vsml lab, simulated)",
+		"seed-7.0u2": "VMware vCenter Server 7.0.2 build-17694817 (vsml lab, simulated)",
+	} {
+		about := login(t, startLab(t, name)).ServiceContent.About
+		if about.FullName != want || about.Name != "VMware vCenter Server" {
+			t.Errorf("%s calls itself %q, %q", name, about.Name, about.FullName)
+		}
+	}
+}

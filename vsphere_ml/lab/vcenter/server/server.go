@@ -114,9 +114,10 @@ func newService(options Options, address string) *simulator.Service {
 	if options.File.VCenter.Version != "" {
 		about.Version = options.File.VCenter.Version
 		about.Build = options.File.VCenter.Build
-		about.FullName = fmt.Sprintf("VMware vCenter Server %s build-%s", about.Version, about.Build)
 		about.LicenseProductVersion = strings.Join(strings.SplitN(about.Version, ".", 3)[:2], ".")
 	}
+	// Clients show the full name to people: nobody shall take the lab's numbers for those of hardware.
+	about.FullName = fmt.Sprintf("VMware vCenter Server %s build-%s (vsml lab, simulated)", about.Version, about.Build)
 	service := simulator.New(simulator.NewServiceInstance(simulator.NewContext(), content, vpx.RootFolder))
 	// The password stays out of the URL, which the simulator prints into leases.
 	service.Listen = &url.URL{Scheme: "https", Host: address, Path: "/sdk", User: url.User(options.Username)}

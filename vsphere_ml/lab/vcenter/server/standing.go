@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -76,7 +77,26 @@ func (l *Lab) create(owner *simulator.ClusterComputeResource, host *esx, spec ma
 	}
 	machine := l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.VirtualMachine)
 	machine.Config.DeviceGroups = spec.groups // the simulator drops it from a spec
+	l.mapMemory(machine, host)
 	return machine, nil
+}
+
+// mapMemory gives a standing VM the 64-bit MMIO space that its GPUs need, without which it would run now but never
+// start again.
+func (l *Lab) mapMemory(machine *simulator.VirtualMachine, host *esx) {
+	config := machine.Config
+	view := l.view(host)
+	needed := 0
+	for _, device := range requestOf("", present(config, types.VirtualMachinePowerStatePoweredOff)).Devices {
+		needed += mmioOf(device, view)
+	}
+	if needed == 0 {
+		return
+	}
+	config.ExtraConfig = mergeExtraConfig(config.ExtraConfig, []types.BaseOptionValue{
+		&types.OptionValue{Key: "pciPassthru.use64bitMMIO", Value: "TRUE"},
+		&types.OptionValue{Key: "pciPassthru.64bitMMIOSizeGB", Value: strconv.Itoa(needed)},
+	})
 }
 
 func (l *Lab) configSpec(spec machineSpec) types.VirtualMachineConfigSpec {

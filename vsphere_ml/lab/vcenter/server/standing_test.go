@@ -142,3 +142,23 @@ func TestStandingVMsHoldGroupsAndFunctions(t *testing.T) {
 		t.Errorf("held %v", held)
 	}
 }
+
+// Whatever stands with the power on must start again, whichever way it holds its GPU.
+func TestStandingVMsStartAgain(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", func(file *topology.File) {
+		file.Models[0].GPUs[3].Passthrough = true
+		common := topology.VM{Host: "esx-04.lab.test", CPUs: 4, MemoryGiB: 16, Datastore: "vsan", Portgroup: "vm-mgmt", HardwareVersion: 20, Power: "on"}
+		grouped, fixed := common, common
+		grouped.Name, grouped.Groups = "grouped", []string{pairGroup}
+		fixed.Name, fixed.Passthrough = "fixed", []string{"0000:b4:00.0"}
+		file.VMs = append(file.VMs, grouped, fixed)
+	})
+	for _, name := range []string{"etl-7", "grouped", "fixed"} {
+		if fault := r.done(r.vm(name).PowerOff(r.ctx)); fault != nil {
+			t.Fatalf("%s: %T", name, fault)
+		}
+		if started := r.result(r.vm(name).PowerOn(r.ctx)); started.fault != nil {
+			t.Errorf("%s does not start again: %T %s", name, started.fault, started.message)
+		}
+	}
+}
