@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -100,6 +101,9 @@ class Terminal:
         """Return whether the person said yes; no is the default, and the end of input is a no."""
         self.err.print(f"{question} [y/N] ", end="", markup=False, highlight=False)
         self.err.file.flush()
+        # A Ctrl-C that comes just before a read waits as long as the read does; between two selects it is seen.
+        while not select.select([sys.stdin], [], [], 0.2)[0]:
+            pass
         answer = sys.stdin.readline()
         if not answer:
             self.err.print()

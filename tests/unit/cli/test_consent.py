@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,18 +15,27 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.plan import Plan, Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.unit.cli.conftest import Shown
 
+END_OF_INPUT = "\x04"
 PLAN = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="node-1"),)),))
 
 
-def person(monkeypatch: pytest.MonkeyPatch, answers: str) -> None:
-    """Put somebody at a terminal who types this."""
-    keyboard = Screen(answers)
-    monkeypatch.setattr(sys, "stdin", keyboard)
-    monkeypatch.setattr(sys, "stderr", Screen())
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return what puts somebody at a terminal who types this."""
+    keyboard, end = pty.openpty()
+
+    def sit_down(answer: str) -> None:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stderr", Screen())
+        os.write(keyboard, answer.encode())
+
+    with os.fdopen(end) as stdin:
+        yield sit_down
+    os.close(keyboard)
 
 
 def test_without_a_terminal_a_yes_is_needed_on_the_command_line(
@@ -37,17 +48,17 @@ def test_without_a_terminal_a_yes_is_needed_on_the_command_line(
     consent.needed(shown().terminal, yes=True)
 
 
-def test_on_a_terminal_it_can_be_asked(shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch) -> None:
-    person(monkeypatch, "")
+def test_on_a_terminal_it_can_be_asked(shown: Callable[..., Shown], person: Callable[[str], None]) -> None:
+    person("")
     consent.needed(shown().terminal, yes=False)
     assert shown().terminal.interactive
 
 
 @pytest.mark.parametrize("answer", ["y\n", "Y\n", "yes\n", " YES \n"])
 def test_yes_goes_on_after_the_plan_was_shown(
-    answer: str, shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
+    answer: str, shown: Callable[..., Shown], person: Callable[[str], None]
 ) -> None:
-    person(monkeypatch, answer)
+    person(answer)
     made = shown()
     assert consent.approval(made.terminal, yes=False)(PLAN)
     told = made.err.getvalue()
@@ -55,11 +66,9 @@ def test_yes_goes_on_after_the_plan_was_shown(
     assert made.out.getvalue() == ""
 
 
-@pytest.mark.parametrize("answer", ["\n", "n\n", "yess\n", "ja\n", ""])
-def test_anything_else_changes_nothing(
-    answer: str, shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    person(monkeypatch, answer)
+@pytest.mark.parametrize("answer", ["\n", "n\n", "yess\n", "ja\n", END_OF_INPUT])
+def test_anything_else_changes_nothing(answer: str, shown: Callable[..., Shown], person: Callable[[str], None]) -> None:
+    person(answer)
     with pytest.raises(consent.Declined) as refusal:
         consent.approval(shown().terminal, yes=False)(PLAN)
     assert refusal.value.status == 130
