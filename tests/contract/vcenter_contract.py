@@ -89,7 +89,11 @@ class Rig:
             hardware_version=20,
             cpu_reservation_mhz=0,
             latency="normal",
-            extra_config={"pciPassthru.use64bitMMIO": "TRUE", "numa.nodeAffinity": "1"},
+            extra_config={
+                "pciPassthru.use64bitMMIO": "TRUE",
+                "pciPassthru.64bitMMIOSizeGB": "256",
+                "numa.nodeAffinity": "1",
+            },
             devices=devices,
         )
 
