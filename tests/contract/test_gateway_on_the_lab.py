@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contract.vcenter_contract import Connect, VCenterContract, rig
+from tests.contract.vcenter_contract import Connect, Rig, VCenterContract, rig
 from tests.integration import labs
 
 if TYPE_CHECKING:
@@ -30,4 +30,24 @@ def connect(lab: Lab) -> Connect:
 
 
 class TestGatewayOnTheLab(VCenterContract):
-    pass
+    def test_a_clone_that_an_earlier_run_began_is_taken_up(self, rig: Rig, connect: Connect) -> None:
+        wanted = rig.clone("n-1")
+        earlier = Rig(connect(), rig.cluster)
+        earlier.look()
+        earlier.do(wanted)
+        begun = earlier.vm("n-1")
+        rig.do(wanted)
+        assert rig.vm("n-1") == begun
+        earlier.vcenter.close()
+
+    def test_a_clone_of_somebody_else_or_on_another_host_is_not_taken_up(self, rig: Rig, connect: Connect) -> None:
+        wanted, elsewhere = rig.clone("n-1"), rig.clone("n-2")
+        other = Rig(connect(), f"{rig.cluster}x")
+        other.do(other.clone("n-1"))
+        earlier = Rig(connect(), rig.cluster)
+        earlier.do(earlier.clone("n-2", host=1))
+        assert rig.refused(wanted) == "vsphere.duplicate-name"
+        assert rig.refused(elsewhere) == "vsphere.duplicate-name"
+        for each in (other, earlier):
+            each.sweep()
+            each.vcenter.close()

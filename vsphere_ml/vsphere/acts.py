@@ -110,13 +110,37 @@ class Acts:
         snapshot = managed(self._session, "vim.vm.Snapshot", change.snapshot) if change.snapshot else None
         spec = specs.clone(self._place(change), config, snapshot)
         folder = self.site.folder(change.folder)
-        made = yield self._do(lambda: source.CloneVM_Task(folder=folder, name=change.vm, spec=spec))
+        try:
+            made = yield self._do(lambda: source.CloneVM_Task(folder=folder, name=change.vm, spec=spec))
+        except vim.fault.DuplicateName as taken:
+            made = self._begun_earlier(change, taken.object)
+            if made is None:
+                raise
         self.site.adopt(change.vm, made, change.host)
         self._session.write(lambda: self._fields.mark(made, change.marks))
         # Not in the clone's own spec: an edited disk there names the source's file, and would be that file.
         if specs.grown_disk(devices, change.target.disk):
             growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))
             yield self._do(lambda: made.ReconfigVM_Task(spec=growth))
+
+    def _begun_earlier(self, change: CloneVm, found: Any) -> Any:
+        """Return the clone that a cut run of ours began and vCenter has finished since the look; None for other VMs.
+
+        What it may lack of today's target is found when it is read back before its power-on.
+        """
+        if not isinstance(found, vim.VirtualMachine) or change.vm in self.site.vms:
+            return None
+        seen = self._read(found, "config.extraConfig", "runtime.host")
+        if "config.extraConfig" not in seen:
+            raise VSphereError(
+                f"`{change.vm}` is there and has no configuration yet: a clone of that name is still at work",
+                code="vsphere.busy",
+                target=change.vm,
+                hint="see vCenter's recent tasks; when the clone has ended, run the same command again",
+            )
+        keys, host = _keys(seen), seen.get("runtime.host")
+        ours = (keys.get(CLUSTER_KEY), keys.get(NODE_KEY)) == (change.marks.cluster, change.marks.node)
+        return found if ours and host is not None and reference(host) == change.host else None
 
     def _place(self, change: CloneVm) -> Any:
         made: Any = vim.vm.RelocateSpec
