@@ -22,6 +22,8 @@ from vsphere_ml.core.changes import (
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.seats import WantedDevice
 
@@ -93,6 +95,18 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one ar
             return ("is still there",)
         case _:
             assert_never(change)
+
+
+def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
+    """Yield what lacks as long as these changes are not made, each after the object that lacks it.
+
+    A VM that must stop to be changed runs: its start afterwards makes up for no lack.
+    """
+    every = tuple(changes)
+    stopped = {change.vm for change in every if isinstance(change, PowerOff)}
+    for change in every:
+        if not (isinstance(change, PowerOn) and change.vm in stopped):
+            yield from ((object_name(change), lack) for lack in lacks_of(change))
 
 
 def device_name(want: WantedDevice) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.outcome import Undone, Untried
-from vsphere_ml.core.wording import describe, lacks_of, object_name
+from vsphere_ml.core.wording import describe, lacks_in, object_name
 
 if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
@@ -89,9 +89,9 @@ class Report:
         for drop in self.dropped:
             told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
         explained = frozenset(told)
-        for change in self.lacking.changes:
-            if object_name(change) not in explained:
-                told.setdefault(object_name(change), []).extend(lacks_of(change))
+        for thing, lack in lacks_in(self.lacking.changes):
+            if thing not in explained:
+                told.setdefault(thing, []).append(lack)
         if self.unseated is not None:
             thing = self.unseated.target or self.cluster
             why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)

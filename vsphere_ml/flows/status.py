@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.locality import between, farthest
-from vsphere_ml.core.marks import cut_short, marked
+from vsphere_ml.core.marks import cut_short, marked, node_of
 from vsphere_ml.core.seats import Locality
-from vsphere_ml.core.wording import lacks_of, object_name
+from vsphere_ml.core.wording import lacks_in
 from vsphere_ml.flows.plan import compare, look
 
 if TYPE_CHECKING:
@@ -79,10 +79,19 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
         cluster=spec.name,
         about=inventory.about,
         nodes=tuple(_standing(spec, node.name, inventory, compared.plan) for node in spec.nodes),
-        lacking=compared.plan,
-        lacks=tuple(f"{object_name(change)} {lack}" for change in site for lack in lacks_of(change)),
+        lacking=_without_renamed(spec, compared.plan, inventory),
+        lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
         unseated=compared.unseated,
     )
+
+
+def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:
+    """Return the plan without the findings that take a node's VM under another name for one too many."""
+    names = {node.name for node in spec.nodes}
+    ours = [vm for vm in inventory.vms if marked(vm, spec.name)]
+    missing = names - {vm.name for vm in ours}
+    renamed = {vm.name for vm in ours if node_of(vm) in missing}
+    return replace(plan, findings=tuple(each for each in plan.findings if each.target not in renamed))
 
 
 def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> Standing:
@@ -101,7 +110,7 @@ def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) ->
         nic=nic,
         locality=_locality(host, gpus, nic),
         seat=seat,
-        lacks=tuple(lack for change in plan.changes if subject(change) == name for lack in lacks_of(change)),
+        lacks=tuple(lack for _, lack in lacks_in(change for change in plan.changes if subject(change) == name)),
     )
 
 

@@ -59,10 +59,22 @@ def test_drift_is_told_in_words() -> None:
     assert vm.settings is not None
     site.inventory = changed(site.inventory, "node-1", settings=replace(vm.settings, memory_locked=False))
     first, second = seen(cluster(2), site).nodes
-    assert "memory reservation is not locked" in first.lacks
+    assert first.lacks == ("must be powered off to be changed", "memory reservation is not locked")
     assert first.state is State.RUNNING
     assert not first.whole
     assert second.whole
+
+
+def test_a_renamed_nodes_vm_is_never_called_one_too_many() -> None:
+    site = standing_site()
+    vms = (replace(vm, name="other") if vm.name == "node-2" else vm for vm in site.inventory.vms)
+    site.inventory = replace(site.inventory, vms=tuple(vms))
+    found = seen(cluster(2), site)
+    assert found.nodes[1].state is State.MISSING
+    assert found.unseated is not None
+    assert found.unseated.code == "vm.renamed"
+    assert "object.rename" in found.unseated.hint
+    assert not found.findings
 
 
 def test_a_half_made_node_is_told_as_such() -> None:

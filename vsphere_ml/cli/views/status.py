@@ -66,6 +66,8 @@ def _parts(status: Status) -> Iterator[RenderableType]:
     if status.unseated is not None:
         yield line(("no seat", "bold"))
         yield from (line("   ", each) for each in (status.unseated.message, *status.unseated.details))
+        if status.unseated.hint:
+            yield line("     ", ("hint: ", "bold cyan"), status.unseated.hint)
     for each in status.findings:
         yield from plans.finding(each)
     yield _end(status)
