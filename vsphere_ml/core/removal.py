@@ -29,15 +29,16 @@ def plan_destroy(wanted: ClusterSpec | str, inventory: Inventory, *, only: Colle
     ours = [vm for vm in inventory.vms if _ours(vm, wanted, inventory)]
     going = [vm for vm in ours if not only or vm.name in only]
     _refuse_unknown(cluster, only, ours)
+    leaving = [] if only else list(_folders(cluster, inventory, going))
     stages = (
         ("power off", [PowerOff(vm=vm.name) for vm in going if vm.powered_on]),
         ("rule", [] if len(going) + 1 < len(ours) else list(_rules(cluster, inventory))),
         ("delete", [DeleteVm(vm=vm.name) for vm in going]),
-        ("folder", [] if only else list(_folders(cluster, inventory, going))),
+        ("folder", leaving),
     )
     return Plan(
         stages=tuple(Stage(title=title, changes=tuple(changes)) for title, changes in stages if changes),
-        findings=tuple(_copies(cluster, inventory)),
+        findings=(*_copies(cluster, inventory), *([] if only else _kept(cluster, inventory, going, leaving))),
     )
 
 
@@ -87,6 +88,26 @@ def _folders(cluster: str, inventory: Inventory, going: Sequence[Vm]) -> Iterato
             continue
         staying.remove(folder.path)
         yield DeleteFolder(path=folder.path)
+
+
+def _kept(
+    cluster: str, inventory: Inventory, going: Sequence[Vm], leaving: Sequence[DeleteFolder]
+) -> Iterator[Finding]:
+    """Yield our folders that stay because of what others have put into them."""
+    gone, paths = {vm.ref for vm in going}, {each.path for each in leaving}
+    for folder in inventory.folders:
+        if folder.cluster_mark != cluster or folder.path in paths or not folder.path:
+            continue
+        held = [vm.name for vm in inventory.vms if vm.folder == folder.ref and vm.ref not in gone]
+        below = (each for each in inventory.folders if each.path.rpartition("/")[0] == folder.path)
+        held += [f"folder {each.path}" for each in below if each.path and each.cluster_mark != cluster]
+        if held:
+            yield Finding(
+                code="folder.kept",
+                target=f"folder {folder.path}",
+                message=f"stays, for it holds what vsml did not make: {', '.join(sorted(held))}",
+                hint="move that elsewhere and destroy again, if the folder is to go",
+            )
 
 
 def _copies(cluster: str, inventory: Inventory) -> Iterator[Finding]:

@@ -38,6 +38,23 @@ def test_folders_go_deepest_first_and_only_when_they_are_empty(done: Inventory) 
     assert [each.path for each in plan_destroy(SPEC, guest).changes if isinstance(each, DeleteFolder)] == ["ml/train"]
 
 
+def test_a_folder_that_stays_because_of_others_is_told(done: Inventory) -> None:
+    below = next(each for each in done.folders if each.path == "ml/train")
+    theirs = Folder(ref=FolderRef("group-v98"), path="ml/theirs")
+    site = replace(
+        done,
+        vms=(*done.vms, vm("notes", "vm-77", folder=below.ref)),
+        folders=(*done.folders, theirs),
+    )
+    told = {each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.kept"}
+    assert told == {
+        "folder ml/train": "stays, for it holds what vsml did not make: notes",
+        "folder ml": "stays, for it holds what vsml did not make: folder ml/theirs",
+    }
+    assert not plan_destroy(SPEC, site, only=["node-1"]).findings
+    assert not plan_destroy(SPEC, done).findings
+
+
 def test_a_folder_that_was_there_before_stays(done: Inventory) -> None:
     theirs = replace(done, folders=tuple(replace(each, cluster_mark=None) for each in done.folders))
     assert not any(isinstance(each, DeleteFolder) for each in plan_destroy(SPEC, theirs).changes)
