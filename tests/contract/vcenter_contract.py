@@ -182,6 +182,17 @@ class VCenterContract:
         assert wanted.items() <= settings.extra_config.items()
         assert settings.devices == ()
 
+    def test_vms_are_read_back_as_a_look_would_read_them(self, rig: Rig) -> None:
+        rig.look()
+        rig.do(rig.clone("n-1"), rig.clone("n-2", host=2))
+        back = {vm.name: vm for vm in rig.vcenter.read(("n-1", "n-2"))}
+        assert back == {"n-1": rig.vm("n-1"), "n-2": rig.vm("n-2")}
+
+    def test_only_vms_of_ours_that_are_there_are_read_back(self, rig: Rig) -> None:
+        rig.do(rig.clone("n-1"), rig.clone("n-2"))
+        rig.do(DeleteVm(vm="n-2"))
+        assert [vm.name for vm in rig.vcenter.read(("n-1", "n-2", FOREIGN, "nobody"))] == ["n-1"]
+
     def test_a_name_that_is_taken_is_refused(self, rig: Rig) -> None:
         rig.do(rig.clone("n-1"))
         assert rig.refused(rig.clone("n-1")) == "vsphere.duplicate-name"

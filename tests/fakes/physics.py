@@ -80,10 +80,13 @@ class Physics:
             case _:
                 assert_never(change)
 
+    def is_ours(self, vm: Vm) -> bool:
+        return self.owner is not None and (is_marked(vm, self.owner) or cut_short(vm, self.owner))
+
     def find(self, site: Inventory, name: str) -> Vm:
         """Return our VM of this name; nobody else's is ever found."""
         for vm in site.vms:
-            if vm.name == name and self.owner is not None and (is_marked(vm, self.owner) or cut_short(vm, self.owner)):
+            if vm.name == name and self.is_ours(vm):
                 return vm
         if any(vm.name == name for vm in site.vms):
             raise refusal("vsphere.not-ours", f"{name} does not carry our mark", name)

@@ -16,7 +16,7 @@ from vsphere_ml.core.inventory import Inventory
 from vsphere_ml.core.ports import Ticket, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import Host, Vm
@@ -68,6 +68,7 @@ class FakeVCenter:
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
     looks: int = 0
+    reads: int = 0
     started: int = 0
     holds: int = 0
     closed: bool = False
@@ -91,6 +92,11 @@ class FakeVCenter:
         vms = tuple(vm if in_scope(vm) else replace(vm, settings=None, snapshot=None) for vm in self.inventory.vms)
         hosts = self.inventory.hosts if scope.devices else tuple(_bare(host) for host in self.inventory.hosts)
         return replace(self.inventory, hosts=hosts, vms=vms)
+
+    def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
+        self._live()
+        self.reads += 1
+        return tuple(vm for vm in self.inventory.vms if vm.name in vms and self._physics.is_ours(vm))
 
     def start(self, change: Change) -> Ticket:
         self._live()

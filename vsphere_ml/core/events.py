@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking:
-    """A look at the site begins; `why` is "first", "before acting", "before power-on" or "again"."""
+    """A look at the site begins; `why` is "first", "before acting" or "again"."""
 
     why: str
 

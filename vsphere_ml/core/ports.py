@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractContextManager
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.inventory import Inventory, Vm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,10 @@ class VCenter(Protocol):
 
     def look(self, scope: Scope) -> Inventory:
         """Read the site. Raises VSphereError."""
+        ...
+
+    def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
+        """Return these VMs of ours as they are now, settings in full; one that is gone is left out."""
         ...
 
     def start(self, change: Change) -> Ticket:

@@ -1,61 +1,90 @@
-"""Carries out a provision's plan. No VM is powered on before a look has shown that it has all it was told to have."""
+"""Carries out a provision's plan. No VM is powered on before it was read back and has all it was told to have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from vsphere_ml.core.changes import CloneVm, PowerOn, subject
+from vsphere_ml.core.diff import diff
+from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.wording import lacks_of
 from vsphere_ml.flows.report import Dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.inventory import Vm, VmRef
+    from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.apply import Walk
+    from vsphere_ml.flows.plan import Seated
 
 _ROUNDS = 2
 
 
-class Recheck(Protocol):
-    def __call__(self, *, devices: bool) -> Plan:
-        """Look again and return what lacks; `devices` says whether to read those of the hosts too."""
-        ...
-
-
-def act(plan: Plan, walk: Walk, recheck: Recheck) -> tuple[Dropped, ...]:
-    """Equip the VMs, look at them again, top up what the server left out, power on those that are whole.
+def act(spec: ClusterSpec, todo: Seated, vcenter: VCenter, walk: Walk) -> tuple[Dropped, ...]:
+    """Carry out the plan, reading each VM back before it is powered on and topping up what the server left out.
 
     Returns the VMs that stayed incomplete however often they were told; these stay off.
     """
-    walk.carry_out(change for change in plan.changes if not isinstance(change, PowerOn))
-    starts = [change for change in plan.changes if isinstance(change, PowerOn)]
-    dropped = tuple(_top_up([start.vm for start in starts if start.vm not in walk.broken], walk, recheck))
-    walk.carry_out(starts)
-    return dropped
+    readback = _Readback(spec, todo, vcenter)
+    check = _Check(readback, walk)
+    walk.check = check
+    walk.carry_out(todo.plan.changes)
+    return tuple(check.dropped)
 
 
-def _top_up(vms: Collection[str], walk: Walk, recheck: Recheck) -> Iterator[Dropped]:
-    for turn in range(_ROUNDS + 1):
-        waiting = [vm for vm in vms if vm not in walk.broken]
-        # most often nothing lacks, which the cheap look shows; changing devices needs to know those of the hosts
-        if not waiting or not _lacking(recheck(devices=False), waiting):
-            return
-        lacking = _lacking(recheck(devices=True), waiting)
-        for vm, changes in lacking.items():
-            if turn == _ROUNDS or any(isinstance(change, CloneVm) for change in changes):
-                lacks = tuple(lack for change in changes for lack in lacks_of(change))
-                walk.give_up(vm, "; ".join(lacks))
-                yield Dropped(vm=vm, lacks=lacks)
-        walk.carry_out(change for vm, changes in lacking.items() if vm not in walk.broken for change in changes)
+@dataclass(slots=True)
+class _Check:
+    """Lets VMs pass that are whole, tells the others again, and gives up those that do not take it."""
+
+    readback: _Readback
+    walk: Walk
+    told: Counter[str] = field(default_factory=Counter)
+    dropped: list[Dropped] = field(default_factory=list)
+
+    def __call__(self, vms: Collection[str]) -> Mapping[str, tuple[Change, ...]]:
+        return {vm: changes for vm, changes in self.readback.lacking(vms).items() if self._hopeful(vm, changes)}
+
+    def _hopeful(self, vm: str, changes: tuple[Change, ...]) -> bool:
+        gone = any(isinstance(change, CloneVm) for change in changes)
+        if gone or self.told[vm] == _ROUNDS:
+            lacks = tuple(lack for change in changes for lack in lacks_of(change))
+            self.walk.give_up(vm, "; ".join(lacks))
+            self.dropped.append(Dropped(vm=vm, lacks=lacks))
+            return False
+        self.told[vm] += 1
+        return True
 
 
-def _lacking(plan: Plan, vms: Collection[str]) -> dict[str, list[Change]]:
-    """Return what these VMs lack before they may be powered on."""
-    lacking: dict[str, list[Change]] = {}
-    for change in plan.changes:
-        vm = subject(change)
-        if vm in vms and vm is not None and not isinstance(change, PowerOn):
-            lacking.setdefault(vm, []).append(change)
-    return lacking
+class _Readback:
+    """Reads VMs anew and compares them with the seats they were given. Nobody is seated anew."""
+
+    def __init__(self, spec: ClusterSpec, todo: Seated, vcenter: VCenter) -> None:
+        self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
+        hosts = {seat.host for seat in todo.placement.seats}
+        self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
+        # VMs whose NICs are known, to tell the same MAC on two of them
+        self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
+
+    def lacking(self, vms: Collection[str]) -> dict[str, tuple[Change, ...]]:
+        """Return what these VMs lack before they may be powered on; nothing for one that is whole."""
+        found: dict[str, tuple[Change, ...]] = {}
+        for change in self._changes(vms):
+            vm = subject(change)
+            if vm is not None and not isinstance(change, PowerOn):
+                found[vm] = (*found.get(vm, ()), change)
+        return found
+
+    def _changes(self, vms: Collection[str]) -> Iterator[Change]:
+        seen = self._vcenter.read(vms)
+        self._known.update({vm.ref: vm for vm in seen})
+        ours = {vm.name: vm for vm in seen if marked(vm, self._spec.name) or cut_short(vm, self._spec.name)}
+        seats = tuple(
+            replace(seat, standing=ours.get(seat.node.name)) for seat in self._placement.seats if seat.node.name in vms
+        )
+        site = replace(self._site, vms=tuple(self._known.values()))
+        return diff(self._spec, replace(self._placement, seats=seats), site).changes

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.changes import CloneVm, CreateFolder, DeleteFolder, MakeRule, PowerOn, subject
 from vsphere_ml.core.errors import VSphereError
@@ -17,7 +17,7 @@ from vsphere_ml.core.outcome import Done, Interrupted, Undone, Untried
 from vsphere_ml.core.wording import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
@@ -68,6 +68,13 @@ class _Running:
     percent: int | None = None
 
 
+Check: TypeAlias = "Callable[[Collection[str]], Mapping[str, Sequence[Change]]]"
+
+
+def _nothing(_vms: Collection[str]) -> Mapping[str, Sequence[Change]]:
+    return {}
+
+
 @dataclass(slots=True)
 class Walk:
     """Carries out changes, in one go or in several; what failed is remembered from one to the next."""
@@ -78,6 +85,7 @@ class Walk:
     pace: Pace
     outcomes: list[Outcome] = field(default_factory=list)
     in_flight: dict[int, _Running] = field(default_factory=dict)
+    check: Check = _nothing  # says what VMs that are about to be powered on still lack
     beginning: Change | None = None  # may have reached vCenter although no ticket came back
     broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
     lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
@@ -101,12 +109,20 @@ class Walk:
 
     def _carry_out(self, part: tuple[Change, ...]) -> None:
         """Carry out the chains of one part, so many at once as the pace allows."""
-        waiting = deque(_chains(part))
+        waiting = deque(self._checked(_chains(part)))
         while waiting or self.in_flight:
             while waiting and len(self.in_flight) < self.pace.parallel:
                 self._begin(waiting.popleft())
             if self.in_flight:
-                waiting.extendleft(reversed(self._settle()))
+                waiting.extendleft(reversed(self._checked(self._settle())))
+
+    def _checked(self, chains: list[deque[Change]]) -> list[deque[Change]]:
+        """Return the chains, with what a VM still lacks put before its power-on."""
+        starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
+        ready = [vm for vm in starting if vm not in self.broken]
+        for vm, lacking in (self.check(ready) if ready else {}).items():
+            starting[vm].extendleft(reversed(lacking))
+        return chains
 
     def _begin(self, chain: deque[Change]) -> None:
         while chain:

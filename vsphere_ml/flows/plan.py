@@ -52,13 +52,6 @@ def plan(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, w
     return Seated(plan=diff(spec, placement, inventory), inventory=inventory, placement=placement)
 
 
-def recheck(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
-    """Return what the VMs lack on the seats they were given. Nobody is seated anew, so hosts' devices do not matter."""
-    ours = {vm.name: vm for vm in inventory.vms if marked(vm, spec.name) or cut_short(vm, spec.name)}
-    seats = tuple(replace(seat, standing=ours.get(seat.node.name)) for seat in placement.seats)
-    return diff(spec, replace(placement, seats=seats), inventory)
-
-
 def look(
     spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str, devices: bool = True
 ) -> Inventory:

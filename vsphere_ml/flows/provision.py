@@ -10,13 +10,12 @@ from vsphere_ml.core.wording import describe
 from vsphere_ml.flows.act import act
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.apply import Pace, Walk
-from vsphere_ml.flows.plan import compare, look, plan, recheck
+from vsphere_ml.flows.plan import compare, look, plan
 from vsphere_ml.flows.report import Report
 from vsphere_ml.flows.saved import refuse_stale
 
 if TYPE_CHECKING:
     from vsphere_ml.core.events import Listener
-    from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.agree import Approve
@@ -53,14 +52,9 @@ def provision(
 
     def carry_out(todo: Seated) -> None:
         nonlocal seconds
-
-        def lacking(*, devices: bool) -> Plan:
-            inventory = look(spec, vcenter, tell=tell, clock=clock, why="before power-on", devices=devices)
-            return recheck(spec, todo.placement, inventory)
-
         begun = clock.now()
         tell(Acting(plan=todo.plan))
-        dropped.extend(act(todo.plan, walk, lacking))
+        dropped.extend(act(spec, todo, vcenter, walk))
         seconds = clock.now() - begun
 
     first = planned("first")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import vim, vmodl
 
@@ -26,19 +26,21 @@ from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.vsphere.acts import Acts
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.lock import Lock
-from vsphere_ml.vsphere.look import look
+from vsphere_ml.vsphere.look import look, read
 from vsphere_ml.vsphere.marks import Fields
 from vsphere_ml.vsphere.site import Site
 from vsphere_ml.vsphere.tickets import Tickets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.inventory import Inventory, Vm
     from vsphere_ml.core.ports import Scope, Ticket, Update
     from vsphere_ml.vsphere.acts import Steps
     from vsphere_ml.vsphere.session import Session
+
+T = TypeVar("T")
 
 _ACTIONS: dict[type[Any], str] = {
     CreateFolder: "making folder `{0.path}`",
@@ -69,12 +71,20 @@ class Gateway:
 
     def look(self, scope: Scope) -> Inventory:
         """Read the site; names in changes mean from now on what was seen. VMs are ours by `scope.owner`'s mark."""
-        try:
-            inventory, site = self._session.read(lambda: look(self._session, self._fields, scope))
-        except (vmodl.MethodFault, vim.fault.VimFault) as fault:
-            raise translate(fault, self._session.name, "looking at the site") from fault
+        inventory, site = self._reading(lambda: look(self._session, self._fields, scope), "looking at the site")
         self._acts.site = site
         return inventory
+
+    def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
+        """Read VMs of ours in full, and nothing else."""
+        objects = [self._acts.site.vms[name] for name in vms if name in self._acts.site.vms]
+        return self._reading(lambda: read(self._session, self._fields, objects), "reading VMs back")
+
+    def _reading(self, call: Callable[[], T], action: str) -> T:
+        try:
+            return self._session.read(call)
+        except (vmodl.MethodFault, vim.fault.VimFault) as fault:
+            raise translate(fault, self._session.name, action) from fault
 
     def start(self, change: Change) -> Ticket:
         """Begin a change; whatever fails is told by `wait`."""

@@ -7,7 +7,7 @@ as long as all the rest.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
@@ -55,6 +55,12 @@ def look(session: Session, fields: Fields, scope: Scope) -> tuple[Inventory, Sit
         folders=around.folders,
     )
     return inventory, read.site(around, inventory)
+
+
+def read(session: Session, fields: Fields, objects: Iterable[Any]) -> tuple[Vm, ...]:
+    """Return these VMs as they are now, settings in full; those that are gone are left out."""
+    rows = of(session, objects, {vim.VirtualMachine: (*vms.LEAN, *vms.FULL)})
+    return tuple(vms.full(vms.lean(found, props, fields), props) for found, props in rows)
 
 
 def _datacenter(session: Session, wanted: str | None) -> tuple[Any, str, Any]:
@@ -167,15 +173,8 @@ class _Read:
     def _full(self, refs: list[VmRef]) -> None:
         for found, props in of(self.session, [self.vm_objects[ref] for ref in refs], {vim.VirtualMachine: vms.FULL}):
             ref = VmRef(reference(found))
-            snapshot = props.get("snapshot.currentSnapshot")
             self.raw_devices[ref] = list(props.get("config.hardware.device") or ())
-            self.vms[ref] = replace(
-                self.vms[ref],
-                guest_ip=props.get("guest.ipAddress"),
-                tools=props.get("guest.toolsRunningStatus"),
-                snapshot=reference(snapshot) if snapshot is not None else None,
-                settings=vms.settings(self.vms[ref], self.vm_props[ref], props),
-            )
+            self.vms[ref] = vms.full(self.vms[ref], {**self.vm_props[ref], **props})
 
     def hosts(self, clusters: tuple[Cluster, ...]) -> tuple[Host, ...]:
         known = {cluster.ref for cluster in clusters}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
@@ -97,7 +98,19 @@ def hardware_version(text: str | None) -> int:
     return int(digits[0]) if digits else 0
 
 
-def settings(vm: Vm, lean_props: Mapping[str, Any], props: Mapping[str, Any]) -> VmSettings:
+def full(vm: Vm, props: Mapping[str, Any]) -> Vm:
+    """Return the VM with what its properties in full tell."""
+    snapshot = props.get("snapshot.currentSnapshot")
+    return replace(
+        vm,
+        guest_ip=props.get("guest.ipAddress"),
+        tools=props.get("guest.toolsRunningStatus"),
+        snapshot=reference(snapshot) if snapshot is not None else None,
+        settings=settings(vm, props),
+    )
+
+
+def settings(vm: Vm, props: Mapping[str, Any]) -> VmSettings:
     """Return a VM's settings from its properties in full."""
     devices = props.get("config.hardware.device") or ()
     disk = next((each for each in devices if isinstance(each, vim.vm.device.VirtualDisk)), None)
@@ -108,7 +121,7 @@ def settings(vm: Vm, lean_props: Mapping[str, Any], props: Mapping[str, Any]) ->
         firmware=props.get("config.firmware") or "",
         secure_boot=bool(props.get("config.bootOptions.efiSecureBootEnabled")),
         memory_locked=bool(props.get("config.memoryReservationLockedToMax")),
-        memory_reservation=mib(lean_props.get("config.memoryAllocation.reservation") or 0),
+        memory_reservation=mib(props.get("config.memoryAllocation.reservation") or 0),
         cpu_reservation_mhz=props.get("config.cpuAllocation.reservation") or 0,
         cpu_hot_add=bool(props.get("config.cpuHotAddEnabled")),
         memory_hot_add=bool(props.get("config.memoryHotAddEnabled")),

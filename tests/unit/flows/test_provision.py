@@ -13,7 +13,7 @@ from tests.fakes.wishes import cluster, node, seed_cluster
 from tests.unit.flows.acting import Told, destroy, no, provision, yes
 from vsphere_ml.core.changes import AttachDevices, CloneVm, MakeRule, PowerOff, PowerOn, subject
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.events import Acting, Looking, Skipped
+from vsphere_ml.core.events import Acting, Finished, Looking, Skipped, Started
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.seats import Way
 
@@ -216,7 +216,7 @@ def test_what_the_server_drops_once_is_topped_up_before_power_on() -> None:
 
     class Mending(Told):
         def __call__(self, event: object, /) -> None:
-            if isinstance(event, Looking) and event.why == "before power-on":
+            if isinstance(event, Finished):  # of the clones, which were made at once
                 site.mend_drops()
 
     report = provision(cluster(2), site, told=Mending())
@@ -264,8 +264,8 @@ def test_a_gpu_lost_on_the_way_is_told_after_all_others_were_made() -> None:
     site = refusing(CloneVm, "node-2")
 
     def thief(event: object) -> None:
-        """Take every GPU that is left, once the first clones run."""
-        if isinstance(event, Looking) and event.why == "before power-on":
+        """Take every GPU that is left, once the VMs are made."""
+        if isinstance(event, Started) and isinstance(event.change, MakeRule):
             hosts = []
             for esx in site.inventory.hosts:
                 stranger = vm("stranger", "vm-66", host=esx.ref, powered_on=True)

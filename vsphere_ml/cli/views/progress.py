@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 WHY = {
     "first": "looking at the site",
     "before acting": "looking again before the first change",
-    "before power-on": "looking at the VMs before power-on",
     "again": "looking again",
 }
 
