@@ -37,7 +37,7 @@ def approval(terminal: Terminal, *, yes: bool) -> Callable[[Plan], bool]:
     def approve(plan: Plan) -> bool:
         from vsphere_ml.cli.views import plan as view
 
-        terminal.say(view.text(plan))
+        terminal.say(view.text(plan, every_key=terminal.settings.verbose))
         if yes or terminal.ask(QUESTION):
             return True
         raise Declined("declined; nothing was changed", code="confirm.declined")

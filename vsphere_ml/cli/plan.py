@@ -39,4 +39,5 @@ def plan(
         wiring.write(save, saved_text(planned.plan, spec, planned.inventory))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
     status = exits.DIFFERENCES if detailed_exitcode and planned.plan else 0
-    return Answer(text=view.text(planned.plan), data=view.data(planned.plan), status=status)
+    text = view.text(planned.plan, every_key=terminal.settings.verbose)
+    return Answer(text=text, data=view.data(planned.plan), status=status)

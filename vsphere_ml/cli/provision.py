@@ -58,4 +58,4 @@ def provision(
             dry_run=dry_run,
             saved=agreed,
         )
-    return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode)
+    return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

@@ -63,7 +63,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     return Plan(
         stages=work.stages(),
         seats=placement.seats,
-        notes=(*placement.notes, *_rule_note(spec, placement)),
+        notes=(*placement.notes, *_rule_note(spec, placement), *_address_note(placement)),
         findings=tuple(findings(spec, placement, inventory)),
     )
 
@@ -166,6 +166,15 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
         if ref in by_ref:
             doubles[by_ref[ref]] = (*doubles.get(by_ref[ref], ()), card)
     return doubles
+
+
+def _address_note(placement: Placement) -> Iterator[str]:
+    """Yield that a new VM's static address is a wish still: what a guest needs to take it is not built yet."""
+    if any(seat.standing is None and seat.node.address is not None for seat in placement.seats):
+        yield (
+            "static addresses are not set in the guests yet: those of this file are only recorded, and the VMs come up "
+            "as their template does"
+        )
 
 
 def _rule_note(spec: ClusterSpec, placement: Placement) -> Iterator[str]:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from vsphere_ml.core.wish import Wish
 
 # The two switches that NVIDIA's and VMware's texts name for peer-to-peer traffic between a GPU and a NIC in a VM.
-_PEER_TO_PEER = ("pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P")
-_OURS = (*_PEER_TO_PEER, AFFINITY)
+PEER_TO_PEER = ("pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P")
+LARGE_MMIO = "pciPassthru.use64bitMMIO"
+MMIO_SIZE = "pciPassthru.64bitMMIOSizeGB"
+_OURS = (*PEER_TO_PEER, AFFINITY)
 
 
 def target(cluster: str, node: NodeSpec, wish: Wish, option: Option, *, host: Host, vm: Vm) -> Target:
@@ -59,11 +61,11 @@ def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen
     keys = {
         CLUSTER_KEY: cluster,
         NODE_KEY: node.name,
-        "pciPassthru.use64bitMMIO": "TRUE",
-        "pciPassthru.64bitMMIOSizeGB": str(mmio),
+        LARGE_MMIO: "TRUE",
+        MMIO_SIZE: str(mmio),
     }
     if node.peer_to_peer:
-        keys |= dict.fromkeys(_PEER_TO_PEER, "TRUE")
+        keys |= dict.fromkeys(PEER_TO_PEER, "TRUE")
     if option.numa_node is not None:
         keys[AFFINITY] = str(option.numa_node)
     # An empty value takes away what an earlier wish, or the template, left behind.

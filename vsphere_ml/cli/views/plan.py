@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views import changes, hardware
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import count, line, table
-from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn
+from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn, subject
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.seats import Locality
 from vsphere_ml.core.wording import object_name
@@ -29,9 +29,12 @@ STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "r
 SEAT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "WAY")
 
 
-def text(plan: Plan) -> Group:
-    """Return the plan: what stops running first, then the stages, the places, and what cannot be known yet."""
-    return Group(*_parts(plan))
+def text(plan: Plan, *, every_key: bool = False) -> Group:
+    """Return the plan: what stops running first, then the stages, the places, and what cannot be known yet.
+
+    What the VMs will be is told once for all that are alike, with `every_key` down to vCenter's own keys.
+    """
+    return Group(*_parts(plan, every_key=every_key))
 
 
 def data(plan: Plan) -> dict[str, Any]:
@@ -40,6 +43,7 @@ def data(plan: Plan) -> dict[str, Any]:
         "empty": not plan,
         "stages": stages_of(plan),
         "interrupting": [change(each) for each in plan.interrupting],
+        "targets": hardware.data(plan),
         "seats": [seat(each) for each in plan.seats],
         "notes": list(plan.notes),
         "findings": plain(plan.findings),
@@ -80,7 +84,7 @@ def seats(places: Sequence[Seat]) -> RenderableType:
     return table(SEAT_TITLES, (_seat_row(each) for each in places))
 
 
-def _parts(plan: Plan) -> Iterator[RenderableType]:
+def _parts(plan: Plan, *, every_key: bool) -> Iterator[RenderableType]:
     if plan.interrupting:
         yield line(("interrupts what runs", "bold red"))
         yield from (_change(each) for each in plan.interrupting)
@@ -88,6 +92,9 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
             yield line((stage.title, "bold"))
             yield from _grouped(left)
+    if blocks := list(hardware.blocks(plan, every_key=every_key)):
+        yield line(("virtual machines", "bold"))
+        yield from blocks
     if plan.seats and plan:
         yield line(("places", "bold"))
         yield seats(plan.seats)
@@ -96,7 +103,8 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _remarks(plan: Plan) -> Iterator[RenderableType]:
-    whys = dict.fromkeys(each.why for each in plan.seats if plan and each.why)
+    touched = {subject(each) for each in plan.changes}
+    whys = dict.fromkeys(each.why for each in plan.seats if each.node.name in touched and each.why)
     if notes := [*whys, *plan.notes, *_unknowns(plan)]:
         yield line(("notes", "bold"))
         yield from (line("   ", each) for each in notes)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.report import Report
 
 
-def answer(report: Report, *, dry_run: bool, detailed: bool) -> Answer:
+def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False) -> Answer:
     """Return a run's answer: the plan alone for a dry run, else what became of it."""
     differs = exits.DIFFERENCES if detailed and report.plan else 0
     if dry_run:
-        return Answer(text=plans.text(report.plan), data=plans.data(report.plan), status=differs)
+        return Answer(text=plans.text(report.plan, every_key=every_key), data=plans.data(report.plan), status=differs)
     if report.error is not None:
         return Answer(text=text(report), data=data(report), status=report.error.status, errors=(report.error,))
     return Answer(text=text(report), data=data(report), status=differs)
