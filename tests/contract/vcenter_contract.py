@@ -38,7 +38,7 @@ from vsphere_ml.core.units import gib
 if TYPE_CHECKING:
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.core.ports import Ticket, VCenter
     from vsphere_ml.core.seats import WantedDevice
 
 Connect: TypeAlias = Callable[[], "VCenter"]
@@ -59,7 +59,10 @@ class Rig:
 
     def settle(self, *changes: Change) -> list[VsmlError | None]:
         """Start all changes, then wait for all; return each one's error, in their order."""
-        tickets = [self.vcenter.start(change) for change in changes]
+        return self.end(*(self.vcenter.start(change) for change in changes))
+
+    def end(self, *tickets: Ticket) -> list[VsmlError | None]:
+        """Wait until all these are done; return each one's error, in their order."""
         errors: dict[int, VsmlError | None] = {}
         for _ in range(1000):
             open_ones = [ticket for ticket in tickets if ticket.id not in errors]

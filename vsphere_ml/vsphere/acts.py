@@ -97,7 +97,7 @@ class Acts:
 
     def _new_folder(self, above: Any, name: str, change: CreateFolder) -> Any:
         made = self._session.write(lambda: above.CreateFolder(name))
-        self._session.write(lambda: self._fields.mark(made, change.marks))
+        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
         return made
 
     def _clone(self, change: CloneVm) -> Steps:
@@ -117,7 +117,7 @@ class Acts:
             if made is None:
                 raise
         self.site.adopt(change.vm, made, change.host)
-        self._session.write(lambda: self._fields.mark(made, change.marks))
+        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
         # Not in the clone's own spec: an edited disk there names the source's file, and would be that file.
         if specs.grown_disk(devices, change.target.disk):
             growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))
@@ -170,7 +170,7 @@ class Acts:
         keys = _keys(self._read(vm, "config.extraConfig"))
         if (keys.get(CLUSTER_KEY), keys.get(NODE_KEY)) != (change.marks.cluster, change.marks.node):
             raise _not_ours(change.vm)
-        self._session.write(lambda: self._fields.mark(vm, change.marks))
+        self._session.write(lambda: self._fields.mark(vm, change.marks.cluster))
         yield from ()
 
     def _upgrade(self, change: UpgradeHardware) -> Steps:
@@ -260,7 +260,7 @@ class Acts:
         vm = self.site.vm(change.vm)
         # Asked once more at the last moment: what is deleted does not come back.
         seen = self._read(vm, "customValue", "config.extraConfig")
-        mark, _ = self._fields.marks(seen.get("customValue"))
+        mark = self._fields.owner(seen.get("customValue"))
         if self.site.owner is None or self.site.owner != (mark or _keys(seen).get(CLUSTER_KEY)):
             raise _not_ours(change.vm)
         yield self._do(vm.Destroy_Task)
@@ -269,7 +269,7 @@ class Acts:
     def _delete_folder(self, change: DeleteFolder) -> Steps:
         folder = self.site.folder(change.path)
         seen = self._read(folder, "childEntity", "customValue")
-        mark, _ = self._fields.marks(seen.get("customValue"))
+        mark = self._fields.owner(seen.get("customValue"))
         if not change.path or mark is None or mark != self.site.owner:
             raise _not_ours(change.path)
         if seen.get("childEntity"):

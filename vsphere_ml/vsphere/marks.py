@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
 
-from vsphere_ml.core.marks import CLUSTER_ATTRIBUTE, NODE_ATTRIBUTE
+from vsphere_ml.core.marks import CLUSTER_ATTRIBUTE
 from vsphere_ml.vsphere.collect import of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.core.changes import Marks
     from vsphere_ml.vsphere.session import Session
 
 LOCK_ATTRIBUTE = "vsml.lock"
@@ -27,7 +26,6 @@ class Fields:
         self._session = session
         self._keys: dict[tuple[str, type | None], int] = {}
         self._clusters: frozenset[int] = frozenset()
-        self._nodes: frozenset[int] = frozenset()
 
     def load(self) -> None:
         """Read the attributes that exist."""
@@ -35,31 +33,24 @@ class Fields:
         rows = of(self._session, [found], {vim.CustomFieldsManager: ["field"]})
         defined = [each for _, props in rows for each in props.get("field") or ()]
         self._keys = {(each.name, each.managedObjectType or _GLOBAL): each.key for each in defined}
-        self._clusters, self._nodes = self._named(CLUSTER_ATTRIBUTE), self._named(NODE_ATTRIBUTE)
+        self._clusters = self._named(CLUSTER_ATTRIBUTE)
 
     def _named(self, wanted: str) -> frozenset[int]:
         return frozenset(key for (name, _), key in self._keys.items() if name == wanted)
 
-    def marks(self, values: Iterable[Any] | None) -> tuple[str | None, str | None]:
-        """Return the cluster's and the node's mark among an object's attribute values."""
-        cluster = node = None
-        for each in values or ():
-            if each.key in self._clusters:
-                cluster = each.value or None  # an emptied attribute marks nothing
-            elif each.key in self._nodes:
-                node = each.value or None
-        return cluster, node
+    def owner(self, values: Iterable[Any] | None) -> str | None:
+        """Return the cluster's mark among an object's attribute values."""
+        marks = (each.value for each in values or () if each.key in self._clusters)
+        return next(marks, None) or None  # an emptied attribute marks nothing
 
     def value(self, values: Iterable[Any] | None, name: str) -> str | None:
         """Return one attribute's value."""
         keys = self._named(name)
         return next((str(each.value) for each in values or () if each.key in keys), None)
 
-    def mark(self, found: Any, marks: Marks) -> None:
-        """Mark an object as ours."""
-        self.set(found, CLUSTER_ATTRIBUTE, marks.cluster)
-        if marks.node:
-            self.set(found, NODE_ATTRIBUTE, marks.node)
+    def mark(self, found: Any, cluster: str) -> None:
+        """Mark an object as the cluster's."""
+        self.set(found, CLUSTER_ATTRIBUTE, cluster)
 
     def set(self, found: Any, name: str, value: str) -> None:
         """Set an attribute, defined in the vCenter when it is not yet."""

@@ -172,7 +172,11 @@ class Session:
         # pyvmomi's own stubs make every optional argument required and every property optional (9.1).
         self.root: Any
         self.content: Any
-        self._reach()
+        try:
+            self._reach()
+        except BaseException:
+            self.stub.DropConnections()
+            raise
 
     @property
     def name(self) -> str:
@@ -241,7 +245,7 @@ class Session:
                 hint="set `vcenter.server` to the vCenter that manages this host",
             )
         try:
-            self.content.sessionManager.Login(self._username, self._password)
+            self._keep_secret(self.content.sessionManager.Login(self._username, self._password))
         except (vim.fault.InvalidLogin, vim.fault.NoPermission) as error:
             raise VSphereError(
                 f"{self.name} refuses the sign-in of `{self._username}`",
@@ -249,6 +253,12 @@ class Session:
                 target=self.name,
                 hint="check `vcenter.username` (user@domain) and the password; `vsml doctor` says where it was found",
             ) from error
+
+    def _keep_secret(self, signed_in: Any) -> None:
+        # vCenter puts the session's key into the ids of views and collectors.
+        if self._wire.trace is not None:
+            for value in (signed_in.key, self.stub.GetSessionId()):
+                self._wire.trace.secret(str(value or "").strip('"'))
 
     def speaks(self, version: str) -> bool:
         """Return whether the API is at least this version, such as `8.0.0.1`."""

@@ -81,7 +81,7 @@ class Surroundings:
         for found, props in self._rows["folder"]:
             path = self._path(found, top)
             if path:
-                mark, _ = self._fields.marks(props.get("customValue"))
+                mark = self._fields.owner(props.get("customValue"))
                 made.append(Folder(ref=folder_ref(found), path=path, cluster_mark=mark))
                 self.folder_objects[path] = (found, mark)
         return tuple(sorted(made, key=lambda folder: folder.path))

@@ -87,7 +87,7 @@ class Connection(HTTPSConnection):
 def untrusted(host: str, port: int, trust: Trust, cause: ssl.SSLError, timeout_s: float) -> VSphereError:
     """Return the error for a certificate that was not believed, with what would make it so."""
     seen = _seen_thumbprint(host, port, timeout_s)
-    why = getattr(cause, "verify_message", "") or cause.reason or str(cause)
+    why = getattr(cause, "verify_message", "") or getattr(cause, "reason", "") or cause.args[-1]
     hint = "set `vcenter.ca_file` to the CA's certificate (vCenter offers it at /certs/download.zip)"
     if seen:
         hint += f', or, once you have checked it, `vcenter.thumbprint = "{seen}"`'

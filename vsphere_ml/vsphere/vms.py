@@ -22,6 +22,7 @@ from vsphere_ml.core.inventory import (
     VmRef,
     VmSettings,
 )
+from vsphere_ml.core.marks import NODE_KEY
 from vsphere_ml.core.units import Bytes, mib
 from vsphere_ml.vsphere.collect import reference
 from vsphere_ml.vsphere.hosts import address
@@ -75,7 +76,6 @@ def lean(found: Any, props: Mapping[str, Any], fields: Fields) -> Vm:
     """Return the VM as far as the bulk read tells. A VM that vCenter cannot read (orphaned) has zeroes."""
     get = props.get
     host, parent = get("runtime.host"), get("parent")
-    cluster_mark, node_mark = fields.marks(get("customValue"))
     return Vm(
         ref=VmRef(reference(found)),
         name=get("name", ""),
@@ -86,8 +86,8 @@ def lean(found: Any, props: Mapping[str, Any], fields: Fields) -> Vm:
         hardware_version=hardware_version(get("config.version")),
         memory=mib(get("config.hardware.memoryMB") or 0),
         cpus=get("config.hardware.numCPU") or 0,
-        cluster_mark=cluster_mark,
-        node_mark=node_mark,
+        cluster_mark=fields.owner(get("customValue")),
+        node_mark=None,
         connection=str(get("runtime.connectionState") or "connected"),
     )
 
@@ -101,12 +101,14 @@ def hardware_version(text: str | None) -> int:
 def full(vm: Vm, props: Mapping[str, Any]) -> Vm:
     """Return the VM with what its properties in full tell."""
     snapshot = props.get("snapshot.currentSnapshot")
+    known = settings(vm, props)
     return replace(
         vm,
+        node_mark=known.extra_config.get(NODE_KEY),
         guest_ip=props.get("guest.ipAddress"),
         tools=props.get("guest.toolsRunningStatus"),
         snapshot=reference(snapshot) if snapshot is not None else None,
-        settings=settings(vm, props),
+        settings=known,
     )
 
 
