@@ -1,0 +1,81 @@
+"""What stands in the way of signing in to a guest, in words."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import paramiko
+
+from vsphere_ml.core.errors import GuestError
+
+if TYPE_CHECKING:
+    from vsphere_ml.ssh.target import SshTarget
+
+
+def translate(error: Exception, target: SshTarget) -> GuestError:
+    """Return the GuestError for what paramiko or the system raised while a connection was opened."""
+    if isinstance(error, (paramiko.PasswordRequiredException, FileNotFoundError, PermissionError)):
+        return _key_unusable(error, target)
+    if isinstance(error, paramiko.AuthenticationException):
+        return _refused(error, target)
+    if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
+        return _late(target)
+    if isinstance(error, ValueError) or "not a valid" in str(error) or "key file" in str(error):
+        return _key_unusable(error, target)
+    return _unreachable(error, target)
+
+
+def _key_unusable(error: Exception, target: SshTarget) -> GuestError:
+    encrypted = isinstance(error, paramiko.PasswordRequiredException)
+    why = "it has a passphrase" if encrypted else _reason(error)
+    return GuestError(
+        f"the private key {target.key_file} for {target.name} cannot be used: {why}",
+        code="guest.key-unusable",
+        target=target.name,
+        hint=f"ssh-add {target.key_file}, and name no key file, so that the agent is used"
+        if encrypted
+        else f"ssh-keygen -y -f {target.key_file} tells whether it is a private key",
+    )
+
+
+def _refused(error: Exception, target: SshTarget) -> GuestError:
+    keys = f"the key {target.key_file}" if target.key_file else "every key of the SSH agent"
+    return GuestError(
+        f"{target.name} ({target.place}) refuses {keys} for user {target.user}",
+        code="guest.sign-in",
+        target=target.name,
+        hint=target.by_hand,
+        details=(str(error),),
+    )
+
+
+def _late(target: SshTarget) -> GuestError:
+    return GuestError(
+        f"{target.name} ({target.place}) did not answer SSH within {target.timeout_s:g} s",
+        code="guest.timeout",
+        target=target.name,
+        hint=target.by_hand,
+    )
+
+
+def _unreachable(error: Exception, target: SshTarget) -> GuestError:
+    way = f" through {target.jump.name}" if target.jump else ""
+    return GuestError(
+        f"{target.name} ({target.place}) cannot be reached over SSH{way}: {_reason(error)}",
+        code="guest.unreachable",
+        target=target.name,
+        hint=target.by_hand,
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused, nothing listens there"
+    if isinstance(error, socket.gaierror):
+        return "its name cannot be resolved"
+    if isinstance(error, EOFError):
+        return "it closed the connection"
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or type(error).__name__
+    return str(error) or type(error).__name__
