@@ -2,6 +2,7 @@ package server
 
 import (
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
@@ -70,7 +71,8 @@ func known(ctx *simulator.Context, this types.ManagedObjectReference) types.Base
 	return &types.ManagedObjectNotFound{Obj: this}
 }
 
-// newcomers gives every new VM what clients need to read it, whichever way it came: create, clone, import, register.
+// newcomers gives every new VM what clients need to read it, whichever way it came: create, clone, import, register;
+// and it puts a guard on every task before it starts.
 type newcomers struct{ lab *Lab }
 
 // Reference names the watcher among the registry's.
@@ -80,6 +82,9 @@ func (newcomers) Reference() types.ManagedObjectReference {
 
 // PutObject fills the two enumerations that the simulator leaves empty; pyvmomi cannot read an empty enumeration.
 func (newcomers) PutObject(_ *simulator.Context, object mo.Reference) {
+	if task, ok := object.(*simulator.Task); ok {
+		guard(task)
+	}
 	machine, ok := object.(*simulator.VirtualMachine)
 	if !ok {
 		return
@@ -90,8 +95,14 @@ func (newcomers) PutObject(_ *simulator.Context, object mo.Reference) {
 	}
 }
 
-// UpdateObject has nothing to do.
-func (newcomers) UpdateObject(*simulator.Context, mo.Reference, []types.PropertyChange) {}
+// UpdateObject writes vCenter's sentence where a task of the simulator's that failed has the name of a Go type.
+func (newcomers) UpdateObject(_ *simulator.Context, object mo.Reference, _ []types.PropertyChange) {
+	task, ok := object.(*mo.Task)
+	if !ok || task.Info.Error == nil || !strings.HasPrefix(task.Info.Error.LocalizedMessage, "*types.") {
+		return
+	}
+	task.Info.Error.LocalizedMessage = sentence(task.Info.Error.Fault)
+}
 
 // RemoveObject has nothing to do.
 func (newcomers) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}

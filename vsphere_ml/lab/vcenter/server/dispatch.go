@@ -88,11 +88,17 @@ var unchecked = map[string]bool{"LoginByToken": true, "LoginExtensionByCertifica
 // dispatch is the simulator's hook, asked before every call.
 func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	l.calls.add(call.Name)
+	if reply := replyOf(ctx); reply != nil {
+		reply.ctx = ctx
+	}
 	if unchecked[call.Name] {
 		return nil, &types.InvalidLogin{}
 	}
 	object := ctx.Map.Get(call.This)
 	if fault := l.faults.call(call, l.nameFor(ctx, object, call)); fault != nil && ctx.Session != nil {
+		return nil, fault
+	}
+	if fault := checkReferences(ctx, call); fault != nil {
 		return nil, fault
 	}
 	if call.Name == "ExportVm" {

@@ -94,29 +94,35 @@ func (v *vm) SuspendVMTask(ctx *simulator.Context, _ *types.SuspendVM_Task) soap
 
 // DestroyTask removes the VM, which must be powered off.
 func (v *vm) DestroyTask(ctx *simulator.Context, _ *types.Destroy_Task) soap.HasFault {
-	task := v.ending(ctx, "Destroy_Task", func(ctx *simulator.Context) types.ManagedObjectReference {
-		body := v.VirtualMachine.DestroyTask(ctx, &types.Destroy_Task{This: v.Self})
-		return body.(*methods.Destroy_TaskBody).Res.Returnval
-	})
+	task := v.ending(ctx, "Destroy_Task", v.destroy)
 	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: task}}
+}
+
+func (v *vm) destroy(ctx *simulator.Context) types.ManagedObjectReference {
+	body := v.VirtualMachine.DestroyTask(ctx, &types.Destroy_Task{This: v.Self})
+	return body.(*methods.Destroy_TaskBody).Res.Returnval
 }
 
 // ending is a task after which the VM holds nothing.
 func (v *vm) ending(ctx *simulator.Context, method string, begin func(*simulator.Context) types.ManagedObjectReference) types.ManagedObjectReference {
 	return v.lab.start(ctx, job{Method: method, Entity: v, Name: v.Name,
 		Run: func(ctx *simulator.Context, _ *simulator.Task) (types.AnyType, types.BaseMethodFault) {
-			if ctx.Map.Get(v.Self) == nil {
-				return nil, &types.ManagedObjectNotFound{Obj: v.Self}
-			}
-			if fault := v.lab.reachable(ctx, v.VirtualMachine); fault != nil {
-				return nil, fault
-			}
-			_, fault := delegate(ctx, v.VirtualMachine, func() types.ManagedObjectReference { return begin(ctx) })
-			if fault == nil {
-				v.lab.release(ctx, v.VirtualMachine)
-			}
-			return nil, fault
+			return nil, v.end(ctx, begin)
 		}})
+}
+
+func (v *vm) end(ctx *simulator.Context, begin func(*simulator.Context) types.ManagedObjectReference) types.BaseMethodFault {
+	if ctx.Map.Get(v.Self) == nil {
+		return &types.ManagedObjectNotFound{Obj: v.Self}
+	}
+	if fault := v.lab.reachable(ctx, v.VirtualMachine); fault != nil {
+		return fault
+	}
+	_, fault := delegate(ctx, v.VirtualMachine, func() types.ManagedObjectReference { return begin(ctx) })
+	if fault == nil {
+		v.lab.release(ctx, v.VirtualMachine)
+	}
+	return fault
 }
 
 // reachable: vCenter can ask nothing of a VM whose host does not answer.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"log"
 	"net/http"
 	"regexp"
 	"sync"
@@ -32,38 +31,12 @@ func (l *Lab) routes() http.Handler {
 	return survive(mux)
 }
 
-// soap keeps a panic of the simulator from dropping the connection and gives every fault its sentence.
-func (l *Lab) soap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reply := &faultStrings{ResponseWriter: w}
-		defer func() {
-			if reason := recover(); reason != nil {
-				log.Printf("a SOAP call panicked: %v", reason)
-				reply.answerPanic(fmt.Sprint(reason))
-			}
-		}()
-		next.ServeHTTP(reply, r)
-	})
-}
-
-// survive answers 500 when a handler panics outside SOAP.
-func survive(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			if reason := recover(); reason != nil {
-				log.Printf("%s %s panicked: %v", r.Method, r.URL.Path, reason)
-				w.WriteHeader(http.StatusInternalServerError)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
 // faultStrings fills the faultstring that the simulator leaves empty; vCenter never does.
 type faultStrings struct {
 	http.ResponseWriter
 	failed  bool
 	written bool
+	ctx     *simulator.Context
 }
 
 func (f *faultStrings) WriteHeader(status int) {
