@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from vsphere_ml.ssh.verify import PinnedKeys
 
 if TYPE_CHECKING:
     from vsphere_ml.ssh.target import SshTarget
+
+# What paramiko logs is told by our errors; without a handler Python would print it to standard error.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 KEEPALIVE_S = 15
 # How long sent bytes may stay unacknowledged before the kernel gives the connection up.

@@ -1,0 +1,103 @@
+"""Many questions in one script, run by this machine's own sh."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from shlex import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vsphere_ml.core.guest import Answer
+from vsphere_ml.ssh import batch
+
+SHELLS = [each for each in ("dash", "bash", "busybox") if shutil.which(each)]
+
+
+def answers(*snippets: str, limit: int = batch.LIMIT, shell: str = "sh") -> list[Answer]:
+    command = [shell, "sh"] if shell == "busybox" else [shell]
+    text = batch.script(snippets, limit=limit, seconds=2)
+    done = subprocess.run(command, input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=True)
+    return batch.read(done.stdout, len(snippets), limit=limit)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_status_and_both_outputs_come_back_by_snippet(shell: str) -> None:
+    assert answers("echo one", "echo two >&2; exit 7", "printf three", shell=shell) == [
+        Answer(0, "one\n"),
+        Answer(7, "", "two\n"),
+        Answer(0, "three"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "exit 5",
+        "set -e; false",
+        "cat",
+        "echo 'unclosed",
+        "echo )",
+        "kill $$",
+        "exec 1>&- 2>&-",
+        "cd /; rm -rf ./nothing; trap - EXIT",
+        "s=; d=/; limit=false",
+        "exec true",
+        "sleep 30 &",
+        "printf '\\n\\n0 0 0\\n\\n'",
+    ],
+)
+def test_no_snippet_breaks_the_others(hostile: str) -> None:
+    first, _, last = answers("echo before", hostile, "echo after")
+    assert (first, last) == (Answer(0, "before\n"), Answer(0, "after\n"))
+
+
+def test_a_snippet_has_no_standard_input() -> None:
+    assert answers("cat; echo done") == [Answer(0, "done\n")]
+
+
+def test_a_snippet_that_hangs_is_ended_and_the_others_are_answered() -> None:
+    hanging, other = answers("echo begun; sleep 60", "echo here")
+    assert hanging == Answer(124, "begun\n")
+    assert other == Answer(0, "here\n")
+
+
+def test_long_output_is_cut_at_the_limit_and_keeps_its_status() -> None:
+    (answer, other) = answers("head -c 5000 /dev/zero | tr '\\0' x; exit 3", "echo y", limit=100)
+    assert answer == Answer(3, "x" * 100)
+    assert other == Answer(0, "y\n")
+
+
+def test_binary_output_is_counted_in_bytes() -> None:
+    binary, other = answers("printf '\\000\\377\\n\\nx'", "printf 'ü'")
+    assert binary == Answer(0, "\0�\n\nx")
+    assert other == Answer(0, "ü")
+
+
+def test_nothing_stays_behind(tmp_path: object) -> None:
+    (answer,) = answers('dirname "$(readlink /proc/$$/fd/1)"')
+    assert subprocess.run(["test", "-e", answer.text], check=False).returncode == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1, max_size=4))
+def test_any_text_comes_back_as_it_was_quoted(texts: list[str]) -> None:
+    assert [each.out for each in answers(*(f"printf %s {quote(text)}" for text in texts))] == texts
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        b"",
+        b"0\n",
+        b"0\n3 0.o\n0 0.e\n3 total\n\nab",
+        b"0 0\n0 0.o\n0 0.e\n\n",
+        b"zero\n0 0.o\n0 0.e\n\n",
+        b"Welcome!\n\n",
+    ],
+)
+def test_what_no_script_prints_is_not_taken_for_answers(printed: bytes) -> None:
+    with pytest.raises(batch.Garbled):
+        batch.read(printed, 1)
