@@ -27,13 +27,15 @@ def doctor(
     from vsphere_ml.cli import wiring
     from vsphere_ml.cli.views import doctor as view
     from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.vsphere.privileges import missing
 
     where = wiring.target(file, server=server, username=username, lab=lab)
     found = wiring.connection(where.vcenter, terminal)
     checks = view.sources(found)
     try:
         with wiring.session(found, terminal.settings) as session:
-            checks += view.signed_in(session.about, session.api_version)
+            checks += view.signed_in(found, session.about, session.api_version)
+            checks.append(view.privileges(missing(session)))
     except VsmlError as error:
         checks.append(view.Check(name="sign-in", state="failed", told=error.message))
         return Answer(text=view.text(checks), data=view.data(checks), status=error.status, errors=(error,))

@@ -46,12 +46,24 @@ def sources(found: Connection) -> list[Check]:
     ]
 
 
-def signed_in(about: str, api_version: str) -> list[Check]:
+def signed_in(found: Connection, about: str, api_version: str) -> list[Check]:
     """Return what a vCenter said of itself after the sign-in."""
+    trusted = Check(name="certificate", state="ok", told="as the trust above wants it")
+    unknown = Check(name="certificate", state="warning", told="not verified")
     return [
-        Check(name="certificate", state="ok", told="as the trust above wants it"),
+        unknown if found.insecure else trusted,
         Check(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
     ]
+
+
+def privileges(missing: Sequence[str] | None) -> Check:
+    """Return whether the account may do what the work takes; a warning at most: more may be granted further down."""
+    if missing is None:
+        return Check(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
+    if missing:
+        told = f"not granted on the data centre: {', '.join(missing)}"
+        return Check(name="privileges", state="warning", told=told)
+    return Check(name="privileges", state="ok", told="all that provision and destroy take")
 
 
 def _trust(found: Connection) -> dict[str, str]:

@@ -1,0 +1,59 @@
+"""What the account may do, as far as vCenter tells: a hint before the work, never a promise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+if TYPE_CHECKING:
+    from vsphere_ml.vsphere.session import Session
+
+# By vCenter's own identifiers; each is needed on what the work touches, not on the whole inventory.
+NEEDED = (
+    "Datastore.AllocateSpace",
+    "Folder.Create",
+    "Folder.Delete",
+    "Global.ManageCustomFields",
+    "Global.SetCustomField",
+    "Host.Inventory.EditCluster",
+    "Network.Assign",
+    "Resource.AssignVMToPool",
+    "VirtualMachine.Config.AddRemoveDevice",
+    "VirtualMachine.Config.AdvancedConfig",
+    "VirtualMachine.Config.CPUCount",
+    "VirtualMachine.Config.DiskExtend",
+    "VirtualMachine.Config.EditDevice",
+    "VirtualMachine.Config.Memory",
+    "VirtualMachine.Config.Resource",
+    "VirtualMachine.Config.Settings",
+    "VirtualMachine.Config.UpgradeVirtualHardware",
+    "VirtualMachine.Interact.PowerOff",
+    "VirtualMachine.Interact.PowerOn",
+    "VirtualMachine.Inventory.CreateFromExisting",
+    "VirtualMachine.Inventory.Delete",
+    "VirtualMachine.Provisioning.Clone",
+    "VirtualMachine.Provisioning.DeployTemplate",
+)
+
+
+def missing(session: Session) -> tuple[str, ...] | None:
+    """Return the privileges the account lacks on every data centre it sees; None when vCenter does not tell.
+
+    They may still be granted further down, on a folder or a pool.
+    """
+    try:
+        answers = session.read(lambda: _ask(session))
+    except (vmodl.MethodFault, vim.fault.VimFault):
+        return None  # reading privileges is itself a privilege
+    granted = {each.privId for answer in answers for each in answer.privAvailability or () if each.isGranted}
+    return tuple(each for each in NEEDED if each not in granted) if answers else None
+
+
+def _ask(session: Session) -> Any:
+    content = session.content
+    places = [each for each in content.rootFolder.childEntity if isinstance(each, vim.Datacenter)]
+    key = content.sessionManager.currentSession.key
+    return content.authorizationManager.HasPrivilegeOnEntities(
+        entity=[content.rootFolder, *places], sessionId=key, privId=list(NEEDED)
+    )
