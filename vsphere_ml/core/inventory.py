@@ -238,7 +238,7 @@ class Vm:
     memory: Bytes
     cpus: int
     cluster_mark: str | None  # our ownership mark, from the custom attribute
-    node_mark: str | None
+    node_mark: str | None  # which node it is, from its extra config
     connection: str = "connected"
     guest_ip: str | None = None
     tools: str | None = None

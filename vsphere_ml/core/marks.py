@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Vm
 
 CLUSTER_ATTRIBUTE = "vsml.cluster"
-NODE_ATTRIBUTE = "vsml.node"
 CLUSTER_KEY = "guestinfo.vsml.cluster"
 NODE_KEY = "guestinfo.vsml.node"
 LOCK_FOLDER = "vsml-lock-"  # plus the cluster's name
@@ -28,5 +27,5 @@ def cut_short(vm: Vm, cluster: str) -> bool:
 
 
 def node_of(vm: Vm) -> str:
-    """Return the node a marked VM says it is; its own name when the mark does not say."""
+    """Return the node that a marked VM says it is in its extra config; its own name when that does not say."""
     return vm.node_mark or vm.name
