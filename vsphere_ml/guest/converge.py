@@ -1,0 +1,191 @@
+"""Brings a guest to a playbook: look, apply what lacks, look again. An apply is believed only once seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.guest import Need
+from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.guest import Answer, GuestFacts, Playbook, Probe, Shell, Step
+    from vsphere_ml.guest.events import GuestListener
+    from vsphere_ml.guest.select import Selection
+
+
+class State(StrEnum):
+    OK = "ok"  # it was so already
+    CHANGED = "changed"  # it lacked, and was provided
+    LACKING = "lacking"  # only a check says this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one step on one guest; `lack` is what the first look found."""
+
+    step: str
+    state: State
+    lack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """What became of a playbook on one guest."""
+
+    node: str
+    playbook: str
+    digest: str
+    outcomes: tuple[Outcome, ...]
+    rebooted: bool = False
+
+    @property
+    def changed(self) -> bool:
+        return any(each.state is State.CHANGED for each in self.outcomes)
+
+    @property
+    def lacking(self) -> tuple[Outcome, ...]:
+        return tuple(each for each in self.outcomes if each.state is State.LACKING)
+
+
+def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
+    """Return what the guest lacks of a playbook, in one round trip and without a change."""
+    steps = _chosen(playbook, selection)
+    seen = _ask(probe, steps, facts)
+    outcomes = tuple(
+        Outcome(step=step.title, state=State.OK if lack is None else State.LACKING, lack=lack)
+        for step, lack in ((step, step.lack(seen[at], facts)) for at, step in enumerate(steps))
+    )
+    return Convergence(node=facts.name, playbook=playbook.name, digest=playbook.digest, outcomes=outcomes)
+
+
+def converge(
+    playbook: Playbook, shell: Shell, facts: GuestFacts, tell: GuestListener, selection: Selection | None = None
+) -> Convergence:
+    """Bring the guest to the playbook and return what became of each step; GuestError at the first that fails.
+
+    A guest that lacks nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
+    those that need what the reboot brings are left for after it.
+    """
+    run = _Run(playbook, shell, facts, tell, _chosen(playbook, selection))
+    wanting = run.once()
+    if wanting:
+        tell(Rebooting(node=facts.name, because=wanting))
+        shell.reboot()
+        again = run.once()
+        if again:
+            raise _failed(facts, again[0], "it asks for a reboot again right after one", ())
+    if run.lacked:
+        run.settled()
+    return run.convergence(rebooted=bool(wanting))
+
+
+@dataclass(slots=True)
+class _Run:
+    playbook: Playbook
+    shell: Shell
+    facts: GuestFacts
+    tell: GuestListener
+    steps: tuple[Step, ...]
+    lacked: dict[int, str] = field(default_factory=dict)
+
+    def once(self) -> tuple[str, ...]:
+        """Provide in order what lacks; return the steps that want a reboot."""
+        seen = _ask(self.shell, self.steps, self.facts)
+        lacks = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
+        lacking = sum(lack is not None for lack in lacks)
+        self.tell(Checked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=lacking))
+        wanting: list[str] = []
+        for at, step in enumerate(self.steps):
+            lack = step.lack(seen[at], self.facts)
+            if lack is None or (wanting and waits_for_reboot(step)):
+                continue
+            self.lacked.setdefault(at, lack)
+            need = self._apply(step, lack)
+            seen = _ask(self.shell, self.steps, self.facts, start=at)
+            if need is Need.REBOOT:
+                wanting.append(step.title)
+            else:
+                self._believe(step, seen[at])
+            self.tell(Applied(node=self.facts.name, step=step.title, needs_reboot=need is Need.REBOOT))
+        return tuple(wanting)
+
+    def settled(self) -> None:
+        """Look once more at everything: a step must not undo what an earlier one did."""
+        seen = _ask(self.shell, self.steps, self.facts)
+        for at, step in enumerate(self.steps):
+            lack = step.lack(seen[at], self.facts)
+            if lack is not None:
+                raise _failed(self.facts, step.title, f"a later step undid it: {lack}", ())
+
+    def convergence(self, *, rebooted: bool) -> Convergence:
+        outcomes = tuple(
+            Outcome(
+                step=step.title,
+                state=State.CHANGED if at in self.lacked else State.OK,
+                lack=self.lacked.get(at),
+            )
+            for at, step in enumerate(self.steps)
+        )
+        return Convergence(
+            node=self.facts.name,
+            playbook=self.playbook.name,
+            digest=self.playbook.digest,
+            outcomes=outcomes,
+            rebooted=rebooted,
+        )
+
+    def _apply(self, step: Step, lack: str) -> Need:
+        self.tell(Applying(node=self.facts.name, step=step.title, lack=lack))
+        try:
+            return step.apply(self.shell, self.facts)
+        except GuestError as error:
+            if error.code != "guest.command-failed":
+                raise
+            raise _failed(self.facts, step.title, error.message, error.details, error.hint) from error
+
+    def _believe(self, step: Step, seen: Mapping[str, Answer]) -> None:
+        lack = step.lack(seen, self.facts)
+        if lack is not None:
+            commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
+            raise _failed(self.facts, step.title, f"it was applied, and still {lack}", commands)
+
+
+def waits_for_reboot(step: Step) -> bool:
+    """Whether a step needs what a pending reboot brings, such as a loaded driver."""
+    return bool(getattr(step, "AFTER_REBOOT", False))
+
+
+def _chosen(playbook: Playbook, selection: Selection | None) -> tuple[Step, ...]:
+    return playbook.steps if selection is None else selection.of(playbook)
+
+
+def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0) -> dict[int, dict[str, Answer]]:
+    """Ask everything that the steps from `start` on want to know, in one round trip."""
+    names = {
+        f"{at}.{name}": (at, name, command)
+        for at, step in enumerate(steps)
+        if at >= start
+        for name, command in step.probes(facts).items()
+    }
+    seen: dict[int, dict[str, Answer]] = {at: {} for at in range(start, len(steps))}
+    if not names:
+        return seen
+    answers = probe.ask({key: command for key, (_, _, command) in names.items()})
+    for key, (at, name, _) in names.items():
+        seen[at][name] = answers[key]
+    return seen
+
+
+def _failed(facts: GuestFacts, step: str, why: str, details: tuple[str, ...], hint: str = "") -> GuestError:
+    return GuestError(
+        f"{facts.name}: step `{step}` failed: {why}",
+        code="guest.step-failed",
+        target=facts.name,
+        details=details,
+        hint=hint,
+    )

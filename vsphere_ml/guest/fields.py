@@ -1,0 +1,60 @@
+"""What a playbook's fields may hold besides plain TOML values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+_DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
+
+
+class Wrong(ValueError):  # noqa: N818 - reads as what it says
+    """A field that cannot be meant so: which one, why, and what would be right."""
+
+    def __init__(self, field: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+        self.message = message
+        self.hint = hint
+
+
+class Source(str):
+    """Where a file comes from: an `https` or `http` address, `[datastore] path`, or a path on this machine."""
+
+    __slots__ = ()
+
+    @property
+    def is_url(self) -> bool:
+        return self.startswith(("https://", "http://"))
+
+    @property
+    def is_datastore(self) -> bool:
+        return bool(_DATASTORE.fullmatch(self))
+
+    @property
+    def has_password(self) -> bool:
+        return self.is_url and urlsplit(self).password is not None
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return Path(urlsplit(self).path).name if self.is_url else Path(self.rpartition("]")[2].strip()).name
+
+
+class Template(str):
+    """The text of a template, read when the playbook was."""
+
+    __slots__ = ()
+
+
+def without_password(field: str, address: str) -> None:
+    """Refuse an address with a password in it: it would stand in process lists and logs."""
+    if Source(address).has_password:
+        raise Wrong(field, "must not hold a password, since others on the guest could see it")
+
+
+def matching(field: str, text: str, pattern: re.Pattern[str], expected: str) -> None:
+    """Refuse what does not look as expected."""
+    if not pattern.fullmatch(text):
+        raise Wrong(field, f"`{text}` is not {expected}")

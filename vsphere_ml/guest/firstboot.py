@@ -1,0 +1,59 @@
+"""What a guest is given for its first boot, as extra config of its VM."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from vsphere_ml.guest import render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+
+HOST_KEYS = "guestinfo.vsml.hostkeys"
+
+
+def first_boot(node: NodeSpec, cluster: ClusterSpec, public_key: str) -> Mapping[str, str]:
+    """Return the extra config that cloud-init's VMware datasource reads: metadata and user data, encoded.
+
+    The guest gets its name, its address, a user with the cluster's public key and no password, and a script that
+    publishes the SSH host keys at every boot.
+    """
+    return _encoded("metadata", _metadata(node, cluster)) | _encoded("userdata", _userdata(cluster, public_key))
+
+
+def host_keys(published: str) -> tuple[tuple[str, str], ...]:
+    """Return the host keys a guest published, as pairs of type and key; what is no key is left out."""
+    parts = (each.split() for each in published.split(","))
+    return tuple((each[0], each[1]) for each in parts if len(each) >= 2)  # noqa: PLR2004
+
+
+def _metadata(node: NodeSpec, cluster: ClusterSpec) -> str:
+    values = {
+        "name": node.name,
+        "instance": f"{cluster.name}-{node.name}",
+        "address": node.address.address if node.address else None,
+        "gateway": node.address.gateway if node.address else None,
+        "dns": node.address.dns if node.address else (),
+    }
+    return _rendered("metadata.yaml", values)
+
+
+def _userdata(cluster: ClusterSpec, public_key: str) -> str:
+    values = {
+        "user": cluster.guest.user,
+        "public_key": public_key.strip(),
+        "publish": render.shipped_template("cloud-init/publish-hostkeys.sh").rstrip("\n"),
+    }
+    return _rendered("userdata.yaml", values)
+
+
+def _rendered(name: str, values: Mapping[str, object]) -> str:
+    return render.render(render.shipped_template(f"cloud-init/{name}"), values, name)
+
+
+def _encoded(name: str, text: str) -> dict[str, str]:
+    encoded = base64.b64encode(text.encode()).decode()
+    return {f"guestinfo.{name}": encoded, f"guestinfo.{name}.encoding": "base64"}

@@ -1,0 +1,196 @@
+"""From a TOML file to a Playbook, or to every mistake in it at once. No loops, conditions or expressions."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import tomllib
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vsphere_ml import shipped
+from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.guest import Playbook
+from vsphere_ml.guest.fields import Source, Wrong
+from vsphere_ml.guest.reading import Reading, read
+from vsphere_ml.guest.registry import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from vsphere_ml.core.guest import Step
+
+KeyPath: TypeAlias = "tuple[str | int, ...]"
+Positions: TypeAlias = "Callable[[str], Mapping[KeyPath, int]]"
+
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
+LARGEST = 1 << 20
+
+
+def load(path: Path, *, values: Mapping[str, str] | None = None, positions: Positions | None = None) -> Playbook:
+    """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise _unreadable(path, "it is larger than 1 MiB")
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, "it is no UTF-8 text") from error
+    return load_text(text, path, values=values, positions=positions)
+
+
+def load_text(
+    text: str,
+    file: Path | str = "playbook.toml",
+    *,
+    values: Mapping[str, str] | None = None,
+    positions: Positions | None = None,
+) -> Playbook:
+    """Return the playbook of a text.
+
+    `values` are what a field written as `{ value = "name" }` takes; `positions` tells the line of each key. Templates
+    are looked for in the folder of `file`, then among those that ship.
+    """
+    path = Path(file)
+    mistakes = _Mistakes(str(file), positions(text) if positions is not None else {})
+    raw = _parsed(text, str(file))
+    about = _about(raw, mistakes)
+    reading = Reading(values=values or {}, beside=path.parent)
+    steps = tuple(_steps(raw, reading, mistakes))
+    mistakes.check()
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Playbook(name=path.stem, about=about, steps=steps, digest=digest)
+
+
+def find(name: str, beside: Path) -> Path:
+    """Return the file that a playbook's name means: one that ships for a plain name, else a path from `beside`."""
+    if re.fullmatch(r"[a-z0-9-]+", name):
+        path = shipped.playbooks() / f"{name}.toml"
+        if path.is_file():
+            return path
+        raise ConfigError(
+            f"no playbook `{name}` ships with vsml",
+            code="playbook.unknown",
+            target=name,
+            hint=f"name one of {', '.join(names())}, or a path such as ./{name}.toml",
+        )
+    return beside / name
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the playbooks that ship."""
+    return tuple(sorted(each.stem for each in shipped.playbooks().glob("*.toml")))
+
+
+def sources(playbook: Playbook) -> tuple[Source, ...]:
+    """Return every file the playbook wants brought to the guests, so that all can be looked at before any guest is."""
+    found = (getattr(step, each.name) for step in playbook.steps for each in fields(step))  # type: ignore[arg-type]
+    return tuple(dict.fromkeys(each for each in found if isinstance(each, Source) and each))
+
+
+@dataclass(slots=True)
+class _Mistakes:
+    file: str
+    lines: Mapping[KeyPath, int]
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, path: KeyPath, message: str, hint: str = "") -> None:
+        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+        self.problems.append(Problem(file=self.file, line=self._line(path), key=shown, message=message, hint=hint))
+
+    def _line(self, path: KeyPath) -> int | None:
+        ends = (path[:end] for end in range(len(path), 0, -1))
+        return next((self.lines[each] for each in ends if each in self.lines), None)
+
+    def check(self) -> None:
+        if self.problems:
+            raise _invalid(self.file, tuple(sorted(self.problems, key=lambda each: each.line or 0)))
+
+
+def _parsed(text: str, file: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _AT_LINE.search(str(error))
+        line = int(place[1]) if place and place[1] else len(text.splitlines())
+        message = f"is not TOML: {_AT_LINE.sub('', str(error))}"
+    except RecursionError:
+        line, message = None, "is nested too deep"
+    raise _invalid(file, (Problem(file=file, line=line, key="", message=message),))
+
+
+def _about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
+    for key in raw:
+        if key not in ("about", "step"):
+            mistakes.add((key,), "is not known here", _close(key, ("about", "step")))
+    about = raw.get("about")
+    if not isinstance(about, str) or not about.strip():
+        mistakes.add(("about",), "is missing: a sentence that says what guests have afterwards")
+        return ""
+    return about.strip()
+
+
+def _steps(raw: Mapping[str, Any], reading: Reading, mistakes: _Mistakes) -> Iterable[Step]:
+    tables = raw.get("step")
+    if not isinstance(tables, list) or not tables:
+        mistakes.add(("step",), "there are none; write at least one [[step]], in double brackets")
+        return
+    for at, table in enumerate(tables):
+        step = _step(table, ("step", at), reading, mistakes)
+        if step is not None:
+            yield step
+
+
+def _step(table: object, at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
+    if not isinstance(table, dict):
+        mistakes.add(at, "expected a table, [[step]]")
+        return None
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        told = "is missing" if kind is None else f"`{kind}` is no kind of step"
+        hint = _close(kind, KINDS) if isinstance(kind, str) else ""
+        mistakes.add((*at, "kind"), told, hint or f"one of {', '.join(sorted(KINDS))}")
+        return None
+    return _built(kind, {key: value for key, value in table.items() if key != "kind"}, at, reading, mistakes)
+
+
+def _built(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
+    known = {each.name: each for each in fields(KINDS[kind])}
+    before = len(mistakes.problems)
+    for key in given:
+        if key not in known:
+            mistakes.add((*at, key), f"is no field of `{kind}`", _close(key, known) or f"it has {', '.join(known)}")
+    finished: dict[str, Any] = {}
+    for name, each in known.items():
+        if name in given:
+            try:
+                finished[name] = read(str(each.type), given[name], reading)
+            except Wrong as wrong:
+                mistakes.add((*at, name), wrong.message, wrong.hint)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            mistakes.add((*at, name), f"is missing; `{kind}` needs it")
+    if len(mistakes.problems) > before:
+        return None
+    try:
+        step: Step = KINDS[kind](**finished)
+    except Wrong as wrong:
+        mistakes.add((*at, wrong.field), wrong.message, wrong.hint)
+        return None
+    return step
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean `{found[0]}`?" if found else ""
+
+
+def _invalid(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+    count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return ConfigError(f"{file} has {count}", problems=problems, code="playbook.invalid", target=file)
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path} cannot be read: {why}", code="playbook.unreadable", target=str(path))

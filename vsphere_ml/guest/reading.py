@@ -1,0 +1,130 @@
+"""From a TOML value to a step's field, by the field's type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.guest import render
+from vsphere_ml.guest.fields import Source, Template, Wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a value may refer to: the cluster file's settings, and the folder of the playbook."""
+
+    values: Mapping[str, str]
+    beside: Path
+
+
+def read(kind: str, value: object, reading: Reading) -> Any:
+    """Return a value as the field's type, which is given as it is written in the dataclass; Wrong otherwise."""
+    if _is_reference(value) and kind != "Mapping[str, str]":
+        value = _referred(value, kind, reading)
+    return _READERS[kind](value, reading)
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, dict) and "value" in value
+
+
+def _referred(value: Any, kind: str, reading: Reading) -> object:
+    """Return what `{ value = "name", default = … }` stands for."""
+    name = value["value"]
+    if not isinstance(name, str) or set(value) - {"value", "default"}:
+        raise Wrong("", 'expected { value = "name" }, and perhaps a default')
+    if name not in reading.values:
+        if "default" in value:
+            return value["default"]
+        raise Wrong(
+            "", f"wants the value `{name}`, which the cluster file does not set", f"set `{name}` for its guests"
+        )
+    text = reading.values[name]
+    return _from_text(kind, text)
+
+
+def _from_text(kind: str, text: str) -> object:
+    """Return a setting of the cluster file, which is a text, as the type of a field."""
+    if kind == "int":
+        try:
+            return int(text)
+        except ValueError:
+            raise Wrong("", f"`{text}` is not a whole number") from None
+    if kind == "bool":
+        if text not in ("true", "false"):
+            raise Wrong("", f"`{text}` is neither true nor false")
+        return text == "true"
+    return text.replace(",", " ").split() if kind == "tuple[str, ...]" else text
+
+
+def _text(value: object, _: Reading) -> str:
+    if not isinstance(value, str):
+        raise Wrong("", f"expected a text, not {_named(value)}")
+    if "\0" in value:
+        raise Wrong("", "must not contain a NUL character")
+    return value
+
+
+def _whole(value: object, _: Reading) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Wrong("", f"expected a whole number, not {_named(value)}")
+    return value
+
+
+def _yes(value: object, _: Reading) -> bool:
+    if not isinstance(value, bool):
+        raise Wrong("", f"expected true or false, not {_named(value)}")
+    return value
+
+
+def _texts(value: object, reading: Reading) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Wrong("", f"expected a list of texts, not {_named(value)}")
+    return tuple(_text(each, reading) for each in value)
+
+
+def _settings(value: object, reading: Reading) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(
+        isinstance(each, str | int) and not isinstance(each, bool) for each in value.values()
+    ):
+        raise Wrong("", "expected a table of texts or whole numbers")
+    return {key: _text(str(each), reading) for key, each in value.items()}
+
+
+def _source(value: object, reading: Reading) -> Source:
+    source = Source(_text(value, reading))
+    if source.has_password:
+        raise Wrong("", "must not hold a password, since others on the guest could see it")
+    if "://" in source and not source.is_url:
+        raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
+    if not source or source.is_url or source.is_datastore:
+        return source
+    return Source(reading.beside / source)
+
+
+def _template(value: object, reading: Reading) -> Template:
+    name = _text(value, reading)
+    found = render.find(name, reading.beside) if name and ".." not in name else None
+    if found is None:
+        raise Wrong("", f"there is no template `{name}`, neither beside the playbook nor among those that ship")
+    return found
+
+
+def _named(value: object) -> str:
+    names = {bool: "true or false", str: "a text", int: "a whole number", float: "a fraction", list: "a list"}
+    return names.get(type(value), "a table")
+
+
+_READERS: dict[str, Callable[[object, Reading], object]] = {
+    "str": _text,
+    "int": _whole,
+    "bool": _yes,
+    "tuple[str, ...]": _texts,
+    "Mapping[str, str]": _settings,
+    "Source": _source,
+    "Template": _template,
+}

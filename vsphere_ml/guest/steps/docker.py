@@ -1,0 +1,165 @@
+"""The container engine, NVIDIA's runtime for it, registries and images."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.guest import Need
+from vsphere_ml.guest.fields import Wrong, matching
+from vsphere_ml.guest.steps.content import Content
+from vsphere_ml.guest.steps.packages import PACKAGE, installed, missing
+from vsphere_ml.guest.steps.shell import install, proxy_settings, q, secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.guest import Answer, GuestFacts, Shell
+
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+_REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:\d+)?")
+_TOOLKIT = "nvidia-container-toolkit"
+_NAME = re.compile(r"[a-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Docker:
+    """Docker, running, and behind the cluster's proxy when there is one."""
+
+    KIND: ClassVar[str] = "docker"
+
+    package: str = "docker.io"
+
+    def __post_init__(self) -> None:
+        matching("package", self.package, PACKAGE, "a package")
+
+    @property
+    def title(self) -> str:
+        return "Docker"
+
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        asked = {"server": "docker version -f '{{.Server.Version}}'"}
+        return asked | ({"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {})
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if not seen["server"].ok:
+            return "Docker does not answer"
+        return self._proxy(facts).lack(seen["proxy"]) if "proxy" in seen else None
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        if facts.values.get("proxy"):
+            self._proxy(facts).put(shell)
+        shell.run(install([self.package], facts))
+        shell.run("systemctl daemon-reload && systemctl enable docker && systemctl restart docker")
+        return Need.NOTHING
+
+    def _proxy(self, facts: GuestFacts) -> Content:
+        """Return the drop-in for dockerd, which pulls images itself."""
+        settings = proxy_settings(facts.values["proxy"], facts)
+        lines = "".join(f'Environment="{name}={value}"\n' for name, value in settings)
+        return Content(path="/etc/systemd/system/docker.service.d/vsml-proxy.conf", text=f"[Service]\n{lines}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerToolkit:
+    """NVIDIA Container Toolkit, with its runtime known to Docker."""
+
+    KIND: ClassVar[str] = "container_toolkit"
+
+    @property
+    def title(self) -> str:
+        return "NVIDIA Container Toolkit"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"installed": installed([_TOOLKIT]), "runtimes": "docker info -f '{{json .Runtimes}}'"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if missing([_TOOLKIT], seen["installed"]):
+            return f"{_TOOLKIT} is not installed"
+        return None if '"nvidia"' in seen["runtimes"].out else "Docker does not know the runtime nvidia"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        if missing([_TOOLKIT], shell.ask({"installed": installed([_TOOLKIT])})["installed"]):
+            shell.run(install([_TOOLKIT], facts))
+        shell.run("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
+        return Need.NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryLogin:
+    """A registry that Docker may pull from. The key is a secret and travels by standard input alone."""
+
+    KIND: ClassVar[str] = "registry_login"
+
+    registry: str = "nvcr.io"
+    user: str = "$oauthtoken"  # literally so at NVIDIA's registry
+    secret: str = "registry_key"  # noqa: S105 - the secret's name
+
+    def __post_init__(self) -> None:
+        matching("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
+        matching("secret", self.secret, _NAME, "the name of a secret")
+        if not self.user or self.user.startswith("-"):
+            raise Wrong("user", "expected a user name")
+
+    @property
+    def title(self) -> str:
+        return f"registry {self.registry}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        # Only whether there is an entry: config.json holds the key itself.
+        return {
+            "entry": f"grep -Fq {q(json_key(self.registry))} /root/.docker/config.json",
+            "mark": f"cat {q(self._path)}",
+        }
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if not seen["entry"].ok:
+            return f"Docker is not signed in to {self.registry}"
+        return None if seen["mark"].out == self._mark(facts) else f"the sign-in to {self.registry} is an older one"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        key = secret(facts, self.secret)
+        shell.run(f"docker login --username {q(self.user)} --password-stdin {q(self.registry)}", stdin=key)
+        Content(path=self._path, text=self._mark(facts), mode=0o600).put(shell)
+        return Need.NOTHING
+
+    @property
+    def _path(self) -> str:
+        return f"/root/.docker/vsml-{self.registry}"
+
+    def _mark(self, facts: GuestFacts) -> str:
+        """Return a trace of user and key, by which another key is noticed. It is too short to find the key by."""
+        text = f"{self.registry}\n{self.user}\n{secret(facts, self.secret).reveal()}"
+        return hashlib.sha256(text.encode()).hexdigest()[:8] + "\n"
+
+
+def json_key(registry: str) -> str:
+    return f'"{registry}"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePull:
+    """A container image, there before it is needed."""
+
+    KIND: ClassVar[str] = "image_pull"
+
+    image: str
+
+    def __post_init__(self) -> None:
+        matching("image", self.image, IMAGE, "a container image")
+
+    @property
+    def title(self) -> str:
+        return f"image {self.image}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"image": f"docker image inspect -f '{{{{.Id}}}}' {q(self.image)}"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        return None if seen["image"].ok else f"image {self.image} is not there"
+
+    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+        shell.run(f"docker pull -q {q(self.image)}", timeout_s=7200)
+        return Need.NOTHING

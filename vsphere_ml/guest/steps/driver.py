@@ -1,0 +1,98 @@
+"""NVIDIA's guest driver for vGPU. It is not public, so there is no default for where it comes from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.guest import Need
+from vsphere_ml.guest.fields import Source, Wrong
+from vsphere_ml.guest.steps.artifact import bring
+from vsphere_ml.guest.steps.content import Content
+from vsphere_ml.guest.steps.shell import install, online, q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.guest import Answer, GuestFacts, Shell
+
+VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+_VERSION = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvidiaDriver:
+    """The guest driver from a .deb or .run file, of the same branch as the host's vGPU manager."""
+
+    KIND: ClassVar[str] = "nvidia_driver"
+
+    source: Source
+    version: str = ""  # taken from the file's name when that tells it
+    any_branch: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.source.endswith((".run", ".deb")):
+            raise Wrong("source", "expected a .run or .deb file")
+        if not _VERSION.fullmatch(self.wanted):
+            raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
+
+    @property
+    def wanted(self) -> str:
+        """The version the guest is to have."""
+        found = _VERSION.findall(self.source.name)
+        return self.version or (found[-1] if found else "")
+
+    @property
+    def title(self) -> str:
+        return f"NVIDIA driver {self.wanted}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"version": VERSION}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["version"].ok:
+            return "no NVIDIA driver answers"
+        there = seen["version"].text.partition("\n")[0]
+        return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        self._same_branch(facts)
+        path = bring(self.source, shell, facts)
+        _without_nouveau(shell)
+        if path.endswith(".deb"):
+            shell.run(install([path], facts), timeout_s=3600)
+        else:
+            headers = 'build-essential dkms "linux-headers-$(uname -r)"'
+            shell.run(install([], facts) + f" {headers}", timeout_s=3600)
+            shell.run(online(f"sh {q(path)} --silent --dkms", facts), timeout_s=3600)
+        seen = shell.ask({"loaded": "modprobe nvidia", "version": VERSION})
+        return Need.REBOOT if self.lack(seen, facts) else Need.NOTHING
+
+    def _same_branch(self, facts: GuestFacts) -> None:
+        """Refuse before anything is changed; `any_branch` is for those who know better."""
+        host = facts.vgpu_manager
+        if self.any_branch or host is None or branch(host) == branch(self.wanted):
+            return
+        raise GuestError(
+            f"{facts.name}: driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "
+            f"({host}) of branch {branch(host)}",
+            code="guest.driver-branch",
+            target=facts.name,
+            hint=f"give a guest driver of branch {branch(host)}, or set `any_branch = true` in the step",
+        )
+
+
+def branch(version: str) -> str:
+    """Return the branch of a driver's version: 525 of 525.105.17."""
+    return version.partition(".")[0]
+
+
+def _without_nouveau(shell: Shell) -> None:
+    """Keep the kernel's own driver off the GPU; where it is loaded already, it leaves at the reboot."""
+    text = "blacklist nouveau\noptions nouveau modeset=0\n"
+    blacklist = Content(path="/etc/modprobe.d/vsml-nouveau.conf", text=text)
+    if blacklist.lack(shell.ask({"file": blacklist.probe})["file"]):
+        blacklist.put(shell)
+        shell.run("test ! -x /usr/sbin/update-initramfs || update-initramfs -u")

@@ -1,0 +1,66 @@
+"""The RDMA stack: DOCA-OFED by apt, or MLNX_OFED by its own installer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.guest import Need
+from vsphere_ml.guest.fields import Source, Wrong, matching
+from vsphere_ml.guest.steps.artifact import CACHE, bring
+from vsphere_ml.guest.steps.packages import PACKAGE
+from vsphere_ml.guest.steps.shell import install, online, q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.guest import Answer, GuestFacts, Shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ofed:
+    """OFED from an apt repository (`package`), or from MLNX_OFED's archive (`source`). Firmware is never flashed."""
+
+    KIND: ClassVar[str] = "ofed"
+
+    package: str = ""
+    source: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    version: str = ""  # what `ofed_info -s` must contain
+    add_kernel_support: bool = False
+
+    def __post_init__(self) -> None:
+        if bool(self.package) == bool(self.source):
+            raise Wrong("package", "expected one of `package` and `source`")
+        if self.package:
+            matching("package", self.package, PACKAGE, "a package")
+        elif not self.source.endswith((".tgz", ".tar.gz")):
+            raise Wrong("source", "expected MLNX_OFED's .tgz archive")
+
+    @property
+    def title(self) -> str:
+        return f"OFED {self.version}".strip()
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"version": "ofed_info -s"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["version"].ok:
+            return "no OFED is installed"
+        there = seen["version"].text.rstrip(":")
+        return None if self.version in there else f"OFED is {there}, not {self.version}"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        if self.package:
+            # The minus keeps apt from taking the firmware updater along.
+            shell.run(install([self.package, "mlnx-fw-updater-"], facts), timeout_s=3600)
+        else:
+            archive = bring(self.source, shell, facts)
+            shell.run(online(self._installer(archive), facts), timeout_s=7200)
+        shell.run("test ! -x /etc/init.d/openibd || /etc/init.d/openibd restart")
+        return Need.NOTHING
+
+    def _installer(self, archive: str) -> str:
+        folder = f"{CACHE}/ofed"
+        options = "--without-fw-update --force" + (" --add-kernel-support" if self.add_kernel_support else "")
+        unpack = f"rm -rf {folder} && mkdir -p {folder} && tar -xzf {q(archive)} -C {folder} --strip-components=1"
+        return f"{unpack} && {folder}/mlnxofedinstall {options}"

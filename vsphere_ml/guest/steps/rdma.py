@@ -1,0 +1,70 @@
+"""Finding the RoCE interface of a guest, its RDMA device, and the GIDs of that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.guest.steps.shell import q
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.guest import Answer, GuestFacts
+
+RECORD = "/etc/vsml/roce.env"
+_MAPPED = re.compile(r"(?:0000:){5}ffff:|::ffff:")  # a GID that holds an IPv4 address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gid:
+    """One entry of an RDMA device's table of addresses."""
+
+    device: str
+    index: int
+    interface: str
+
+    @property
+    def record(self) -> str:
+        """What NCCL and perftest are told later on, as a file of variables."""
+        return (
+            f"VSML_ROCE_DEVICE={self.device}\nVSML_ROCE_GID_INDEX={self.index}\nVSML_ROCE_INTERFACE={self.interface}\n"
+        )
+
+
+def interface(facts: GuestFacts) -> str:
+    """Ask for the name of the RoCE interface: by the MAC that vCenter tells, else the first one of driver mlx5_core."""
+    if facts.roce_mac:
+        mac = q(facts.roce_mac.lower())
+        # A bond or a VLAN on top has the same MAC and comes later.
+        pick = 'tolower($0) ~ mac {sub(/:$/, "", $2); sub(/@.*/, "", $2); print $2; exit}'
+        return f"ip -o link show | awk -v mac={mac} '{pick}'"
+    return (
+        "for each in /sys/class/net/*/device/driver; do case $(readlink $each) in"
+        " */mlx5_core) echo $each | cut -d/ -f5; break;; esac; done"
+    )
+
+
+def gids(facts: GuestFacts) -> str:
+    """Ask for the RoCE GIDs of that interface, one a line: device, index, GID, version, interface."""
+    sysfs = (
+        'for net in /sys/class/infiniband/*/ports/1/gid_attrs/ndevs/*; do test "$(cat $net 2>/dev/null)" = "$nic" || '
+        "continue; port=${net%/gid_attrs/*}; at=${net##*/}; "
+        "echo $(echo $port | cut -d/ -f5) $at $(cat $port/gids/$at)"
+        ' "$(cat $port/gid_attrs/types/$at 2>/dev/null)" $nic; done'
+    )
+    read = f"if test -e /sys/class/infiniband; then {sysfs}; else show_gids; fi"
+    return f'nic="$({interface(facts)})"; test -n "$nic" && {read}'
+
+
+def best(answer: Answer) -> Gid | None:
+    """Return the first GID of RoCE v2 with an IPv4 address, or None."""
+    return next((gid for gid in map(_gid, answer.out.splitlines()) if gid is not None), None)
+
+
+def _gid(line: str) -> Gid | None:
+    """Read a line of ours, `mlx5_0 3 GID RoCE v2 ens2`, or of show_gids, `mlx5_0 1 3 GID 10.0.0.1 v2 ens2`."""
+    words = line.split()
+    at = next((at for at, word in enumerate(words) if _MAPPED.match(word)), None)
+    if not at or "v2" not in words[at:] or not words[at - 1].isdigit():
+        return None
+    return Gid(device=words[0], index=int(words[at - 1]), interface=words[-1])

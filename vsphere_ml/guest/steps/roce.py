@@ -1,0 +1,171 @@
+"""The RoCE interface: address, MTU, lossless traffic, and the GID that NCCL is to use."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from vsphere_ml.core.guest import Need
+from vsphere_ml.guest import render
+from vsphere_ml.guest.fields import Wrong
+from vsphere_ml.guest.steps import rdma
+from vsphere_ml.guest.steps.content import Content
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.guest import Answer, GuestFacts, Shell
+
+_PRIORITIES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetplanRoce:
+    """Address and MTU of the fast NIC by netplan. The address is the node's own; without one it asks DHCP."""
+
+    KIND: ClassVar[str] = "netplan_roce"
+
+    mtu: int = 9000
+    prefix: int = 24
+
+    def __post_init__(self) -> None:
+        if not 1500 <= self.mtu <= 9000:  # noqa: PLR2004 - vSphere's distributed switch takes no more than 9000
+            raise Wrong("mtu", "expected 1500 to 9000")
+        if not 1 <= self.prefix <= 32:  # noqa: PLR2004
+            raise Wrong("prefix", "expected 1 to 32")
+
+    @property
+    def title(self) -> str:
+        return "RoCE interface"
+
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        show = f'ip -j addr show dev "$({rdma.interface(facts)})"'
+        return {"netplan": self._content(facts).probe, "interface": rdma.interface(facts), "address": show}
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if not seen["interface"].text:
+            return "there is no RoCE interface" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
+        if lack := self._content(facts).lack(seen["netplan"]):
+            return lack
+        return self._wrong(_interface(seen["address"]), seen["interface"].text, facts)
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        self._content(facts).put(shell)
+        shell.run("netplan generate && netplan apply")
+        # DHCP and the link need a moment; what is still lacking then is told by the second look.
+        ready = f'ip -4 -o addr show dev "$({rdma.interface(facts)})" | grep -q inet'
+        shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
+        return Need.NOTHING
+
+    def _wrong(self, link: Mapping[str, Any], name: str, facts: GuestFacts) -> str | None:
+        if link.get("mtu") != self.mtu:
+            return f"{name} has MTU {link.get('mtu', 'unknown')}, not {self.mtu}"
+        there = [f"{each['local']}/{each['prefixlen']}" for each in link.get("addr_info", []) if _is_ipv4(each)]
+        wanted = self._address(facts)
+        if wanted is None:
+            return None if there else f"{name} has no IPv4 address"
+        return None if wanted in there else f"{name} has not the address {wanted}"
+
+    def _address(self, facts: GuestFacts) -> str | None:
+        address = next((peer.roce_address for peer in facts.peers if peer.name == facts.name), None)
+        return address if address is None or "/" in address else f"{address}/{self.prefix}"
+
+    def _content(self, facts: GuestFacts) -> Content:
+        values = {"mac": (facts.roce_mac or "").lower(), "address": self._address(facts), "mtu": self.mtu}
+        text = render.render(render.shipped_template("netplan-roce.yaml"), values, "netplan-roce.yaml")
+        # netplan warns about files that others can read.
+        return Content(path="/etc/netplan/90-vsml-roce.yaml", text=text, mode=0o600)
+
+
+def _interface(answer: Answer) -> Mapping[str, Any]:
+    try:
+        return dict(json.loads(answer.text)[0])
+    except (ValueError, IndexError, TypeError):
+        return {}
+
+
+def _is_ipv4(address: Mapping[str, Any]) -> bool:
+    return address.get("family") == "inet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoceQos:
+    """Lossless RoCE in the guest: trust DSCP, pause one priority, mark congestion; and the GID index on record.
+
+    mlnx_qos forgets at reboot, so a unit sets it at every boot.
+    """
+
+    KIND: ClassVar[str] = "roce_qos"
+
+    priority: int = 3
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.priority < _PRIORITIES:
+            raise Wrong("priority", "expected 0 to 7")
+
+    @property
+    def title(self) -> str:
+        return "RoCE quality of service"
+
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        nic = f'nic="$({rdma.interface(facts)})"'
+        ecn = f'cat "/sys/class/net/$nic/ecn/roce_np/enable/{self.priority}" "/sys/class/net/$nic/ecn/roce_rp/enable/{self.priority}"'  # noqa: E501
+        return {
+            "script": self._script(facts).probe,
+            "unit": self._unit.probe,
+            "enabled": "systemctl is-enabled vsml-roce-qos.service",
+            "qos": f'{nic}; mlnx_qos -i "$nic"',
+            "ecn": f"{nic}; {ecn}",
+            "gids": rdma.gids(facts),
+            "record": f"cat {rdma.RECORD}",
+        }
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        for name, content in (("script", self._script(facts)), ("unit", self._unit)):
+            if lack := content.lack(seen[name]):
+                return lack
+        if not seen["enabled"].ok:
+            return "vsml-roce-qos.service does not start at boot"
+        return self._unset(seen) or _unrecorded(seen)
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        self._script(facts).put(shell)
+        self._unit.put(shell)
+        unit = "vsml-roce-qos.service"
+        shell.run(f"systemctl daemon-reload && systemctl enable {unit} && systemctl restart {unit}")
+        gid = rdma.best(shell.ask({"gids": rdma.gids(facts)})["gids"])
+        if gid is not None:
+            shell.write(rdma.RECORD, gid.record)
+        return Need.NOTHING
+
+    def _unset(self, seen: Mapping[str, Answer]) -> str | None:
+        qos = seen["qos"].out
+        if "trust state: dscp" not in qos.lower():
+            return "the NIC does not trust DSCP"
+        enabled = next((line.split()[1:] for line in qos.splitlines() if line.split()[:1] == ["enabled"]), [])
+        wanted = ["1" if at == self.priority else "0" for at in range(_PRIORITIES)]
+        if enabled != wanted:
+            return f"priority flow control is not on for priority {self.priority} alone"
+        return None if seen["ecn"].out.split() == ["1", "1"] else "congestion marking (ECN) is not on"
+
+    def _script(self, facts: GuestFacts) -> Content:
+        values = {
+            "interface": rdma.interface(facts),
+            "pfc": ",".join("1" if at == self.priority else "0" for at in range(_PRIORITIES)),
+            "priority": self.priority,
+        }
+        text = render.render(render.shipped_template("roce-qos.sh"), values, "roce-qos.sh")
+        return Content(path="/usr/local/sbin/vsml-roce-qos", text=text, mode=0o755)
+
+    @property
+    def _unit(self) -> Content:
+        text = str(render.shipped_template("roce-qos.service"))
+        return Content(path="/etc/systemd/system/vsml-roce-qos.service", text=text)
+
+
+def _unrecorded(seen: Mapping[str, Answer]) -> str | None:
+    gid = rdma.best(seen["gids"])
+    if gid is None:
+        return "there is no GID of RoCE v2 with an IPv4 address"
+    return None if seen["record"].out == gid.record else f"{rdma.RECORD} does not name GID {gid.index} of {gid.device}"

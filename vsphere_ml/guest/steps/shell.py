@@ -1,0 +1,84 @@
+"""Pieces of POSIX shell that several steps use. Every value that comes from outside is quoted here."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError, GuestError
+from vsphere_ml.guest.fields import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vsphere_ml.core.guest import GuestFacts, Sensitive
+
+q = shlex.quote
+APT = "apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold"
+
+
+def words(texts: Iterable[str]) -> str:
+    """Return texts as words of a shell command."""
+    return " ".join(q(each) for each in texts)
+
+
+def online(command: str, facts: GuestFacts) -> str:
+    """Return a command that downloads, with the cluster's proxy around it when there is one."""
+    proxy = facts.values.get("proxy", "")
+    if not proxy:
+        return command
+    if Source(proxy).has_password:
+        raise ConfigError(
+            "`proxy` must not hold a password, since others on the guest could see it", code="guest.proxy"
+        )
+    settings = [f"{name}={q(value)}" for name, value in proxy_settings(proxy, facts)]
+    return f"export {' '.join(settings)}; {command}"
+
+
+def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
+    """Return a proxy as environment variables, in both spellings: programs differ in which one they read."""
+    spared = ",".join(["localhost", "127.0.0.1", *_own(facts), *_listed(facts.values.get("no_proxy", ""))])
+    return [
+        (spelling, value)
+        for name, value in (("http_proxy", proxy), ("https_proxy", proxy), ("no_proxy", spared))
+        for spelling in (name, name.upper())
+    ]
+
+
+def install(packages: Iterable[str], facts: GuestFacts, options: str = "", *, refresh: bool = True) -> str:
+    """Return the command that installs packages by apt without a question."""
+    apt = f"{APT} {options}".strip()
+    update = f"{apt} update && " if refresh else ""
+    return online(f"export DEBIAN_FRONTEND=noninteractive; {update}{apt} install {words(packages)}", facts)
+
+
+def secret(facts: GuestFacts, name: str) -> Sensitive:
+    """Return a secret the cluster was given; GuestError `guest.secret-missing` when it was not."""
+    if name not in facts.secrets:
+        raise GuestError(
+            f"{facts.name}: the secret `{name}` is needed, and the cluster file names no source for it",
+            code="guest.secret-missing",
+            target=facts.name,
+            hint=f"say where `{name}` comes from, or leave the step out",
+        )
+    return facts.secrets[name]
+
+
+def given(facts: GuestFacts, name: str) -> str:
+    """Return a value the cluster was given; GuestError `guest.value-missing` when it was not."""
+    if name not in facts.values:
+        raise GuestError(
+            f"{facts.name}: the value `{name}` is needed, and nobody set it",
+            code="guest.value-missing",
+            target=facts.name,
+            hint=f"set `{name}` for the cluster's guests",
+        )
+    return facts.values[name]
+
+
+def _own(facts: GuestFacts) -> list[str]:
+    return [each for peer in facts.peers for each in (peer.name, peer.address)]
+
+
+def _listed(text: str) -> list[str]:
+    return text.replace(",", " ").split()
