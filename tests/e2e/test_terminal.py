@@ -109,3 +109,32 @@ def test_a_reader_that_leaves_early_is_no_error(lab: Callable[[], Lab], shell: S
     )
     assert ended.stdout == "{\n0\n"
     assert ended.stderr == ""
+
+
+def in_bash(shell: Shell, command: str) -> subprocess.CompletedProcess[str]:
+    typed = command.replace("vsml", " ".join(program()), 1)
+    return subprocess.run(
+        ["bash", "-c", typed], cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_stream_that_is_closed_from_the_start_ends_nothing(closed: str, lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    ended = in_bash(shell, f"vsml provision --yes {closed}")
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+    assert max(name for name in site.vms if name.startswith("node-")) == "node-04"
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_an_answer_that_cannot_be_written_is_said_and_the_work_is_done(
+    form: str, lab: Callable[[], Lab], shell: Shell
+) -> None:
+    site = lab()
+    ended = in_bash(shell, f"vsml provision --yes -o {form} >/dev/full")
+    assert ended.returncode == 2
+    assert "error: the answer cannot be written to stdout: No space left on device\n" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert all(site.vms[f"node-{number:02}"]["powered_on"] for number in range(1, 5))
+    assert in_bash(shell, "vsml status 2>/dev/full").returncode == 0

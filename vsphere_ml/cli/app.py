@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from vsphere_ml import __version__
-from vsphere_ml.cli import check, destroy, doctor, init, inventory, lab, plan, provision, status
+from vsphere_ml.cli import check, destroy, doctor, init, inventory, lab, options, plan, provision, status
 from vsphere_ml.cli.options import callback
 
 app = typer.Typer(
@@ -59,6 +59,8 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Return the exit status of a command line."""
     command = typer.main.get_command(app)
+    if options.wants_json(arguments):
+        _leave_out_help(command)
     try:
         return int(command.main(arguments, prog_name="vsml", standalone_mode=False) or 0)
     except typer.TyperException as error:
@@ -67,4 +69,12 @@ def run(arguments: list[str]) -> int:
         context = getattr(error, "ctx", None)
         return exits.usage(arguments, error.format_message(), context.command_path if context else "vsml")
     except typer.Abort:
-        return 130
+        from vsphere_ml.cli import exits
+
+        return exits.cut(arguments)
+
+
+def _leave_out_help(command: Any) -> None:
+    """Answer a missing command with an error also where a person is shown the help: it would be no JSON."""
+    for each in (command, *getattr(command, "commands", {}).values()):
+        each.no_args_is_help = False

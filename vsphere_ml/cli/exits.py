@@ -6,18 +6,17 @@ import signal
 import traceback
 from typing import TYPE_CHECKING, Never
 
-from vsphere_ml.cli.options import Output
+from vsphere_ml.cli.options import Output, Settings, wants_json
 from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views import envelope
 from vsphere_ml.cli.views.changes import verb
-from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.cli.options import Settings
     from vsphere_ml.cli.terminal import Terminal
 
 BUG = 1
@@ -50,7 +49,7 @@ def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> in
     except Exception as error:  # noqa: BLE001 - the one place that may: the top of the command line
         return fail(shell, name, _bug(error))
     _show(shell, name, answer)
-    return answer.status
+    return _unwritten(shell) or answer.status
 
 
 def fail(shell: Terminal, name: str, error: VsmlError) -> int:
@@ -76,6 +75,21 @@ def _show(shell: Terminal, name: str, answer: Answer) -> None:
         show(shell.out, answer.text)
     for error in answer.errors:
         show(shell.err, view.text(error, code=shell.settings.verbose))
+
+
+def _unwritten(shell: Terminal) -> int:
+    """Return the status of an answer that could not be written, after saying so; 0 when it was."""
+    from vsphere_ml.cli.views import error as view
+
+    if shell.lost is None:
+        return 0
+    error = ConfigError(
+        f"the answer cannot be written to stdout: {shell.lost.strerror or shell.lost}",
+        code="output.unwritable",
+        hint="the command itself came to its end; `vsml status` shows what stands",
+    )
+    show(shell.err, view.text(error, code=shell.settings.verbose))
+    return error.status
 
 
 def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
@@ -115,16 +129,17 @@ def _interrupt(_number: int, _frame: object) -> Never:
 
 def usage(arguments: list[str], message: str, command_path: str) -> int:
     """Show what is wrong with the command line itself, in the form that it asks for."""
-    from vsphere_ml.cli.options import Settings
-    from vsphere_ml.core.errors import ConfigError
-
-    wants_json = any(
-        a in {"-ojson", "--output=json"} or (a in {"-o", "--output"} and b == "json")
-        for a, b in zip(arguments, [*arguments[1:], ""], strict=False)
-    )
-    settings = Settings(output=Output.JSON if wants_json else Output.TABLE)
     if not message:  # no command at all: the help was shown instead
         return ConfigError.status
     message = message[:1].lower() + message[1:].rstrip(".")
     error = ConfigError(message, code="usage", hint=f"{command_path} --help")
-    return fail(terminal(settings), " ".join(command_path.split()[1:]), error)
+    return fail(_shell(arguments), " ".join(command_path.split()[1:]), error)
+
+
+def cut(arguments: list[str]) -> int:
+    """Show that Ctrl-C came before a command had begun, in the form that the command line asks for."""
+    return fail(_shell(arguments), "", _interrupted(KeyboardInterrupt()))
+
+
+def _shell(arguments: list[str]) -> Terminal:
+    return terminal(Settings(output=Output.JSON if wants_json(arguments) else Output.TABLE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,13 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from vsphere_ml.cli.terminal import Answer, Terminal
 
 P = ParamSpec("P")
 GLOBAL = "Global options"
 DEFAULT_FILE = Path("cluster.toml")
+_OUTPUT = re.compile(r"--output|-v*o")
+_JSON = re.compile(r"--output=json|-v*ojson")
 
 
 class Output(StrEnum):
@@ -109,12 +112,23 @@ Parallel = Annotated[
 ]
 
 
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Return whether a command line asks for JSON, also one that is wrong otherwise."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
+    return any(
+        _JSON.fullmatch(each) or (_OUTPUT.fullmatch(each) and following == Output.JSON) for each, following in pairs
+    )
+
+
 def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..., None]:
     """Return `function` as a command that also takes the global options, shows its answer and exits."""
 
     @functools.wraps(function)
     def run(ctx: typer.Context, **given: Any) -> None:
-        from vsphere_ml.cli import exits
+        try:
+            from vsphere_ml.cli import exits
+        except KeyboardInterrupt:  # typer would end without a word
+            raise typer.Abort from None
 
         settings = (ctx.obj or Settings()).but({name: given.pop(name) for name in _TYPES})
         name = " ".join(ctx.command_path.split()[1:])

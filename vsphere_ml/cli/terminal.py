@@ -31,12 +31,16 @@ class Answer:
 
 
 class Tolerant(io.TextIOBase):
-    """A stream whose reader may leave: what is written then is dropped, and the command goes on to its end."""
+    """A stream whose reader may leave: what is written then is dropped, and the command goes on to its end.
+
+    So it does when the stream cannot be written for another reason, a full disk such as; `lost` keeps that.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
         self._gone = False
+        self.lost: OSError | None = None
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character must not end the command.
             stream.reconfigure(errors="backslashreplace")
@@ -49,16 +53,16 @@ class Tolerant(io.TextIOBase):
         if not self._gone:
             try:
                 self._stream.write(text)
-            except BrokenPipeError:
-                self._leave()
+            except OSError as error:
+                self._leave(error)
         return len(text)
 
     def flush(self) -> None:
         if not self._gone:
             try:
                 self._stream.flush()
-            except BrokenPipeError:
-                self._leave()
+            except OSError as error:
+                self._leave(error)
 
     def isatty(self) -> bool:
         return self._stream.isatty()
@@ -66,8 +70,9 @@ class Tolerant(io.TextIOBase):
     def fileno(self) -> int:
         return self._stream.fileno()
 
-    def _leave(self) -> None:
+    def _leave(self, error: OSError) -> None:
         self._gone = True
+        self.lost = None if isinstance(error, BrokenPipeError) else error
         # The interpreter flushes once more at its end, and would complain there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
@@ -85,6 +90,11 @@ class Terminal:
     def interactive(self) -> bool:
         """Whether a person can be asked."""
         return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+    @property
+    def lost(self) -> OSError | None:
+        """Why the answer could not be written; None when it was, or when its reader left."""
+        return getattr(self.out.file, "lost", None)
 
     def say(self, message: RenderableType) -> None:
         """Tell a person something on stderr; JSON carries it among its messages."""
@@ -112,7 +122,13 @@ class Terminal:
 
 def terminal(settings: Settings) -> Terminal:
     """Return the terminal of this process."""
-    return Terminal(settings, console(sys.stdout, settings), console(sys.stderr, settings))
+    out, err = sys.stdout or _nowhere(), sys.stderr or _nowhere()
+    return Terminal(settings, console(out, settings), console(err, settings))
+
+
+def _nowhere() -> TextIO:
+    """Return a stream for one that was closed before the start; it takes the closed one's place."""
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - as long as the process
 
 
 def console(stream: TextIO, settings: Settings) -> Console:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vsphere_ml.cli.options import Settings
+from vsphere_ml.cli.options import Settings, wants_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,3 +75,33 @@ def _leaves(command: Any, path: str = "vsml") -> dict[str, Any]:
     if not children:
         return {path: command}
     return {leaf: each for name, child in children.items() for leaf, each in _leaves(child, f"{path} {name}").items()}
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("plan -o json", True),
+        ("-o json", True),
+        ("plan --output=json", True),
+        ("plan --output json x", True),
+        ("plan -ojson", True),
+        ("plan -vo json", True),
+        ("plan -vojson", True),
+        ("plan -o table", False),
+        ("plan json", False),
+        ("plan --only json", False),
+        ("plan -o", False),
+        ("", False),
+    ],
+)
+def test_a_wish_for_json_is_seen_also_where_the_rest_is_wrong(typed: str, wanted: bool) -> None:  # noqa: FBT001
+    assert wants_json(typed.split()) is wanted
+
+
+@pytest.mark.parametrize("typed", ["-o json", "-o json lab", "-o json plan --nope", "lab -vo json", "nope -o json"])
+def test_a_wrong_command_line_is_answered_in_json_when_that_is_asked_for(
+    typed: str, vsml: Callable[..., Ended]
+) -> None:
+    ended = vsml(*typed.split())
+    assert ended.status == 2
+    assert [error["code"] for error in json.loads(ended.out)["errors"]] == ["usage"]

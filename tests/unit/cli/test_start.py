@@ -28,6 +28,32 @@ def test_a_commands_help_imports_none_of_its_edges(arguments: list[str]) -> None
     assert imported_by(arguments).isdisjoint(set(HEAVY) - {"pydantic"})
 
 
+CUT = """
+import sys
+
+here = sys.argv.pop(1)
+
+class Once:
+    def find_spec(self, name, *_):
+        if name == here:
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Once())
+from vsphere_ml.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["vsphere_ml.cli.app", "typer", "vsphere_ml.cli.exits", "vsphere_ml.config.load"])
+def test_ctrl_c_during_an_import_is_told_as_any_other(module: str) -> None:
+    command = [sys.executable, "-c", CUT, module, "check", "-o", "json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130
+    assert [error["code"] for error in json.loads(ended.stdout)["errors"]] == ["interrupted"]
+    assert ended.stderr.strip() == "error: interrupted"
+
+
 def imported_by(arguments: list[str]) -> set[str]:
     told = subprocess.run(
         [sys.executable, "-c", PROBE, json.dumps(arguments)], capture_output=True, text=True, check=True
