@@ -53,9 +53,10 @@ class Rig:
 
     vcenter: VCenter
     cluster: str
+    source: str = SOURCE
 
     def look(self) -> Inventory:
-        return self.vcenter.look(Scope(owner=self.cluster, vms=frozenset({SOURCE, FOREIGN})))
+        return self.vcenter.look(Scope(owner=self.cluster, vms=frozenset({self.source, FOREIGN})))
 
     def settle(self, *changes: Change) -> list[VsmlError | None]:
         """Start all changes, then wait for all; return each one's error, in their order."""
@@ -102,12 +103,12 @@ class Rig:
 
     def clone(self, vm: str, *devices: WantedDevice, host: int = 0, folder: str = "") -> CloneVm:
         site = self.look()
-        source, place = next(vm for vm in site.vms if vm.name == SOURCE), site.hosts[host]
+        source, place = next(vm for vm in site.vms if vm.name == self.source), site.hosts[host]
         return CloneVm(
             vm=vm,
             marks=Marks(cluster=self.cluster, node=vm),
             source=source.ref,
-            source_name=SOURCE,
+            source_name=self.source,
             snapshot=None,
             host=place.ref,
             host_name=place.name,
