@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fakes.pictures import A100_GROUP, held, quad_8u3, r750xa, seed_7u2, vm
 from tests.fakes.wishes import cluster, node
-from tests.unit.core.applied import applied, highest, hosts_of, lowest
+from tests.unit.core.applied import applied
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, Host, Inventory
@@ -128,9 +128,12 @@ def wanted(seats: Sequence[Seat]) -> list[object]:
 
 
 @settings(deadline=None)
-@given(wishes(), sites(), st.sampled_from([lowest, highest]), st.data())
+@given(wishes(), sites(), st.booleans(), st.data())
 def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
-    spec: ClusterSpec, site: Inventory, choose: object, data: st.DataObject
+    spec: ClusterSpec,
+    site: Inventory,
+    from_far: bool,  # noqa: FBT001
+    data: st.DataObject,
 ) -> None:
     placement = seated(spec, site)
     if placement is None:
@@ -138,9 +141,9 @@ def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
     plan = diff(spec, placement, site)
     assert plan
     cut = data.draw(st.integers(0, len(list(plan.changes))))
-    half_done = applied(list(plan.changes)[:cut], site, choose)  # type: ignore[arg-type]
+    half_done = applied(list(plan.changes)[:cut], site, from_far=from_far)
     rest = diff(spec, solve(spec, half_done), half_done)
-    done = applied(rest.changes, half_done, choose)  # type: ignore[arg-type]
+    done = applied(rest.changes, half_done, from_far=from_far)
     again = diff(spec, solve(spec, done), done)
     assert not again, again.stages
     assert all(each.powered_on for each in done.vms if each.cluster_mark == spec.name)
@@ -184,4 +187,4 @@ def test_both_lab_sites_end_with_nothing_to_do() -> None:
         again = diff(spec, solve(spec, done), done)
         assert not again
         assert not again.findings
-        assert hosts_of(done)[site.hosts[0].ref].memory_reserved > Bytes(0)
+        assert done.hosts[0].memory_reserved > Bytes(0)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.pictures import (
+    MGMT,
+    port,
+    quad_8u3,
+    r750xa,
+    seed_7u2,
+    vm,
+)
+from tests.fakes.wishes import cluster, nodes, seed_cluster
+from tests.unit.core.sites import one_host, refused
+from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.units import gib
+
+
+def test_the_refusal_names_who_holds_the_gpus() -> None:
+    error = refused(cluster(nodes(2, host="esx-02", cpus=4, gpu=GpuRequest(profile="A100-40C", count=2))), quad_8u3())
+    assert str(error) == "no host can take node-2"
+    assert (error.code, error.target) == ("placement.no-seat", "node-2")
+    assert error.details == (
+        (
+            'esx-02.lab.test: 1 of 4 GPUs free, 2 needed: GPU 0000:3b:00.0 used by vm "etl-7", '
+            'GPU 0000:b3:00.0 given to node "node-1", GPU 0000:b4:00.0 given to node "node-1"'
+        ),
+    )
+    assert error.hint == (
+        "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
+    )
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"connected": False}, "not connected"),
+        ({"maintenance": True}, "in maintenance mode"),
+        ({"datastores": frozenset()}, "datastore `vsan` is not mounted"),
+        ({"networks": frozenset()}, "port group `vm-mgmt` is not there"),
+        ({"max_hardware_version": 15}, "takes hardware version 15 at most, 19 needed"),
+        ({"profiles": ()}, "does not offer A100-40C; it offers no vGPU profile"),
+        ({"memory": gib(32)}, "32 GiB of memory left to reserve, 64 GiB needed"),
+        ({"memory_reserved": gib(1000)}, "24 GiB of memory left to reserve, 64 GiB needed"),
+        ({"gpus": ()}, "0 of 0 GPUs free, 1 needed"),
+        ({"nics": (), "groups": ()}, "has no ConnectX-6 Dx"),
+        (
+            {"networks": frozenset({MGMT}), "groups": ()},
+            "port group `roce` is not there",
+        ),
+        (
+            {"nics": (port("0000:3d:00.0", "vmnic4", sriov=False),), "groups": ()},
+            "no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has SR-IOV off and is not enabled for passthrough",
+        ),
+    ],
+)
+def test_every_host_says_why_not(knobs: dict[str, object], words: str) -> None:
+    error = refused(cluster(1), one_host(**knobs))
+    assert error.details == (f"esx-01.lab.test: {words}",)
+    assert error.hint
+
+
+def test_a_gpu_that_is_not_shared_direct_is_said_with_the_command() -> None:
+    gpus = tuple(replace(gpu, graphics_type="shared") for gpu in r750xa(1).gpus[:1])
+    error = refused(cluster(1), one_host(gpus=gpus))
+    assert error.details == (
+        "esx-01.lab.test: 0 of 1 GPUs free, 1 needed: GPU 0000:3b:00.0 has graphics type shared, sharedDirect needed",
+    )
+    assert error.hint.startswith("`esxcli graphics host set --default-type SharedPassthru`")
+
+
+def test_a_gpu_in_mig_mode_is_no_whole_gpu() -> None:
+    gpus = (replace(r750xa(1).gpus[0], vgpu_mode="multiInstanceGpu"),)
+    assert "GPU 0000:3b:00.0 is in MIG mode" in refused(cluster(1), one_host(gpus=gpus)).details[0]
+
+
+def test_used_virtual_functions_are_counted() -> None:
+    other = vm("other", "vm-50")
+    nics = tuple(replace(nic, vfs=1, vf_holders=(other.ref,)) for nic in r750xa(1).nics)
+    error = refused(cluster(1), one_host(nics=nics, groups=()))
+    assert error.details == (
+        (
+            "esx-01.lab.test: no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has 0 of 1 virtual functions left, "
+            "0000:b5:00.0 has 0 of 1 virtual functions left"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"gpu": GpuRequest(profile="A100-20C")}, "`A100-20C` is a fractional profile, and those are not built yet"),
+        ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")}, "GPU kind mig is not built yet"),
+        ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
+        ({"nic": NicRequest(kind=NicKind.PVRDMA)}, "NIC kind pvrdma is not built yet"),
+    ],
+)
+def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], words: str) -> None:
+    error = refused(cluster(nodes(1, **knobs)), quad_8u3())
+    assert error.code == "gpu.not-built"
+    assert str(error).startswith(words)
+
+
+def test_more_vgpus_than_vsphere_gives_a_vm_are_refused() -> None:
+    wanted = nodes(1, gpu=GpuRequest(profile="A100-40C", count=5))
+    assert "ESXi 7.0.2 gives a VM 4 vGPUs at most, 5 wanted" in refused(seed_cluster(wanted), seed_7u2()).details[0]
