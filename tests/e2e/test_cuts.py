@@ -58,6 +58,20 @@ def test_a_killed_run_is_finished_by_the_next(number: int, lab: Callable[[], Lab
     finishes(site, shell)
 
 
+def test_the_next_run_takes_up_clones_that_a_killed_run_left_at_work(lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    site.control("delays", {"CloneVM_Task": 3000})
+    killed = begun(site, shell, "CloneVM_Task")
+    killed.kill()
+    killed.communicate(timeout=60)
+    assert not [name for name in site.vms if name.startswith("node-")]
+    mended = shell.vsml("provision", "--yes")
+    assert mended.status == 0, mended.err
+    ours = [vm for vm in site.vms.values() if vm["cluster_mark"] == "train"]
+    assert sorted(vm["name"] for vm in ours) == ["node-01", "node-02", "node-03", "node-04"]
+    assert shell.vsml("plan", "--detailed-exitcode").status == 0
+
+
 def finishes(site: Lab, shell: Shell) -> None:
     """The same command again ends with four whole nodes, no duplicate, and nothing left to do."""
     site.control("delays", dict.fromkeys(SLOW, 0))
