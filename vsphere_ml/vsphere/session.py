@@ -62,19 +62,20 @@ def connect(
 
 def address(server: str) -> tuple[str, int]:
     """Return host and port of `host`, `host:port` or `https://host/sdk`; ConfigError when it is none of them."""
-    url = urlsplit(server if "://" in server else f"https://{server}")
     try:
-        port = url.port or 443
+        url = urlsplit(server if "://" in server else f"https://{server}")
+        host, port = url.hostname or "", 443 if url.port is None else url.port
+        host.encode("idna")  # what getaddrinfo does, and stumbles over
     except ValueError:
-        port = 0
-    if url.scheme != "https" or not url.hostname or not port or url.username:
+        host, port = "", 0
+    if not host or not port or url.scheme != "https" or url.username:
         raise ConfigError(
             "this is not a vCenter's address",
             code="vcenter.address",
             target=server.rpartition("@")[2],
             hint="write vcenter.example.com, vcenter.example.com:8443 or https://vcenter.example.com/sdk",
         )
-    return url.hostname, port
+    return host, port
 
 
 class Wire:
