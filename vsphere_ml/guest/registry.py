@@ -23,6 +23,7 @@ from vsphere_ml.guest.steps.services import Service, TimeSync
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+
 class _Kind(Step, Protocol):
     KIND: ClassVar[str]
 

@@ -1,0 +1,199 @@
+"""Reads what a guest's programs print, and says what it means. Pure: an answer in, verdict and evidence out."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.guest import Answer
+from vsphere_ml.guest.steps import driver, rdma
+from vsphere_ml.guest.steps import gpudirect as direct
+from vsphere_ml.guest.steps import licence as licences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.guest import GuestFacts
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    LACKING = "lacking"
+    UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
+
+
+Judgement: TypeAlias = "tuple[Verdict, str]"
+
+NEAR = ("NV", "PIX", "PXB", "PHB")
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_PATH_MTUS = (4096, 2048, 1024, 512, 256)
+
+
+def gpus(answer: Answer, facts: GuestFacts) -> Judgement:
+    """Judge the names of the guest's GPUs: `GRID A100-40C` for the profile `grid_a100-40c`."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    names = answer.text.splitlines()
+    wanted = facts.profile.rpartition("_")[2].casefold()
+    right = sum(name.split()[-1].casefold() == wanted for name in names if name.split())
+    seen = ", ".join(names) or "none"
+    return _when(right == facts.gpus == len(names), seen, f"{seen}; wanted {facts.gpus} × {facts.profile}")
+
+
+def branch(answer: Answer, facts: GuestFacts) -> Judgement:
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    there = answer.text.partition("\n")[0]
+    if facts.vgpu_manager is None:
+        return Verdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
+    both = f"driver {there}, vGPU manager {facts.vgpu_manager}"
+    return _when(driver.branch(there) == driver.branch(facts.vgpu_manager), both, f"{both}: different branches")
+
+
+def licence(answer: Answer, _facts: GuestFacts) -> Judgement:
+    if not answer.text:
+        return Verdict.UNKNOWN, "the driver says nothing of a licence"
+    return _when(licences.licensed(answer), licences.state(answer))
+
+
+def ecc(answer: Answer, _facts: GuestFacts) -> Judgement:
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
+    shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
+    if any(row[-1].isdigit() and int(row[-1]) > 0 for row in rows):
+        return Verdict.LACKING, shown
+    return (Verdict.OK if rows and all(row[0] == "Enabled" for row in rows) else Verdict.UNKNOWN), shown or "no GPU"
+
+
+def clocks(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Tell the clocks. A GPU at rest runs slowly, so only their absence says anything."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    told = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
+    shown = "; ".join(line.replace(", ", " of ") for line in answer.text.splitlines())
+    return (Verdict.OK if told and shown else Verdict.UNKNOWN), shown or "no GPU"
+
+
+def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
+    found = list(_distances(answer.out))
+    if not found:
+        return Verdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
+    shown = ", ".join(f"{gpu} to {nic}: {way}" for gpu, nic, way in found)
+    near = {gpu for gpu, _, way in found if way.startswith(NEAR)}
+    if near == {gpu for gpu, _, _ in found}:
+        return Verdict.OK, shown
+    return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, `vsml status` has the host's"
+
+
+def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
+    lines = answer.text.splitlines()
+    loaded = any(line.startswith("nvidia_peermem ") for line in lines)
+    said = [line for line in lines if not line.startswith("nvidia_peermem ")]
+    if len(said) < 2:  # noqa: PLR2004 - kernel and licence
+        return Verdict.UNKNOWN, "there is no NVIDIA kernel module"
+    way = direct.way({"kernel": Answer(0, said[0]), "licence": Answer(0, said[1])})
+    if way.dma_buf:
+        return Verdict.OK, f"DMA-BUF: {way.reason}"
+    return _when(loaded, f"nvidia-peermem: {way.reason}", f"nvidia-peermem is not loaded; {way.reason}")
+
+
+def container(answer: Answer, facts: GuestFacts) -> Judgement:
+    if not answer.ok and "no such container" in (answer.err + answer.out).casefold():
+        return Verdict.UNKNOWN, "there is no container"
+    if not answer.ok:
+        return Verdict.LACKING, _last(answer) or "no answer"
+    count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
+    return _when(count == facts.gpus, f"{count} GPUs in the container", f"{count} GPUs in the container")
+
+
+def ats(answer: Answer, _facts: GuestFacts) -> Judgement:
+    lines = [line.strip() for line in answer.text.splitlines()]
+    if not lines:
+        return Verdict.LACKING, "no NIC shows the ATS capability"
+    return _when(all("Enable+" in line for line in lines), "; ".join(lines))
+
+
+def rdma_device(answer: Answer, facts: GuestFacts) -> Judgement:
+    """Judge state and path MTU of the RDMA devices; one that is as it should be is enough."""
+    if not answer.ok:
+        return _silent(answer, "ibv_devinfo")
+    wanted = _path_mtu(facts)
+    ports = list(_ports(answer.out))
+    shown = "; ".join(f"{device} {state}, path MTU {mtu}" for device, state, mtu in ports)
+    right = any(state == "PORT_ACTIVE" and mtu == str(wanted) for _, state, mtu in ports)
+    return _when(right, shown, f"{shown or 'no device'}; wanted PORT_ACTIVE with path MTU {wanted}")
+
+
+def gid(answer: Answer, _facts: GuestFacts) -> Judgement:
+    best = rdma.best(answer)
+    if best is None:
+        return Verdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
+    return Verdict.OK, f"index {best.index} of {best.device} on {best.interface}"
+
+
+def memlock(answer: Answer, _facts: GuestFacts) -> Judgement:
+    limit = answer.text
+    return _when(limit == "unlimited", limit) if limit else (Verdict.UNKNOWN, "no answer")
+
+
+def time(answer: Answer, _facts: GuestFacts) -> Judgement:
+    lines = answer.text.splitlines()
+    clock = lines[-1] if lines else "no answer"
+    return _when(lines[:1] == ["yes"], clock, f"{clock}; the clock does not follow network time")
+
+
+def mesh(answer: Answer, facts: GuestFacts) -> Judgement:
+    reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
+    lost = [peer.name for peer in facts.peers if peer.name not in reached]
+    return _when(not lost, f"{len(facts.peers)} nodes reached", f"not reached: {', '.join(lost)}")
+
+
+def _path_mtu(facts: GuestFacts) -> int:
+    """Return the largest RDMA path MTU that fits an interface's MTU."""
+    text = facts.values.get("roce_mtu", "9000")
+    return next(mtu for mtu in (*_PATH_MTUS, 0) if mtu < int(text if text.isdigit() else 9000))
+
+
+def _ports(text: str) -> Iterator[tuple[str, str, str]]:
+    """Read ibv_devinfo's ports: device, state, active MTU."""
+    device = state = ""
+    for line in text.splitlines():
+        key, _, value = line.strip().partition(":")
+        first = value.split()[:1]
+        if key == "hca_id":
+            device = value.strip()
+        elif key == "state" and first:
+            state = first[0]
+        elif key == "active_mtu" and first:
+            yield device, state, first[0]
+
+
+def _distances(text: str) -> Iterator[tuple[str, str, str]]:
+    """Read `nvidia-smi topo -m`: GPU, NIC, and the way between them."""
+    # nvidia-smi underlines the header also where nobody sees it.
+    lines = [line.split() for line in _ESCAPE.sub("", text).splitlines()]
+    header = next((words for words in lines if words[:1] == ["GPU0"] and "X" not in words), [])
+    for words in lines:
+        if words is header or not words or not words[0].startswith("GPU") or "X" not in words:
+            continue
+        yield from ((words[0], nic, way) for nic, way in zip(header, words[1:], strict=False) if _is_nic(nic))
+
+
+def _is_nic(name: str) -> bool:
+    return name.startswith(("NIC", "mlx5_"))
+
+
+def _silent(answer: Answer, program: str) -> Judgement:
+    return Verdict.LACKING, _last(answer) or f"{program} does not answer"
+
+
+def _last(answer: Answer) -> str:
+    lines = (answer.err.strip() or answer.text).splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _when(right: bool, shown: str, wrong: str = "") -> Judgement:  # noqa: FBT001 - what is judged
+    return (Verdict.OK, shown) if right else (Verdict.LACKING, wrong or shown)
