@@ -32,7 +32,7 @@ class CreateFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloneVm:
-    """Clone the source, powered off, marked in the clone itself and by custom attribute.
+    """Clone the source, powered off, marked in the clone itself; its custom attribute follows.
 
     `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is
     too low for them, so UpgradeHardware and AttachDevices follow.

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.changes import CloneVm, PowerOn, subject
+from vsphere_ml.core.changes import CloneVm, MarkVm, PowerOn, subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.wording import lacks_of
@@ -75,7 +75,8 @@ class _Readback:
         found: dict[str, tuple[Change, ...]] = {}
         for change in self._changes(vms):
             vm = subject(change)
-            if vm is not None and not isinstance(change, PowerOn):
+            # a clone's attribute follows by itself; its extra config says whose it is meanwhile
+            if vm is not None and not isinstance(change, PowerOn | MarkVm):
                 found[vm] = (*found.get(vm, ()), change)
         return found
 

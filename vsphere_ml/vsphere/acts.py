@@ -27,7 +27,7 @@ from vsphere_ml.core.inventory import VmRef
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.vsphere import specs
 from vsphere_ml.vsphere.collect import managed, of, reference
-from vsphere_ml.vsphere.tickets import Awaited
+from vsphere_ml.vsphere.tickets import DONE, Awaited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -117,11 +117,12 @@ class Acts:
             if made is None:
                 raise
         self.site.adopt(change.vm, made, change.host)
-        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
         # Not in the clone's own spec: an edited disk there names the source's file, and would be that file.
         if specs.grown_disk(devices, change.target.disk):
             growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))
             yield self._do(lambda: made.ReconfigVM_Task(spec=growth))
+        yield DONE  # the clone carries our mark in its extra config, so that its attribute keeps nobody waiting
+        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
 
     def _begun_earlier(self, change: CloneVm, found: Any) -> Any:
         """Return the clone that a cut run of ours began and vCenter has finished since the look; None for other VMs.

@@ -71,6 +71,7 @@ class Gateway:
 
     def look(self, scope: Scope) -> Inventory:
         """Read the site; names in changes mean from now on what was seen. VMs are ours by `scope.owner`'s mark."""
+        self._tickets.finish()
         inventory, site = self._reading(lambda: look(self._session, self._fields, scope), "looking at the site")
         self._acts.site = site
         return inventory
@@ -116,6 +117,7 @@ class Gateway:
         self._lock = lock
         try:
             yield
+            self._tickets.finish()
         finally:
             self._lock = None
             lock.release()

@@ -6,6 +6,8 @@ A step yields what it waits for; nobody polls object by object, and no change ha
 from __future__ import annotations
 
 import time
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -42,6 +44,10 @@ class Awaited:
         return vim.Task if self.power_state is None else vim.VirtualMachine
 
 
+# Yielded by a step that ends the change for its ticket; the steps after it are taken when nothing is urgent.
+DONE = Awaited(None, ())
+
+
 @dataclass(slots=True)
 class _Run:
     """A started change: its steps, what they wait for now, and what was seen of that."""
@@ -73,6 +79,7 @@ class Tickets:
         self._runs: dict[Ticket, _Run] = {}
         self._by_object: dict[str, _Run] = {}
         self._unwatched: list[_Run] = []
+        self._later: deque[Generator[Awaited, Any, None]] = deque()
         self._collector: Any = None
         self._generation = 0
         self._version = ""
@@ -92,7 +99,19 @@ class Tickets:
             left = end - time.monotonic()
             if news or left <= 0 or not self._by_object:
                 return news
-            self._session.read(partial(self._watch, left))
+            self._session.read(partial(self._watch, 0.0 if self._later else left))
+            if self._later and not any(run.news for run in self._runs.values()):
+                self._catch_up()
+
+    def finish(self) -> None:
+        """Take all the steps that were put off."""
+        while self._later:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        # Nobody is told of a failure here: what was put off is such that the next look finds it lacking.
+        with suppress(StopIteration, VsmlError, vmodl.MethodFault):
+            next(self._later.popleft())
 
     def _news(self, tickets: Sequence[Ticket]) -> tuple[Update, ...]:
         found: list[Update] = []
@@ -115,6 +134,11 @@ class Tickets:
         except (VsmlError, vmodl.MethodFault) as fault:
             self._over(run, self._explain(fault, run.ticket.change))
         else:
+            if run.awaited is DONE:
+                run.awaited = None
+                self._later.append(run.steps)
+                self._over(run, None)
+                return
             run.seen, run.percent = {}, None
             self._by_object[reference(run.awaited.object)] = run
             self._unwatched.append(run)
@@ -236,6 +260,7 @@ class Tickets:
         """Forget everything; vCenter's tasks go on without us."""
         self._by_object.clear()
         self._runs.clear()
+        self._later.clear()
 
 
 def _fault(error: Any) -> BaseException:
