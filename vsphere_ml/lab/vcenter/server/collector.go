@@ -81,8 +81,9 @@ func (newcomers) Reference() types.ManagedObjectReference {
 }
 
 // PutObject fills the two enumerations that the simulator leaves empty; pyvmomi cannot read an empty enumeration.
-func (newcomers) PutObject(_ *simulator.Context, object mo.Reference) {
+func (n newcomers) PutObject(ctx *simulator.Context, object mo.Reference) {
 	if task, ok := object.(*simulator.Task); ok {
+		n.lab.concern(ctx, task)
 		guard(task)
 	}
 	machine, ok := object.(*simulator.VirtualMachine)
@@ -92,6 +93,24 @@ func (newcomers) PutObject(_ *simulator.Context, object mo.Reference) {
 	for _, runtime := range []*types.VirtualMachineRuntimeInfo{&machine.Runtime, &machine.Summary.Runtime} {
 		runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured
 		runtime.RecordReplayState = types.VirtualMachineRecordReplayStateInactive
+	}
+}
+
+// concern makes a task one of an entity. The simulator names the manager or browser that was called, and pyvmomi cannot
+// read a task of anything but an entity.
+func (l *Lab) concern(ctx *simulator.Context, task *simulator.Task) {
+	if task.Info.Entity == nil {
+		return
+	}
+	if _, ok := ctx.Map.Get(*task.Info.Entity).(mo.Entity); ok {
+		return
+	}
+	caller := *task.Info.Entity
+	task.Info.Entity = &l.site.datacenter.Self
+	for _, store := range l.site.datastores {
+		if store.Browser == caller {
+			task.Info.Entity = &store.Self
+		}
 	}
 }
 

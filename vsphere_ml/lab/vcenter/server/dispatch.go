@@ -98,7 +98,7 @@ func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Refer
 	if fault := l.faults.call(call, l.nameFor(ctx, object, call)); fault != nil && ctx.Session != nil {
 		return nil, fault
 	}
-	if fault := checkReferences(ctx, call); fault != nil {
+	if fault := checkArguments(ctx, call); fault != nil {
 		return nil, fault
 	}
 	if call.Name == "ExportVm" {

@@ -1,15 +1,19 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"reflect"
 	"regexp"
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
 	vapi "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vim25/xml"
 )
 
 var serviceInstance = vim25.ServiceInstance
@@ -48,7 +52,6 @@ func (f *faultStrings) WriteHeader(status int) {
 var (
 	// The simulator's terse strings: none at all, and its own for a refused log-in.
 	terse       = regexp.MustCompile(`<faultstring>(?:Login failure)?</faultstring>`)
-	faultType   = regexp.MustCompile(`<detail>\s*<\w+ [^>]*xsi:type="(\w+)"`)
 	ruleMessage = regexp.MustCompile(`<key>vsml\.lab\.rule</key><message>([^<]*)</message>`)
 )
 
@@ -69,13 +72,26 @@ func sentenceIn(body []byte) string {
 	if match := ruleMessage.FindSubmatch(body); match != nil {
 		return string(match[1]) // still escaped as it came
 	}
-	var fault types.BaseMethodFault = &types.RuntimeFault{}
-	if match := faultType.FindSubmatch(body); match != nil {
-		if named := newFault(string(match[1])); named != nil {
-			fault = named
-		}
+	return escape(sentence(faultIn(body)))
+}
+
+// faultIn is the fault that a SOAP body carries.
+func faultIn(body []byte) types.BaseMethodFault {
+	var content struct {
+		Fault soap.Fault `xml:"http://schemas.xmlsoap.org/soap/envelope/ Fault"`
 	}
-	return escape(sentence(fault))
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	decoder.TypeFunc = types.TypeFunc()
+	if err := decoder.Decode(&soap.Envelope{Body: &content}); err != nil || content.Fault.VimFault() == nil {
+		return &types.RuntimeFault{}
+	}
+	told := reflect.ValueOf(content.Fault.VimFault())
+	pointer := reflect.New(told.Type())
+	pointer.Elem().Set(told)
+	if fault, ok := pointer.Interface().(types.BaseMethodFault); ok {
+		return fault
+	}
+	return &types.RuntimeFault{}
 }
 
 func (f *faultStrings) answerPanic(reason string) {

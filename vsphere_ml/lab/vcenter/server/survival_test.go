@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/object"
@@ -94,5 +95,58 @@ func TestDestroyingAFolderTakesItsVMs(t *testing.T) {
 	}
 	if found, err := r.find.VirtualMachineList(r.ctx, "/lab-dc/vm/..."); err == nil && len(found) != 1 {
 		t.Errorf("besides the template there are %d VMs", len(found)-1)
+	}
+}
+
+// pyvmomi reads a task only if its entity is one.
+func TestTasksAreOfEntities(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	store, err := r.find.Datastore(r.ctx, "vsan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser, err := store.Browser(r.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	search, err := browser.SearchDatastore(r.ctx, "[vsan] etl-7", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	center := object.NewDatacenter(r.client, r.lab.site.datacenter.Self)
+	deletion, err := object.NewFileManager(r.client).DeleteDatastoreFile(r.ctx, "[vsan] nothing", center)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for task, want := range map[*object.Task]types.ManagedObjectReference{search: store.Reference(), deletion: center.Reference()} {
+		info, _ := task.WaitForResult(r.ctx)
+		if info == nil || info.Entity == nil || *info.Entity != want {
+			t.Errorf("%s: %+v", task.Reference(), info)
+		}
+	}
+}
+
+// The datastores are folders of this machine; no client may reach beyond them.
+func TestPathsStayInTheirDatastore(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	outside := func(change func(*types.VirtualMachineConfigSpec)) types.BaseMethodFault {
+		spec := gpuSpec("outside")
+		change(&spec)
+		return r.tryCreate(spec, "").fault
+	}
+	mustBe(t, outside(func(s *types.VirtualMachineConfigSpec) { s.Files.VmPathName = "[vsan] ../../x/y.vmx" }), "InvalidDatastorePath")
+	mustBe(t, outside(func(s *types.VirtualMachineConfigSpec) { s.Name = "../../x" }), "InvalidName")
+	center := object.NewDatacenter(r.client, r.lab.site.datacenter.Self)
+	err := object.NewFileManager(r.client).MakeDirectory(r.ctx, "[vsan] a/../../x", center, true)
+	mustBe(t, faultOf(t, err), "InvalidDatastorePath")
+	if !strings.Contains(err.Error(), "[vsan] a/../../x") {
+		t.Errorf("the sentence %q does not say which", err)
+	}
+	where := types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{}}
+	mustBe(t, r.done(r.vm("etl-7").Clone(r.ctx, r.folder(), "../x", where)), "InvalidName")
+	mustBe(t, r.done(r.vm("etl-7").Rename(r.ctx, "a/../../x")), "InvalidName")
+	mustBe(t, r.done(r.vm("etl-7").CreateSnapshot(r.ctx, "../x", "", false, false)), "InvalidName")
+	if fault := outside(func(s *types.VirtualMachineConfigSpec) { s.Annotation = "see ../x" }); fault != nil {
+		t.Errorf("a text that is no path was refused: %T", fault)
 	}
 }
