@@ -40,14 +40,17 @@ cd "$1"
 for each in passwd shadow group sudoers; do mount --bind "$each" "/etc/$each"; done
 mount --bind boot_id /proc/sys/kernel/random/boot_id
 mount -t tmpfs tmpfs /run
-mkdir /run/sshd
+mkdir /run/sshd /run/guest
+mount --bind . /run/guest
 exec "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f sshd_config
 """
+# The folder as the server sees it: users other than root may not enter the one of the tests.
+_INSIDE = "/run/guest"
 # Plays the part of systemctl: the machine that runs the tests is not to go down.
 _SYSTEMCTL = """\
 #!/bin/sh
 [ "$1" = reboot ] || exit 1
-cat /proc/sys/kernel/random/uuid >{folder}/boot_id
+cat /proc/sys/kernel/random/uuid >/run/guest/boot_id
 """
 
 
@@ -147,7 +150,7 @@ def _prepared(folder: Path, host: str, key_file: Path) -> Sshd:
     (folder / "authorized_keys").write_text(key_pair(key_file.parent, "test").public + "\n")
     (folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
     (folder / "bin").mkdir()
-    (folder / "bin" / "systemctl").write_text(_SYSTEMCTL.format(folder=folder))
+    (folder / "bin" / "systemctl").write_text(_SYSTEMCTL)
     (folder / "bin" / "systemctl").chmod(0o755)
     (folder / "sshd_config").write_text(_config(server))
     _write_users(folder)
@@ -159,7 +162,7 @@ def _config(server: Sshd) -> str:
 ListenAddress {server.host}:{server.port}
 HostKey {server.folder}/host_key
 PidFile none
-AuthorizedKeysFile {server.folder}/authorized_keys
+AuthorizedKeysFile {_INSIDE}/authorized_keys
 StrictModes no
 UsePAM no
 PasswordAuthentication no
@@ -168,7 +171,7 @@ PermitRootLogin yes
 MaxSessions 100
 AllowTcpForwarding yes
 Subsystem sftp internal-sftp
-SetEnv PATH={server.folder}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
+SetEnv PATH={_INSIDE}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin
 """
 
 
@@ -182,7 +185,7 @@ def _write_users(folder: Path) -> None:
     (folder / "group").write_text("\n".join([Path("/etc/group").read_text().rstrip(), *groups, ""]))
     shadows = ["root:*:19000:0:99999:7:::", *(f"{name}:{_HASH}:19000:0:99999:7:::" for name in USERS)]
     (folder / "shadow").write_text("\n".join([*shadows, ""]))
-    secure = f'Defaults secure_path="{folder}/bin:/usr/sbin:/usr/bin:/sbin:/bin"\nDefaults passwd_tries=2\n'
+    secure = f'Defaults secure_path="{_INSIDE}/bin:/usr/sbin:/usr/bin:/sbin:/bin"\nDefaults passwd_tries=2\n'
     (folder / "sudoers").write_text(secure + "root ALL=(ALL) ALL\nfree ALL=(ALL) NOPASSWD: ALL\nasked ALL=(ALL) ALL\n")
     (folder / "sudoers").chmod(0o440)
     (folder / "shadow").chmod(0o600)
