@@ -25,7 +25,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> Ground:
     """Return what the spec's names stand for.
 
     Raises NotPossible `site.not-found` or `site.ambiguous` with every name that is missing or has several meanings, and
-    `source.no-snapshot` or `source.not-efi` when the source cannot be used as asked.
+    `source.no-snapshot`, `source.linked-disk` or `source.not-efi` when the source cannot be used as asked.
     """
     search = _Search()
     search.datacenter(spec, inventory)
@@ -197,12 +197,27 @@ def _usable(source: Vm, spec: ClusterSpec) -> None:
             target=source.name,
             hint=f'`govc snapshot.create -vm {source.name} base`, or set source.clone = "full"',
         )
+    if spec.source.clone is CloneKind.LINKED:
+        _refuse_growth(source, spec)
     if source.settings is not None and source.settings.firmware != "efi":
         raise NotPossible(
             f"`{source.name}` boots by {source.settings.firmware.upper()}; a vGPU needs a guest installed in EFI mode",
             code="source.not-efi",
             target=source.name,
             hint="set source.template to a template that was installed with EFI firmware",
+        )
+
+
+def _refuse_growth(source: Vm, spec: ClusterSpec) -> None:
+    """A linked clone's disk is a difference to its parent's, and vSphere does not extend such a disk."""
+    there = source.settings.disk if source.settings is not None else None
+    larger = [node for node in spec.nodes if node.disk is not None and there is not None and node.disk > there]
+    if larger:
+        raise NotPossible(
+            f"a linked clone keeps the size of its parent's disk, which is {there}; {larger[0].disk} wanted",
+            code="source.linked-disk",
+            target=larger[0].name,
+            hint='leave out nodes.disk, or set source.clone = "full"',
         )
 
 

@@ -10,6 +10,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import Folder, FolderRef, Inventory, Network, NetworkRef, PoolRef
 from vsphere_ml.core.resolve import resolve
 from vsphere_ml.core.spec import CloneKind, ClusterSpec, Location, NicRequest, Source
+from vsphere_ml.core.units import Bytes, gib
 
 HERE = Location(datacenter="lab-dc", cluster="gpu", folder="train", datastore="vsan")
 
@@ -112,6 +113,21 @@ def test_a_linked_clone_needs_a_snapshot() -> None:
     error = refused(replace(spec, source=replace(spec.source, clone=CloneKind.LINKED)), seed_7u2())
     assert error.code == "source.no-snapshot"
     assert error.hint == '`govc snapshot.create -vm ubuntu-20.04-gpu base`, or set source.clone = "full"'
+
+
+def test_a_linked_clone_keeps_its_parents_disk_size() -> None:
+    site = quad_8u3()
+    site = replace(site, vms=tuple(replace(vm, snapshot="snapshot-1") if vm.template else vm for vm in site.vms))
+
+    def wish(disk: Bytes | None, kind: CloneKind) -> ClusterSpec:
+        spec = cluster(nodes(2, disk=disk))
+        return replace(spec, source=replace(spec.source, clone=kind))
+
+    error = refused(wish(gib(80), CloneKind.LINKED), site)
+    assert error.code == "source.linked-disk"
+    assert str(error) == "a linked clone keeps the size of its parent's disk, which is 40 GiB; 80 GiB wanted"
+    for spec in (wish(gib(40), CloneKind.LINKED), wish(None, CloneKind.LINKED), wish(gib(80), CloneKind.FULL)):
+        assert resolve(spec, site).source.template
 
 
 def test_a_bios_template_is_refused() -> None:
