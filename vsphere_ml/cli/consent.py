@@ -34,9 +34,14 @@ def needed(terminal: Terminal, *, yes: bool) -> None:
 def approval(terminal: Terminal, *, yes: bool) -> Callable[[Plan], bool]:
     """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done."""
 
+    shown: list[Plan] = []
+
     def approve(plan: Plan) -> bool:
         from vsphere_ml.cli.views import plan as view
 
+        if shown:
+            terminal.say("the site has changed since that plan was shown; this is what would be done now")
+        shown.append(plan)
         terminal.say(view.text(plan, every_key=terminal.settings.verbose))
         if yes or terminal.ask(QUESTION):
             return True

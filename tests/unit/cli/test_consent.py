@@ -74,6 +74,15 @@ def test_anything_else_changes_nothing(answer: str, shown: Callable[..., Shown],
     assert refusal.value.status == 130
 
 
+def test_a_plan_that_came_out_different_is_shown_as_such(shown: Callable[..., Shown]) -> None:
+    made = shown()
+    approve = consent.approval(made.terminal, yes=True)
+    assert approve(PLAN)
+    assert "the site has changed" not in made.err.getvalue()
+    assert approve(PLAN)
+    assert made.err.getvalue().count("the site has changed since that plan was shown") == 1
+
+
 def test_yes_on_the_command_line_shows_the_plan_and_asks_nothing(shown: Callable[..., Shown]) -> None:
     made = shown()
     assert consent.approval(made.terminal, yes=True)(PLAN)
