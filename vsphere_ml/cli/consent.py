@@ -33,7 +33,6 @@ def needed(terminal: Terminal, *, yes: bool) -> None:
 
 def approval(terminal: Terminal, *, yes: bool) -> Callable[[Plan], bool]:
     """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done."""
-
     shown: list[Plan] = []
 
     def approve(plan: Plan) -> bool:
