@@ -17,6 +17,8 @@ from vsphere_ml.core.spec import NicKind
 from vsphere_ml.core.ways import Offer, offer, preference
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vsphere_ml.core.inventory import DeviceGroup, NicPort, PciAddress, Vm, VmSettings
     from vsphere_ml.core.rooms import Room
     from vsphere_ml.core.wish import Wish
@@ -45,11 +47,34 @@ def kept(room: Room, wish: Wish, vm: Vm, api_version: str) -> Offer:
     running = _as_it_runs(room, wish, vm, hold)
     if running is not None:
         return Offer((running,))
-    # Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
-    strict = offer(room, wish, api_version)
-    found = strict if strict.options else offer(room, wish, api_version, lenient=True)
+    found = next((each for each in _offers(room, wish, hold, api_version) if each.options), None)
+    if found is None:
+        return offer(room, wish, api_version)
     by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
-    return replace(found, options=tuple(by_hold))
+    return Offer(tuple(by_hold))
+
+
+def _offers(room: Room, wish: Wish, hold: Hold, api_version: str) -> Iterator[Offer]:
+    """Yield what there is for a VM that may change: with the way it has, bound to a NUMA node or not, before any other.
+
+    Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
+    """
+    for lenient in (False, True):
+        same = offer(room, _as_held(wish, hold), api_version, lenient=lenient)
+        why = f"stands on {room.host.name} and keeps its {hold.way}"
+        yield Offer(tuple(replace(each, why=why) if each.way is hold.way else each for each in same.options))
+    for lenient in (False, True):
+        yield offer(room, wish, api_version, lenient=lenient)
+
+
+def _as_held(wish: Wish, hold: Hold) -> Wish:
+    """Return the wish for the way that the VM has already, when it has one."""
+    if hold.way is Way.DEVICE_GROUP:
+        return replace(wish, nic=NicKind.DEVICE_GROUP)
+    if hold.way is Way.PAIRING:
+        by_sriov = hold.nic_by is ComponentKind.SRIOV
+        return replace(wish, nic=NicKind.SRIOV if by_sriov else NicKind.PASSTHROUGH)
+    return wish
 
 
 def held(room: Room, wish: Wish, vm: Vm) -> Hold:

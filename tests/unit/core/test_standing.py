@@ -15,9 +15,11 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.applied import applied
-from tests.unit.core.sites import each_host, one_host, provisioned, refused
+from tests.unit.core.sites import each_host, kinds, one_host, planned, provisioned, refused
 from vsphere_ml.core.changes import (
     MakeRule,
+    PowerOff,
+    PowerOn,
     subject,
 )
 from vsphere_ml.core.diff import diff
@@ -64,6 +66,15 @@ def test_a_node_that_was_paired_stays_paired_when_groups_appear() -> None:
     (seat,) = solve(spec, done).seats
     assert seat.way is Way.PAIRING
     assert not diff(spec, solve(spec, done), done)
+
+
+def test_a_node_that_was_cut_before_its_power_on_keeps_its_pairing_beside_groups() -> None:
+    site = one_host(groups=())
+    spec = cluster(1)
+    off = applied([PowerOff(vm="node-1")], each_host(provisioned(spec, site), groups=(A100_GROUP,)))
+    plan = planned(spec, off)
+    assert kinds(plan) == [PowerOn]
+    assert plan.seats[0].why == "stands on esx-01.lab.test and keeps its own pairing"
 
 
 def test_a_node_that_cannot_stay_where_it_stands_is_refused_with_the_way_out() -> None:
