@@ -9,9 +9,12 @@ import pytest
 
 from tests.contract.vcenter_contract import Rig
 from tests.integration import control, labs
-from vsphere_ml.core.changes import CreateFolder, Marks, PowerOff, PowerOn
+from vsphere_ml.core.changes import CreateFolder, DeleteVm, Marks, PowerOff, PowerOn
 from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.marks import CLUSTER_ATTRIBUTE
 from vsphere_ml.core.ports import Scope, Update
+from vsphere_ml.vsphere.collect import managed
+from vsphere_ml.vsphere.marks import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -136,3 +139,20 @@ def test_waiting_ends_when_its_time_is_over(lab: Lab, rig: Rig) -> None:
 def test_a_look_asks_nothing_newer_than_the_server(lab: Lab, rig: Rig) -> None:
     assert rig.vcenter.look(Scope(devices=False)).hosts[0].gpus  # the lean read shows GPUs, without their places
     assert not rig.vcenter.look(Scope(devices=False)).hosts[0].pci
+
+
+def test_a_vm_that_changed_hands_after_the_look_is_not_deleted(lab: Lab, rig: Rig) -> None:
+    rig.do(rig.clone("n-1"))
+    ref = rig.vm("n-1").ref
+    _give_to(lab, ref, "somebody-else")
+    assert rig.refused(DeleteVm(vm="n-1")) == "vsphere.not-ours"
+    _give_to(lab, ref, rig.cluster)
+    rig.do(DeleteVm(vm="n-1"))
+
+
+def _give_to(lab: Lab, ref: str, owner: str) -> None:
+    other = labs.sign_in(lab)
+    fields = Fields(other)
+    fields.load()
+    fields.set(managed(other, "vim.VirtualMachine", ref), CLUSTER_ATTRIBUTE, owner)
+    other.close()
