@@ -192,6 +192,14 @@ class VCenterContract:
         looked = [rig.vm("n-1"), rig.vm("n-2")]
         assert sorted(rig.vcenter.read(("n-1", "n-2")), key=lambda vm: vm.name) == looked
 
+    def test_a_clone_is_marked_before_the_lock_is_given_back(self, rig: Rig, connect: Connect) -> None:
+        clone = rig.clone("n-1")
+        with rig.vcenter.hold(rig.cluster):
+            rig.do(clone)
+        other = Rig(connect(), rig.cluster)
+        assert other.vm("n-1").cluster_mark == rig.cluster
+        other.vcenter.close()
+
     def test_only_vms_of_ours_that_are_there_are_read_back(self, rig: Rig) -> None:
         rig.do(rig.clone("n-1"), rig.clone("n-2"))
         rig.do(DeleteVm(vm="n-2"))
