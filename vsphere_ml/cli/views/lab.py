@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
     from vsphere_ml.lab.state import Lab
 
+NO_HARDWARE = "(simulated: it stands in for hardware)"
+
 
 def text(lab: Lab) -> Text:
     """Return where the lab answers, and how to sign in."""
     return lines(
-        line(("vCenter   ", "bold"), lab.url),
+        line(("vCenter   ", "bold"), lab.url, (f" {NO_HARDWARE}", "yellow")),
         line(("version   ", "bold"), lab.api_version),
         line(("topology  ", "bold"), lab.topology),
         line(("user      ", "bold"), lab.username),
@@ -32,7 +34,7 @@ def text(lab: Lab) -> Text:
 
 def data(lab: Lab) -> dict[str, Any]:
     """Return the lab's fields."""
-    return {name: getattr(lab, name) for name in lab.__dataclass_fields__}
+    return {name: getattr(lab, name) for name in lab.__dataclass_fields__} | {"simulated": True}
 
 
 def exports(lab: Lab) -> Text:

@@ -58,6 +58,7 @@ def _node(node: Standing) -> dict[str, Any]:
 
 
 def _parts(status: Status) -> Iterator[RenderableType]:
+    yield line((status.about, "bold"))
     yield table(TITLES, (_row(node) for node in status.nodes))
     lacks = [f"{node.node}: {lack}" for node in status.nodes for lack in node.lacks] + list(status.lacks)
     if lacks:
