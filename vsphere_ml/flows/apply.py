@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.changes import CloneVm, CreateFolder, DeleteFolder, MakeRule, PowerOn, subject
-from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.events import Failed, Finished, Progressed, Skipped, Started
 from vsphere_ml.core.outcome import Done, Interrupted, Undone, Untried
 from vsphere_ml.core.wording import describe
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.outcome import Outcome
     from vsphere_ml.core.ports import Clock, Ticket, Update, VCenter
@@ -102,6 +101,9 @@ class Walk:
                 self._carry_out(part)
         except KeyboardInterrupt as interrupt:
             raise Interrupted(self.running, tuple(self.outcomes)) from interrupt
+        except VsmlError as error:  # the connection, most often: what vCenter has begun goes on there
+            error.details += tuple(f"may still be at work in vCenter: {describe(change)}" for change in self.running)
+            raise
 
     def give_up(self, vm: str, because: str) -> None:
         """Do nothing more to this VM; what would follow is left out for this reason."""
