@@ -80,7 +80,14 @@ class Sshd:
 
     @property
     def host_key(self) -> HostKey:
-        key = read_key((self.folder / "host_key.pub").read_text())
+        return self._key("ed25519")
+
+    @property
+    def rsa_host_key(self) -> HostKey:
+        return self._key("rsa")
+
+    def _key(self, kind: str) -> HostKey:
+        key = read_key((self.folder / f"host_key_{kind}.pub").read_text())
         assert key is not None
         return key
 
@@ -93,10 +100,10 @@ class Sshd:
         return SshTarget(name=self.name, host=self.host, port=self.port, known_hosts=known_hosts, **fields)  # type: ignore[arg-type]
 
     def new_host_key(self) -> None:
-        for file in self.folder.glob("host_key*"):
-            file.unlink()
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(self.folder / "host_key")]
-        subprocess.run(command, check=True)
+        for kind in ("ed25519", "rsa"):
+            file = self.folder / f"host_key_{kind}"
+            file.unlink(missing_ok=True)
+            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", str(file)], check=True)
 
     def start(self) -> None:
         log = (self.folder / "sshd.log").open("ab")
@@ -160,7 +167,8 @@ def _prepared(folder: Path, host: str, key_file: Path) -> Sshd:
 def _config(server: Sshd) -> str:
     return f"""\
 ListenAddress {server.host}:{server.port}
-HostKey {server.folder}/host_key
+HostKey {server.folder}/host_key_ed25519
+HostKey {server.folder}/host_key_rsa
 PidFile none
 AuthorizedKeysFile {_INSIDE}/authorized_keys
 StrictModes no

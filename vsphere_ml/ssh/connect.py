@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from typing import TYPE_CHECKING, Any
 
 import fabric
@@ -58,6 +59,7 @@ def _open(target: SshTarget, stream: Any, jump: fabric.Connection | None) -> fab
     # Fabric's default is to accept any key.
     connection.client.set_missing_host_key_policy(PinnedKeys(target))
     connection.gateway = None  # else fabric opens a second channel through it; ours is in `sock`
+    began = time.monotonic()
     try:
         connection.open()
         connection.transport.set_keepalive(KEEPALIVE_S)
@@ -66,7 +68,7 @@ def _open(target: SshTarget, stream: Any, jump: fabric.Connection | None) -> fab
         raise
     except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
         _drop(connection, stream)
-        raise translate(error, target) from error
+        raise translate(error, target, late=time.monotonic() - began >= target.timeout_s) from error
     connection.gateway = jump
     return connection
 

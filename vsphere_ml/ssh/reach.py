@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
@@ -47,8 +48,9 @@ def _wait_for_one(
 ) -> GuestError | None:
     """Return None when it answered, else the last thing that stood in the way."""
     while True:
+        patience = max(1.0, min(target.timeout_s, until - clock.now()))
         try:
-            attempt(target)
+            attempt(replace(target, timeout_s=patience))
         except GuestError as error:
             if clock.now() + PAUSE_S > until:
                 return error

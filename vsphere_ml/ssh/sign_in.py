@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.target import SshTarget
 
 
-def translate(error: Exception, target: SshTarget) -> GuestError:
-    """Return the GuestError for what paramiko or the system raised while a connection was opened."""
+def translate(error: Exception, target: SshTarget, *, late: bool = False) -> GuestError:
+    """Return the GuestError for what paramiko or the system raised while a connection was opened.
+
+    `late` says that the time was up: paramiko raises the same for a silent host and one that is no SSH server.
+    """
     if isinstance(error, (paramiko.PasswordRequiredException, FileNotFoundError, PermissionError)):
         return _key_unusable(error, target)
-    if isinstance(error, paramiko.AuthenticationException):
+    if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
         return _refused(error, target)
-    if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
+    if late or isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         return _late(target)
     if isinstance(error, ValueError) or "not a valid" in str(error) or "key file" in str(error):
         return _key_unusable(error, target)
