@@ -83,9 +83,7 @@ class Report:
         """Return each thing that is not as planned, with the reasons nearest to the cause."""
         told: dict[str, list[str]] = {}
         for failure in self.failed:
-            told.setdefault(object_name(failure.change), []).append(
-                f"{describe(failure.change)} failed: {failure.error.message}"
-            )
+            told.setdefault(object_name(failure.change), []).append(_told(failure))
         for drop in self.dropped:
             told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
         explained = frozenset(told)
@@ -97,3 +95,9 @@ class Report:
             why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
             told.setdefault(thing, []).extend(why)
         return told
+
+
+def _told(failure: Undone) -> str:
+    """Return why a change failed; what vCenter refused says already what it was."""
+    message = failure.error.message
+    return message if f"`{object_name(failure.change)}`" in message else f"{describe(failure.change)} failed: {message}"
