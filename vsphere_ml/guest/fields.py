@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+SHA256 = re.compile(r"([0-9a-f]{64})?")
 _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vsphere_ml import shipped
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.guest import Playbook
-from vsphere_ml.guest.fields import Source, Wrong
+from vsphere_ml.guest.fields import Source, Template, Wrong
 from vsphere_ml.guest.reading import Reading, read
 from vsphere_ml.guest.registry import KINDS
 
@@ -61,8 +61,7 @@ def load_text(
     reading = Reading(values=values or {}, beside=path.parent)
     steps = tuple(_steps(raw, reading, mistakes))
     mistakes.check()
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return Playbook(name=path.stem, about=about, steps=steps, digest=digest)
+    return Playbook(name=path.stem, about=about, steps=steps, digest=_digest(text, steps))
 
 
 def find(name: str, beside: Path) -> Path:
@@ -87,8 +86,17 @@ def names() -> tuple[str, ...]:
 
 def sources(playbook: Playbook) -> tuple[Source, ...]:
     """Return every file the playbook wants brought to the guests, so that all can be looked at before any guest is."""
-    found = (getattr(step, each.name) for step in playbook.steps for each in fields(step))  # type: ignore[arg-type]
-    return tuple(dict.fromkeys(each for each in found if isinstance(each, Source) and each))
+    return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, Source) and each))
+
+
+def _digest(text: str, steps: Iterable[Step]) -> str:
+    """Return the SHA-256 of the playbook and of the templates it took in."""
+    read = [text, *(each for each in _values(steps) if isinstance(each, Template))]
+    return hashlib.sha256("\0".join(read).encode()).hexdigest()
+
+
+def _values(steps: Iterable[Step]) -> Iterable[object]:
+    return (getattr(step, each.name) for step in steps for each in fields(step))  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)

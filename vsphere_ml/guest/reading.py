@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.guest import render
@@ -10,7 +11,6 @@ from vsphere_ml.guest.fields import Source, Template, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def _source(value: object, reading: Reading) -> Source:
         raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
     if not source or source.is_url or source.is_datastore:
         return source
-    return Source(reading.beside / source)
+    return Source(reading.beside / Path(source).expanduser())
 
 
 def _template(value: object, reading: Reading) -> Template:

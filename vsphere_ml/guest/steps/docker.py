@@ -121,7 +121,10 @@ class RegistryLogin:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         key = secret(facts, self.secret)
-        shell.run(f"docker login --username {q(self.user)} --password-stdin {q(self.registry)}", stdin=key)
+        shell.run(
+            f"docker --config /root/.docker login --username {q(self.user)} --password-stdin {q(self.registry)}",
+            stdin=key,
+        )
         Content(path=self._path, text=self._mark(facts), mode=0o600).put(shell)
         return Need.NOTHING
 
@@ -161,5 +164,5 @@ class ImagePull:
         return None if seen["image"].ok else f"image {self.image} is not there"
 
     def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
-        shell.run(f"docker pull -q {q(self.image)}", timeout_s=7200)
+        shell.run(f"docker --config /root/.docker pull -q {q(self.image)}", timeout_s=7200)
         return Need.NOTHING

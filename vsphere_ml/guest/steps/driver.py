@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import Source, Wrong
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
+from vsphere_ml.guest.steps.kernel import loaded
 from vsphere_ml.guest.steps.shell import install, online, q
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ class NvidiaDriver:
 
     source: Source
     version: str = ""  # taken from the file's name when that tells it
+    sha256: str = ""
     any_branch: bool = False
 
     def __post_init__(self) -> None:
         if not self.source.endswith((".run", ".deb")):
             raise Wrong("source", "expected a .run or .deb file")
+        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         if not _VERSION.fullmatch(self.wanted):
             raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
 
@@ -59,16 +62,17 @@ class NvidiaDriver:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         self._same_branch(facts)
-        path = bring(self.source, shell, facts)
         _without_nouveau(shell)
+        if shell.ask({"nouveau": loaded("nouveau")})["nouveau"].ok:
+            return Need.REBOOT  # the installer refuses beside it, so the driver comes after
+        path = bring(self.source, shell, facts, self.sha256)
         if path.endswith(".deb"):
             shell.run(install([path], facts), timeout_s=3600)
         else:
-            headers = 'build-essential dkms "linux-headers-$(uname -r)"'
-            shell.run(install([], facts) + f" {headers}", timeout_s=3600)
+            shell.run(install(["build-essential", "dkms"], facts) + ' "linux-headers-$(uname -r)"', timeout_s=3600)
             shell.run(online(f"sh {q(path)} --silent --dkms", facts), timeout_s=3600)
-        seen = shell.ask({"loaded": "modprobe nvidia", "version": VERSION})
-        return Need.REBOOT if self.lack(seen, facts) else Need.NOTHING
+        shell.run("modprobe nvidia || :")
+        return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
 
     def _same_branch(self, facts: GuestFacts) -> None:
         """Refuse before anything is changed; `any_branch` is for those who know better."""

@@ -47,8 +47,8 @@ class File:
         matching("owner", self.owner, _OWNER, "an owner such as root:root")
         if bool(self.text) == bool(self.template):
             raise Wrong("text", "expected one of `text` and `template`")
-        for mistake in render.mistakes(self.template, render.KNOWN | self.values.keys()):
-            raise Wrong("template", mistake)
+        if mistakes := render.mistakes(self.template, render.KNOWN | self.values.keys()):
+            raise Wrong("template", "; ".join(mistakes))
 
     @property
     def title(self) -> str:

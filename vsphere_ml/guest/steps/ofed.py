@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import Source, Wrong, matching
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching
 from vsphere_ml.guest.steps.artifact import CACHE, bring
 from vsphere_ml.guest.steps.packages import PACKAGE
 from vsphere_ml.guest.steps.shell import install, online, q
@@ -26,11 +26,13 @@ class Ofed:
     package: str = ""
     source: Source = Source("")  # noqa: RUF009 - immutable, as every str
     version: str = ""  # what `ofed_info -s` must contain
+    sha256: str = ""
     add_kernel_support: bool = False
 
     def __post_init__(self) -> None:
         if bool(self.package) == bool(self.source):
             raise Wrong("package", "expected one of `package` and `source`")
+        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         if self.package:
             matching("package", self.package, PACKAGE, "a package")
         elif not self.source.endswith((".tgz", ".tar.gz")):
@@ -54,7 +56,7 @@ class Ofed:
             # The minus keeps apt from taking the firmware updater along.
             shell.run(install([self.package, "mlnx-fw-updater-"], facts), timeout_s=3600)
         else:
-            archive = bring(self.source, shell, facts)
+            archive = bring(self.source, shell, facts, self.sha256)
             shell.run(online(self._installer(archive), facts), timeout_s=7200)
         shell.run("test ! -x /etc/init.d/openibd || /etc/init.d/openibd restart")
         return Need.NOTHING

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import Source, Wrong, matching, without_password
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, without_password
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.shell import install, q, words
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_SHA256 = re.compile(r"([0-9a-f]{64})?")
 
 
 def installed(names: Iterable[str]) -> str:
@@ -95,7 +94,7 @@ class AptRepository:
 
     def __post_init__(self) -> None:
         matching("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
-        matching("key_sha256", self.key_sha256, _SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        matching("key_sha256", self.key_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         without_password("url", self.url)
         for name, text in (("url", self.url), ("suite", self.suite), *(("components", c) for c in self.components)):
             if not text or any(letter.isspace() for letter in text):
@@ -104,6 +103,8 @@ class AptRepository:
             raise Wrong("components", "a flat repository, whose suite ends with `/`, has none")
         if bool(self.key) == self.trusted:
             raise Wrong("key", "expected one of `key` and `trusted = true`")
+        if self.key.startswith("http://") and not self.key_sha256:
+            raise Wrong("key_sha256", "is needed, since `key` comes by http and anybody on the way could change it")
 
     @property
     def title(self) -> str:

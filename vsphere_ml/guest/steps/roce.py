@@ -65,7 +65,7 @@ class NetplanRoce:
         wanted = self._address(facts)
         if wanted is None:
             return None if there else f"{name} has no IPv4 address"
-        return None if wanted in there else f"{name} has not the address {wanted}"
+        return None if wanted in there else f"{name} lacks the address {wanted}"
 
     def _address(self, facts: GuestFacts) -> str | None:
         address = next((peer.roce_address for peer in facts.peers if peer.name == facts.name), None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import Source, Wrong, matching, without_password
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, without_password
 from vsphere_ml.guest.steps.artifact import CACHE, bring
 from vsphere_ml.guest.steps.files import absolute
 from vsphere_ml.guest.steps.shell import online, q, words
@@ -31,11 +31,13 @@ class PythonRuntime:
     path: str = "/opt/vsml/runtime"
     python: str = "python3"
     wheelhouse: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    wheelhouse_sha256: str = ""
     index: str = ""  # what pip is set up for
 
     def __post_init__(self) -> None:
         absolute("path", self.path)
         without_password("index", self.index)
+        matching("wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         for package in self.packages:
             matching("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
         if not self.packages:
@@ -71,7 +73,7 @@ class PythonRuntime:
 
     def _from(self, shell: Shell, facts: GuestFacts) -> str:
         if self.wheelhouse:
-            archive = bring(self.wheelhouse, shell, facts)
+            archive = bring(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
             folder = f"{CACHE}/wheelhouse"
             shell.run(f"rm -rf {folder} && mkdir -p {folder} && tar -xf {q(archive)} -C {folder}")
             # The wheels lie at the top of the archive, or in one folder.

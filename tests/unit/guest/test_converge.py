@@ -1,0 +1,127 @@
+"""A guest converges: one look when nothing lacks, an apply believed only once seen, one reboot for all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.guest.cluster import NODE_1
+from tests.unit.guest.toys import AfterBoot, Lamps, Lit, playbook
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.guest.converge import Convergence, State, check, converge
+from vsphere_ml.guest.events import Applied, Applying, Checked, GuestEvent, Rebooting
+from vsphere_ml.guest.select import Selection
+
+THREE = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
+
+
+def ignore(_event: GuestEvent) -> None:
+    pass
+
+
+def states(convergence: Convergence) -> list[str]:
+    return [outcome.state.value for outcome in convergence.outcomes]
+
+
+def test_a_guest_that_lacks_nothing_costs_one_round_trip() -> None:
+    guest = Lamps(lit={"a", "b", "c"})
+    done = converge(THREE, guest, NODE_1, ignore)
+    assert (guest.questions, guest.history, done.changed) == (1, [], False)
+    assert states(done) == ["ok", "ok", "ok"]
+
+
+def test_only_what_lacks_is_applied_and_in_order() -> None:
+    guest = Lamps(lit={"b"})
+    done = converge(THREE, guest, NODE_1, ignore)
+    assert guest.history == ["set a", "set c"]
+    assert states(done) == ["changed", "ok", "changed"]
+    assert done.outcomes[0].lack == "a is dark"
+    assert guest.questions == 1 + 2 + 1  # the first look, one after each apply, and one at everything
+
+
+def test_a_check_tells_every_lack_in_one_round_trip_and_changes_nothing() -> None:
+    guest = Lamps(lit={"b"})
+    seen = check(THREE, guest, NODE_1)
+    assert [(each.step, each.lack) for each in seen.lacking] == [("lamp a", "a is dark"), ("lamp c", "c is dark")]
+    assert (guest.questions, guest.history) == (1, [])
+    assert seen.outcomes[1].state is State.OK
+
+
+def test_an_apply_that_succeeds_and_does_nothing_is_not_believed() -> None:
+    guest = Lamps(deaf={"set a"})
+    with pytest.raises(GuestError) as raised:
+        converge(THREE, guest, NODE_1, ignore)
+    assert raised.value.code == "guest.step-failed"
+    assert raised.value.message == "node-1: step `lamp a` failed: it was applied, and still a is dark"
+    assert raised.value.details == ("asked: a",)
+    assert guest.history == ["set a"]  # nothing after it was tried
+
+
+def test_a_command_that_fails_is_told_with_step_command_and_last_lines() -> None:
+    guest = Lamps(broken={"set b"})
+    with pytest.raises(GuestError) as raised:
+        converge(THREE, guest, NODE_1, ignore)
+    assert raised.value.code == "guest.step-failed"
+    assert raised.value.message == "node-1: step `lamp b` failed: `set b` ended with 1"
+    assert raised.value.details == ("last words",)
+    assert isinstance(raised.value.__cause__, GuestError)
+
+
+def test_several_steps_share_one_reboot_and_those_that_need_it_wait() -> None:
+    guest = Lamps()
+    book = playbook(
+        Lit(lamp="driver", boot=True), AfterBoot(lamp="licence"), Lit(lamp="ofed", boot=True), Lit(lamp="x")
+    )
+    done = converge(book, guest, NODE_1, ignore)
+    assert guest.history == ["later driver", "later ofed", "set x", "reboot", "set licence"]
+    assert done.rebooted
+    assert states(done) == ["changed"] * 4
+
+
+def test_a_guest_is_never_rebooted_twice() -> None:
+    guest = Lamps(deaf={"later driver"})
+    with pytest.raises(GuestError, match="asks for a reboot again"):
+        converge(playbook(Lit(lamp="driver", boot=True)), guest, NODE_1, ignore)
+    assert guest.reboots == 1
+
+
+def test_steps_that_undo_each_other_are_told() -> None:
+    guest = Lamps()
+    with pytest.raises(GuestError, match="a later step undid it: a is dark"):
+        converge(playbook(Lit(lamp="a"), Lit(lamp="b", dims="a")), guest, NODE_1, ignore)
+
+
+def test_listeners_hear_what_happens() -> None:
+    heard: list[GuestEvent] = []
+    converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, heard.append)
+    assert heard == [
+        Checked(node="node-1", playbook="lamps", steps=1, lacking=1),
+        Applying(node="node-1", step="lamp a", lack="a is dark"),
+        Applied(node="node-1", step="lamp a", needs_reboot=True),
+        Rebooting(node="node-1", because=("lamp a",)),
+        Checked(node="node-1", playbook="lamps", steps=1, lacking=0),
+    ]
+
+
+def test_only_chosen_steps_are_asked_about_and_applied() -> None:
+    guest = Lamps()
+    done = converge(THREE, guest, NODE_1, ignore, Selection(from_step="lamp b"))
+    assert guest.history == ["set b", "set c"]
+    assert [each.step for each in done.outcomes] == ["lamp b", "lamp c"]
+
+
+LAMPS = st.sampled_from("abcdef")
+STEPS = st.lists(
+    st.builds(Lit, lamp=LAMPS, boot=st.booleans()) | st.builds(AfterBoot, lamp=LAMPS), max_size=8, min_size=1
+)
+
+
+@given(steps=STEPS, lit=st.sets(LAMPS))
+def test_a_converged_guest_needs_nothing(steps: list[Lit], lit: set[str]) -> None:
+    guest = Lamps(lit=set(lit))
+    converge(playbook(*steps), guest, NODE_1, ignore)
+    assert not check(playbook(*steps), guest, NODE_1).lacking
+    before = (list(guest.history), guest.questions)
+    assert not converge(playbook(*steps), guest, NODE_1, ignore).changed
+    assert (guest.history, guest.questions) == (before[0], before[1] + 1)

@@ -1,0 +1,92 @@
+"""Steps and a guest as small as can be, to show how a guest converges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.guest import Answer, Need, Playbook
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from vsphere_ml.core.guest import GuestFacts, Sensitive, Shell, Step
+
+
+@dataclass(slots=True)
+class Lamps:
+    """A guest that is nothing but lamps. `set NAME` lights one, `later NAME` at the next boot."""
+
+    name: str = "node-1"
+    lit: set[str] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)  # commands that fail
+    deaf: set[str] = field(default_factory=set)  # commands that succeed and do nothing
+    questions: int = 0
+    reboots: int = 0
+    history: list[str] = field(default_factory=list)
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        self.questions += 1
+        return {name: Answer(0 if command in self.lit else 1, "") for name, command in commands.items()}
+
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+        self.history.append(command)
+        if command in self.broken:
+            raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("last words",))
+        verb, lamp = command.split()
+        if command not in self.deaf:
+            {"set": self.lit.add, "later": self.later.add, "dim": self.lit.discard}[verb](lamp)
+        return Answer(0, "")
+
+    def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
+        raise AssertionError(path)
+
+    def put(self, local: Path, path: str, *, mode: int = 0o644) -> None:
+        raise AssertionError(path)
+
+    def reboot(self, deadline_s: float = 900.0) -> None:
+        self.history.append("reboot")
+        self.reboots += 1
+        self.lit |= self.later
+        self.later.clear()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lit:
+    """A lamp that is lit; `boot` when only a reboot lights it; `dims` puts another one out."""
+
+    KIND: ClassVar[str] = "lit"
+
+    lamp: str
+    boot: bool = False
+    dims: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"lamp {self.lamp}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"lit": self.lamp}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        return None if seen["lit"].ok else f"{self.lamp} is dark"
+
+    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+        shell.run(f"{'later' if self.boot else 'set'} {self.lamp}")
+        if self.dims:
+            shell.run(f"dim {self.dims}")
+        return Need.REBOOT if self.boot else Need.NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterBoot(Lit):
+    """A lamp that is not to be touched while a reboot is pending."""
+
+    AFTER_REBOOT: ClassVar[bool] = True
+
+
+def playbook(*steps: Step) -> Playbook:
+    return Playbook(name="lamps", about="Light.", steps=steps, digest="0" * 64)
