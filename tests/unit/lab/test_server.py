@@ -127,6 +127,20 @@ def test_a_lab_that_ends_at_once_shows_its_last_words(install: Callable[[str], N
     assert failure.value.details == ("panic: out of memory",)
 
 
+@pytest.mark.parametrize("variable", ["VSML_STATE_DIR", "VSML_CACHE_DIR"])
+def test_a_folder_that_cannot_be_written_is_named_with_a_way_out(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv(variable, str(tmp_path / "file"))
+    with pytest.raises(NotPossible) as refusal:
+        server.up()
+    assert refusal.value.code == "lab.no-folder"
+    assert refusal.value.target == str(tmp_path / "file" / "lab")
+    assert variable in refusal.value.hint
+
+
 def test_an_unknown_topology_names_the_nearest(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
     with pytest.raises(ConfigError) as refusal:

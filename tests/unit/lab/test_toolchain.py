@@ -94,3 +94,8 @@ def test_another_toolchains_goroot_does_not_reach_the_build(monkeypatch: pytest.
     assert env["GOTOOLCHAIN"] == "local"
     assert env["CGO_ENABLED"] == "0"
     assert env["PATH"].startswith("/opt/go/bin:")
+
+
+def test_a_clone_that_belongs_to_another_user_is_built_all_the_same() -> None:
+    """`go build` asks git for the commit unless told not to, and git refuses another user's clone."""
+    assert "-buildvcs=false" in toolchain.environment(Path("/opt/go/bin/go"))["GOFLAGS"].split()
