@@ -19,6 +19,7 @@ NEEDED = (
     "Host.Inventory.EditCluster",
     "Network.Assign",
     "Resource.AssignVMToPool",
+    "VirtualMachine.Config.AddNewDisk",
     "VirtualMachine.Config.AddRemoveDevice",
     "VirtualMachine.Config.AdvancedConfig",
     "VirtualMachine.Config.CPUCount",
