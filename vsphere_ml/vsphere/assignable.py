@@ -17,7 +17,9 @@ from vsphere_ml.core.inventory import (
 )
 from vsphere_ml.core.units import gib
 from vsphere_ml.vsphere.collect import of, reference
-from vsphere_ml.vsphere.hosts import Extra, address, functions, is_port, unsigned
+from vsphere_ml.vsphere.hosts import Extra
+from vsphere_ml.vsphere.nics import is_port
+from vsphere_ml.vsphere.pci import address, functions, unsigned
 from vsphere_ml.vsphere.vms import hardware_version
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.marks import cut_short
-from vsphere_ml.vsphere import hosts, surroundings, vms
+from vsphere_ml.vsphere import hosts, nics, surroundings, vms
 from vsphere_ml.vsphere.assignable import Assignable
 from vsphere_ml.vsphere.collect import Row, below, of, reference
 from vsphere_ml.vsphere.site import Site
@@ -162,7 +162,7 @@ class _Read:
             for info in self.host_props[ref].get("config.graphicsInfo") or ()
             for vm in info.vm or ()
         )
-        bound = (each.vm for ref in gpu_hosts for each in hosts.bindings(self.host_props[ref]))
+        bound = (each.vm for ref in gpu_hosts for each in nics.bindings(self.host_props[ref]))
         return {VmRef(reference(vm)) for vm in (*graphics, *bound)}
 
     def _fully_reserved(self, vm: Vm) -> bool:

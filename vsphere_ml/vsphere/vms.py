@@ -25,7 +25,7 @@ from vsphere_ml.core.inventory import (
 from vsphere_ml.core.marks import NODE_KEY
 from vsphere_ml.core.units import Bytes, mib
 from vsphere_ml.vsphere.collect import reference
-from vsphere_ml.vsphere.hosts import address
+from vsphere_ml.vsphere.pci import address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,6 +21,7 @@ from vsphere_ml.core.inventory import (
 )
 from vsphere_ml.core.units import gib
 from vsphere_ml.vsphere import hosts
+from vsphere_ml.vsphere.pci import address
 
 STUB = Stub()
 _host: Any = vim.host
@@ -111,7 +112,7 @@ def test_pci_ids_above_the_sign_bit_come_out_unsigned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "address"),
+    ("written", "one"),
     [
         ("0000:3B:00.0", "0000:3b:00.0"),
         ("3b:00.0", "0000:3b:00.0"),
@@ -120,8 +121,8 @@ def test_pci_ids_above_the_sign_bit_come_out_unsigned() -> None:
         ("something else", "something else"),
     ],
 )
-def test_an_address_has_one_spelling(written: str, address: str) -> None:
-    assert hosts.address(written) == address
+def test_an_address_has_one_spelling(written: str, one: str) -> None:
+    assert address(written) == one
 
 
 def test_hyperthreads_are_not_counted_as_cores() -> None:
