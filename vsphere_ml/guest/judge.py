@@ -85,7 +85,7 @@ def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
     near = {gpu for gpu, _, way in found if way.startswith(NEAR)}
     if near == {gpu for gpu, _, _ in found}:
         return Verdict.OK, shown
-    return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, `vsml status` has the host's"
+    return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
 
 
 def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
@@ -106,7 +106,7 @@ def container(answer: Answer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
         return Verdict.LACKING, _last(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
-    return _when(count == facts.gpus, f"{count} GPUs in the container", f"{count} GPUs in the container")
+    return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
 
 
 def ats(answer: Answer, _facts: GuestFacts) -> Judgement:

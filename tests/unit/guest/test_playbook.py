@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,12 +11,14 @@ from hypothesis import strategies as st
 
 from vsphere_ml.config.positions import positions
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.guest import Playbook
 from vsphere_ml.guest import playbook
 from vsphere_ml.guest.fields import Source
 from vsphere_ml.guest.registry import KINDS
 from vsphere_ml.guest.steps.files import File
 from vsphere_ml.guest.steps.packages import Packages
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.guest import Playbook
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "playbooks").glob("*.toml"))
 WANTED = "#=> "

@@ -29,7 +29,8 @@ class HostsFile:
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         # Debian and Ubuntu give a machine's own name to 127.0.1.1, where no other rank can reach it.
-        own = f"awk -v n={q(facts.name)} '$1 == \"127.0.1.1\" {{for (i = 2; i <= NF; i++) if ($i == n) print}}'"
+        find = '{sub(/#.*/, "")} $1 == "127.0.1.1" {for (i = 2; i <= NF; i++) if ($i == n) print}'
+        own = f"awk -v n={q(facts.name)} '{find}'"
         return {"block": block_probe("/etc/hosts", _name(facts)), "own": f"{own} /etc/hosts"}
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:

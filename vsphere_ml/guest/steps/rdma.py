@@ -40,7 +40,7 @@ def interface(facts: GuestFacts) -> str:
         return f"ip -o link show | awk -v mac={mac} '{pick}'"
     return (
         "for each in /sys/class/net/*/device/driver; do case $(readlink $each) in"
-        " */mlx5_core) echo $each | cut -d/ -f5; break;; esac; done"
+        " */mlx5_core) each=${each%/device/driver}; echo ${each##*/}; break;; esac; done"
     )
 
 
@@ -48,8 +48,8 @@ def gids(facts: GuestFacts) -> str:
     """Ask for the RoCE GIDs of that interface, one a line: device, index, GID, version, interface."""
     sysfs = (
         'for net in /sys/class/infiniband/*/ports/1/gid_attrs/ndevs/*; do test "$(cat $net 2>/dev/null)" = "$nic" || '
-        "continue; port=${net%/gid_attrs/*}; at=${net##*/}; "
-        "echo $(echo $port | cut -d/ -f5) $at $(cat $port/gids/$at)"
+        "continue; port=${net%/gid_attrs/*}; device=${port%/ports/*}; at=${net##*/}; "
+        "echo ${device##*/} $at $(cat $port/gids/$at)"
         ' "$(cat $port/gid_attrs/types/$at 2>/dev/null)" $nic; done'
     )
     read = f"if test -e /sys/class/infiniband; then {sysfs}; else show_gids; fi"

@@ -1,0 +1,214 @@
+"""What a guest's programs print, and what it means."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.guest.cluster import NODE_1, facts
+from tests.unit.guest.recorder import Recorder
+from vsphere_ml.core.guest import Answer
+from vsphere_ml.guest import judge
+from vsphere_ml.guest.judge import Verdict
+from vsphere_ml.guest.verify import Evidence, verify
+
+OK, LACKING, UNKNOWN = Verdict.OK, Verdict.LACKING, Verdict.UNKNOWN
+SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
+
+
+def devinfo(state: str, mtu: int) -> str:
+    return f"""\
+hca_id:\tmlx5_0
+\ttransport:\t\t\tInfiniBand (0)
+\tvendor_part_id:\t\t\t4126
+\tphys_port_cnt:\t\t\t1
+\t\tport:\t1
+\t\t\tstate:\t\t\t{state} (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\t{mtu} (5)
+\t\t\tlink_layer:\t\tEthernet
+"""
+
+
+def matrix(way: str) -> str:
+    header = "\t\x1b[4mGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
+    return f"{header}GPU0\t X \t{way}\t0-15\t0\nNIC0\t{way}\t X \n\n  X = Self\n"
+
+
+CASES = {
+    "a GPU of the profile": (judge.gpus, Answer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
+    "a GPU under its newer name": (judge.gpus, Answer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
+    "a GPU of another profile": (
+        judge.gpus,
+        Answer(0, "GRID A100-10C\n"),
+        LACKING,
+        "GRID A100-10C; wanted 1 × grid_a100-40c",
+    ),
+    "a GPU too many": (
+        judge.gpus,
+        Answer(0, "GRID A100-40C\nGRID A100-40C\n"),
+        LACKING,
+        "GRID A100-40C, GRID A100-40C; wanted 1 × grid_a100-40c",
+    ),
+    "no driver": (judge.gpus, SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "the same branch": (judge.branch, Answer(0, "525.105.17\n"), OK, "driver 525.105.17, vGPU manager 525.105.14"),
+    "another branch": (
+        judge.branch,
+        Answer(0, "535.54.03\n"),
+        LACKING,
+        "driver 535.54.03, vGPU manager 525.105.14: different branches",
+    ),
+    "licensed": (judge.licence, Answer(0, "  License Status : Licensed (Expiry: x)\n"), OK, "Licensed (Expiry: x)"),
+    "unlicensed": (judge.licence, Answer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
+    "no word of a licence": (judge.licence, Answer(1, ""), UNKNOWN, "the driver says nothing of a licence"),
+    "ECC on and clean": (judge.ecc, Answer(0, "Enabled, 0\n"), OK, "ECC Enabled, 0 uncorrected"),
+    "ECC errors": (judge.ecc, Answer(0, "Enabled, 3\n"), LACKING, "ECC Enabled, 3 uncorrected"),
+    "ECC not told": (judge.ecc, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "ECC [N/A], [N/A] uncorrected"),
+    "clocks told": (judge.clocks, Answer(0, "210 MHz, 1410 MHz\n"), OK, "210 MHz of 1410 MHz"),
+    "clocks not told": (judge.clocks, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "[N/A] of [N/A]"),
+    "near": (judge.distance, Answer(0, matrix("PIX")), OK, "GPU0 to NIC0: PIX"),
+    "far": (
+        judge.distance,
+        Answer(0, matrix("SYS")),
+        UNKNOWN,
+        "GPU0 to NIC0: SYS; this is the VM's own topology, compare it with the host's",
+    ),
+    "no NIC": (judge.distance, Answer(0, "\tGPU0\nGPU0\t X \n"), UNKNOWN, "nvidia-smi names no NIC beside the GPUs"),
+    "peermem": (
+        judge.gpudirect,
+        Answer(0, "5.4.0-150\nNVIDIA\nnvidia_peermem 16384 0\n"),
+        OK,
+        "nvidia-peermem: kernel 5.4.0-150 is older than 5.12",
+    ),
+    "peermem not loaded": (
+        judge.gpudirect,
+        Answer(1, "5.15.0-92\nNVIDIA\n"),
+        LACKING,
+        "nvidia-peermem is not loaded; the NVIDIA module is not the open one",
+    ),
+    "DMA-BUF": (
+        judge.gpudirect,
+        Answer(1, "5.15.0-92\nDual MIT/GPL\n"),
+        OK,
+        "DMA-BUF: kernel 5.15.0-92 and the open NVIDIA module allow it",
+    ),
+    "no module": (judge.gpudirect, Answer(1, "5.15.0-92\n"), UNKNOWN, "there is no NVIDIA kernel module"),
+    "in the container": (judge.container, Answer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPUs"),
+    "not in the container": (
+        judge.container,
+        Answer(1, "", "exec: nvidia-smi: not found"),
+        LACKING,
+        "exec: nvidia-smi: not found",
+    ),
+    "no container": (
+        judge.container,
+        Answer(1, "", "Error: No such container: vsml-worker"),
+        UNKNOWN,
+        "there is no container",
+    ),
+    "ATS on": (
+        judge.ats,
+        Answer(0, "\t\tATSCtl:\tEnable+, Smallest Translation Unit: 00\n"),
+        OK,
+        "ATSCtl:\tEnable+, Smallest Translation Unit: 00",
+    ),
+    "ATS off": (
+        judge.ats,
+        Answer(0, "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"),
+        LACKING,
+        "ATSCtl:\tEnable-, Smallest Translation Unit: 00",
+    ),
+    "no ATS": (judge.ats, Answer(1, ""), LACKING, "no NIC shows the ATS capability"),
+    "RDMA active": (
+        judge.rdma_device,
+        Answer(0, devinfo("PORT_ACTIVE", 4096)),
+        OK,
+        "mlx5_0 PORT_ACTIVE, path MTU 4096",
+    ),
+    "RDMA down": (
+        judge.rdma_device,
+        Answer(0, devinfo("PORT_DOWN", 4096)),
+        LACKING,
+        "mlx5_0 PORT_DOWN, path MTU 4096; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "RDMA with small packets": (
+        judge.rdma_device,
+        Answer(0, devinfo("PORT_ACTIVE", 1024)),
+        LACKING,
+        "mlx5_0 PORT_ACTIVE, path MTU 1024; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "no RDMA": (
+        judge.rdma_device,
+        Answer(0, "No IB devices found\n"),
+        LACKING,
+        "no device; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "a GID": (judge.gid, Answer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, "index 3 of mlx5_0 on ens224"),
+    "no GID": (judge.gid, Answer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
+    "memory unlimited": (judge.memlock, Answer(0, "unlimited\n"), OK, "unlimited"),
+    "memory limited": (judge.memlock, Answer(0, "65536\n"), LACKING, "65536"),
+    "time": (judge.time, Answer(0, "yes\n2026-11-21T05:00:00Z\n"), OK, "2026-11-21T05:00:00Z"),
+    "no time": (
+        judge.time,
+        Answer(0, "no\n2026-11-21T05:00:00Z\n"),
+        LACKING,
+        "2026-11-21T05:00:00Z; the clock does not follow network time",
+    ),
+    "a whole mesh": (judge.mesh, Answer(0, "node-2 reached\nnode-1 reached\n"), OK, "2 nodes reached"),
+    "a mesh with a hole": (
+        judge.mesh,
+        Answer(0, "node-2 not reached\nnode-1 reached\n"),
+        LACKING,
+        "not reached: node-2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_printed_means_this(name: str) -> None:
+    judged, answer, verdict, evidence = CASES[name]
+    assert judged(answer, NODE_1) == (verdict, evidence)
+
+
+def test_the_path_mtu_wanted_follows_from_the_interfaces() -> None:
+    answer = Answer(0, devinfo("PORT_ACTIVE", 1024))
+    assert judge.rdma_device(answer, facts(values={"roce_mtu": "1500"}))[0] is OK
+
+
+def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None:
+    assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
+
+
+def seen_of(*, lab: bool = False, gpus: int = 1) -> tuple[Evidence, ...]:
+    return verify(Recorder(), facts(lab=lab, gpus=gpus))
+
+
+def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
+    shell = Recorder()
+    seen = verify(shell, NODE_1)
+    assert len(shell.asked) == 1
+    assert not shell.told
+    assert {each.fact: each.command for each in seen} == shell.asked[0]
+
+
+def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:
+    assert not [each.fact for each in seen_of() if each.verdict is OK]
+    assert all(each.evidence and each.node == "node-1" for each in seen_of())
+
+
+def test_whatever_a_lab_guest_shows_says_lab() -> None:
+    assert all(each.lab and each.evidence.startswith("lab: ") for each in seen_of(lab=True))
+    assert not any(each.lab or "lab" in each.evidence for each in seen_of())
+
+
+def test_a_node_without_gpus_is_not_asked_about_them() -> None:
+    assert not [each.fact for each in seen_of(gpus=0) if "GPU" in each.fact]
+    assert "SSH mesh" in {each.fact for each in seen_of(gpus=0)}
+
+
+def test_words_in_unforeseen_places_are_no_crash() -> None:
+    for text in ("", "\n", "GPU0", ":", "hca_id", "1,\n,", " reached", "a v2 b", "enabled", "\tGPU0\tNIC0\nGPU0 X"):
+        for judged, *_ in CASES.values():
+            for status in (0, 1):
+                verdict, evidence = judged(Answer(status, text), NODE_1)
+                assert verdict in Verdict
+                assert evidence
