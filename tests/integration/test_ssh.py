@@ -20,6 +20,7 @@ from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.guest import Answer, Sensitive
 from vsphere_ml.ssh import files
 from vsphere_ml.ssh.connect import close, connect
+from vsphere_ml.ssh.execute import Cut, execute
 from vsphere_ml.ssh.fanout import in_each
 from vsphere_ml.ssh.keys import key_pair
 from vsphere_ml.ssh.known_hosts import KnownHosts
@@ -148,7 +149,7 @@ class TestSigningIn:
         self, server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / ".ssh").mkdir()
-        (tmp_path / ".ssh" / "config").write_text("Host *\n  HostName 127.0.0.99\n  ProxyCommand false\n")
+        (tmp_path / ".ssh" / "config").write_text("Host *\n  HostName 127.0.0.99\n  IdentityFile /nowhere\n")
         (tmp_path / ".fabric.yaml").write_text("user: nobody\nforward_agent: true\n")
         monkeypatch.setenv("HOME", str(tmp_path))
         close(connect(server.target()))
@@ -260,6 +261,17 @@ class TestTrouble:
         assert "may still go on" in error.message
         assert shell.ask({"again": "echo back"})["again"].out == "back\n"
 
+    def test_a_connection_that_is_gone_already(self, server: Sshd) -> None:
+        connection = connect(server.target())
+        connection.transport.close()
+        with pytest.raises(Cut):
+            execute(connection.transport, "true", b"", deadline_s=5, out=_ignore, err=_ignore)
+        close(connection)
+
+    def test_new_folders_can_be_entered_by_everybody(self, shell: SshShell, tmp_path: Path) -> None:
+        shell.write(f"{tmp_path}/a/b/file", "x", mode=0o600)
+        assert [(tmp_path / each).stat().st_mode & 0o777 for each in ("a", "a/b")] == [0o755, 0o755]
+
     def test_a_file_that_arrives_in_part_is_as_it_was(self, shell: SshShell, tmp_path: Path) -> None:
         path = tmp_path / "there" / "file"
         shell.write(str(path), "old")
@@ -370,6 +382,10 @@ def _at_port(target: SshTarget, port: int) -> SshTarget:
 
 def _at_host(target: SshTarget, host: str) -> SshTarget:
     return replace(target, host=host)
+
+
+def _ignore(_data: bytes) -> None:
+    pass
 
 
 def _answer_once(listening: socket.socket, text: bytes) -> None:

@@ -54,8 +54,13 @@ def test_no_snippet_breaks_the_others(hostile: str) -> None:
     assert (first, last) == (Answer(0, "before\n"), Answer(0, "after\n"))
 
 
-def test_a_snippet_has_no_standard_input() -> None:
-    assert answers("cat; echo done") == [Answer(0, "done\n")]
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_snippet_that_reads_takes_nothing_of_the_others(shell: str) -> None:
+    # Long enough that no shell has read all of the script when the first snippet runs.
+    snippets = ["cat", "cat; echo done", *(f"echo {'x' * 1000}" for _ in range(40))]
+    first, second, *others = answers(*snippets, shell=shell)
+    assert (first, second) == (Answer(0, ""), Answer(0, "done\n"))
+    assert others == [Answer(0, "x" * 1000 + "\n")] * 40
 
 
 def test_a_snippet_that_hangs_is_ended_and_the_others_are_answered() -> None:

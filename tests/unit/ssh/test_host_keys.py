@@ -77,6 +77,12 @@ def test_what_is_pinned_is_what_ssh_keygen_finds_and_removes(known: KnownHosts) 
     assert known.keys("10.0.0.1", 2222) == ()
 
 
+def test_names_mean_the_same_in_any_case(known: KnownHosts) -> None:
+    known.path.parent.mkdir()
+    known.path.write_text(f"Node-1.Lab,NODE-2 {KEY}\n")
+    assert known.keys("node-1.lab", 22) == known.keys("Node-2", 22) == (KEY,)
+
+
 def test_ports_are_hosts_of_their_own(known: KnownHosts) -> None:
     known.pin("10.0.0.1", 22, [KEY], comment="")
     known.pin("10.0.0.1", 2222, [OTHER], comment="")
