@@ -93,3 +93,13 @@ def test_two_runs_at_once_the_second_refuses_and_names_the_first(lab: Callable[[
     assert second.document["errors"][0]["code"] == "lock.held"
     first.communicate(timeout=60)
     assert first.returncode == 0
+
+
+def test_a_vcenter_that_restarts_while_clones_run_is_waited_for(lab: Callable[[], Lab], shell: Shell) -> None:
+    site = lab()
+    site.control("delays", {"CloneVM_Task": 3000})
+    process = begun(site, shell, "CloneVM_Task")
+    site.control("restart", {"down_ms": 700})
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "done: train is as the file says" in out + err

@@ -6,6 +6,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from vsphere_ml.vsphere.tls import Connection, PinMismatchError, Trust, untruste
 from vsphere_ml.vsphere.trace import Trace, TracedConnection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 T = TypeVar("T")
@@ -226,13 +227,19 @@ class Session:
         with self._lock:
             if self._generation == seen:  # another thread may have done it
                 self.stub.DropConnections()
-                self._reach()
+                self._reach(patience_s=self.timeout_s)
 
-    def _reach(self) -> None:
-        try:
-            self._sign_in()
-        except BROKEN as error:
-            raise self._wire.error(error) from error
+    def _reach(self, patience_s: float = 0.0) -> None:
+        """Sign in; for so many seconds a vCenter that does not answer may be one that restarts."""
+        for left in _pauses(patience_s):
+            try:
+                self._sign_in()
+                break
+            except BROKEN as error:
+                if left is None or isinstance(error, ssl.SSLCertVerificationError | PinMismatchError):
+                    raise self._wire.error(error) from error
+                self.stub.DropConnections()
+                time.sleep(left)
         self._generation += 1
 
     def _sign_in(self) -> None:
@@ -283,6 +290,15 @@ class Session:
         finally:
             self.stub.DropConnections()
             self._wire.close()
+
+
+def _pauses(total_s: float) -> Iterator[float | None]:
+    """Yield how long to wait after each try, longer and longer; None when the time is up."""
+    end, pause = time.monotonic() + total_s, 0.1
+    while time.monotonic() + pause < end:
+        yield pause
+        pause = min(2 * pause, 5.0)
+    yield None
 
 
 def _digits(version: str) -> tuple[int, ...]:
