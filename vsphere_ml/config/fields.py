@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from vsphere_ml.config import ranges, thumbprints
 from vsphere_ml.core import profiles
 from vsphere_ml.core.nearest import nearest
-from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
 from vsphere_ml.core.units import MIB, Bytes, parse_size
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ OURS = "vsml"  # the type of every refusal made here
 LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE | re.ASCII)
 _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d{1,5}))?", re.IGNORECASE | re.ASCII)
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 _MEMORY_STEP = 4 * MIB
 _PORTS = 65536
 
@@ -237,6 +238,22 @@ def _patterns(value: list[str]) -> list[str]:
     return [name for each in value for name in (_said(ranges.expand, each) if ranges.is_range(each) else [each])]
 
 
+def _fingerprint(value: str) -> str:
+    if not _FINGERPRINT.fullmatch(value):
+        refuse(
+            "is not the fingerprint of an SSH host key; write it as `ssh-keygen -l` prints it, SHA256:…",
+            "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub",
+        )
+    return value.rstrip("=")
+
+
+def _host_keys(value: object) -> HostKeys | dict[str, str]:
+    if isinstance(value, dict) and value and all(isinstance(each, str) for each in value.values()):
+        return {name: _fingerprint(each) for name, each in value.items()}
+    kind: HostKeys = _choice(value, HostKeys)
+    return kind
+
+
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
 Size = Annotated[Bytes, PlainValidator(_size)]
@@ -252,6 +269,8 @@ Numa = Annotated[int | None, PlainValidator(_numa)]
 Mmio = Annotated[int, AfterValidator(_mmio)]
 Server = Annotated[Text, AfterValidator(_server)]
 Thumbprint = Annotated[Text, AfterValidator(_thumbprint)]
+Fingerprint = Annotated[Text, AfterValidator(_fingerprint)]
+HostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_host_keys)]
 Environment = Annotated[Text, AfterValidator(_environment)]
 ExtraConfig = dict[Annotated[str, AfterValidator(_extra_key)], str]
 Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]

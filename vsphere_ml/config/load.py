@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsphere_ml.config import document, schema
+from vsphere_ml.config.guests import access, check_guests
 from vsphere_ml.config.hygiene import cleaned
 from vsphere_ml.config.mistakes import Mistakes
 from vsphere_ml.config.nodes import Roster
+from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.positions import positions
 from vsphere_ml.config.reading import read, unknown
+from vsphere_ml.config.sources import one_source, source_of
 from vsphere_ml.core.spec import (
     ClusterSpec,
-    GuestAccess,
     Location,
     NodeSpec,
-    SecretSource,
     Source,
     Spread,
     VCenterSpec,
@@ -97,6 +98,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     guest = sections.one("guest", schema.Guest) or schema.Guest()
     nodes = _nodes(sections, mistakes)
     _one_way_in(vcenter, mistakes)
+    check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
         return None
     _one_spread(cluster, mistakes)
@@ -109,7 +111,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         nodes=nodes,
         spread=cluster.spread,
         anti_affinity=anti_affinity,
-        guest=_guest(guest, file.parent),
+        guest=access(guest, file.parent),
         file=file,
     )
 
@@ -133,12 +135,7 @@ def _one_way_in(vcenter: schema.VCenter, mistakes: Mistakes) -> None:
     verified = [name for name in ("ca_file", "thumbprint") if getattr(vcenter, name) is not None]
     if vcenter.insecure and verified:
         mistakes.add(("vcenter", "insecure"), f"contradicts `{verified[0]}`; leave one of them out")
-    ways = sorted(vcenter.password.model_fields_set) if vcenter.password else ["env"]
-    at = ("vcenter", "password")
-    if len(ways) > 1:
-        mistakes.add(at, f"has several sources: {', '.join(f'`{way}`' for way in ways)}; leave one")
-    elif not ways and not any(mistakes.told((*at, way)) for way in ("env", "file", "keyring")):
-        mistakes.add(at, "is empty; name one of `env`, `file`, `keyring`")
+    one_source(vcenter.password, ("vcenter", "password"), mistakes)
 
 
 def _one_spread(cluster: schema.Cluster, mistakes: Mistakes) -> None:
@@ -149,12 +146,11 @@ def _one_spread(cluster: schema.Cluster, mistakes: Mistakes) -> None:
 
 
 def _vcenter(table: schema.VCenter, base: Path) -> VCenterSpec:
-    secret = table.password or schema.Password()
     return VCenterSpec(
         server=table.server,
         username=table.username,
-        password=SecretSource(env=secret.env, file=_path(secret.file, base), keyring=secret.keyring),
-        ca_file=_path(table.ca_file, base),
+        password=source_of(table.password, base),
+        ca_file=path_of(table.ca_file, base),
         thumbprint=table.thumbprint,
         insecure=bool(table.insecure),
         lab=table.lab,
@@ -170,21 +166,3 @@ def _location(table: schema.Location) -> Location:
         pool=table.pool,
         datastore=table.datastore,
     )
-
-
-def _guest(table: schema.Guest, base: Path) -> GuestAccess:
-    known = GuestAccess()
-    return GuestAccess(
-        user=table.user or known.user, port=table.port or known.port, key_file=_path(table.key_file, base)
-    )
-
-
-def _path(text: str | None, base: Path) -> Path | None:
-    """Return a path as it is meant: `~` is the home folder, and a relative path starts at the file's folder."""
-    if text is None:
-        return None
-    try:
-        path = Path(text).expanduser()
-    except RuntimeError:  # `~nobody`: no such user, so a folder of that name
-        path = Path(text)
-    return path if path.is_absolute() else base / path

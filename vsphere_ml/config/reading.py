@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -103,13 +103,19 @@ def _place(error: ErrorDetails) -> KeyPath:
 
 
 def _keys(model: type[Table], inside: Iterable[int | str]) -> list[str]:
-    """Return the known keys of a table or of one inside it."""
+    """Return the known keys of a table or of one inside it; names that people give to tables count for nothing."""
     for name in inside:
-        annotation: Any = model.model_fields[str(name)].annotation
-        model = next(
-            each for each in (*getattr(annotation, "__args__", ()), annotation) if hasattr(each, "model_fields")
-        )
+        known = model.model_fields.get(str(name))
+        model = (_inner(known.annotation) if known else None) or model
     return list(model.model_fields)
+
+
+def _inner(annotation: Any) -> type[Table] | None:
+    """Return the kind of table that an annotation speaks of, however deep."""
+    if hasattr(annotation, "model_fields"):
+        found: type[Table] = annotation
+        return found
+    return next((each for part in get_args(annotation) if (each := _inner(part)) is not None), None)
 
 
 def _prune(raw: dict[str, Any], loc: Iterable[int | str]) -> bool:

@@ -143,10 +143,42 @@ class Nodes(NodeKeys):
     )
 
 
+class Jump(Table):
+    host: f.Text = Field(description="name or address of the jump host")
+    port: f.Port | None = Field(default=None, description="its SSH port; default 22")
+    user: f.Text | None = Field(default=None, description="who signs in there; default `root`")
+    key_file: f.Text | None = Field(default=None, description="private key file for it; default: that of the guests")
+    fingerprint: f.Fingerprint | None = Field(
+        default=None, description="`SHA256:…` of its host key, as `ssh-keygen -l` prints it; needed the first time"
+    )
+
+
 class Guest(Table):
     user: f.Text | None = Field(default=None, description="who signs in to the guests; default `ubuntu`")
     port: f.Port | None = Field(default=None, description="SSH port; default 22")
-    key_file: f.Text | None = Field(default=None, description="private key file")
+    key_file: f.Text | None = Field(
+        default=None, description="private key file without a passphrase; default: the keys of the SSH agent"
+    )
+    sudo_password: Annotated[Password | None, f.WhereTheSecretIs] = Field(
+        default=None, description="where the password for `sudo` is, when it asks for one; not needed for `root`"
+    )
+    host_keys: f.HostKeysField | None = Field(
+        default=None,
+        description="who vouches for a guest's SSH host key: `published` (default: the guest writes its keys to "
+        "`guestinfo.vsml.hostkeys`, and vCenter hands them over), `pinned` (only keys pinned before), "
+        '`trust-first-use`, or a table of fingerprints, `{ node-01 = "SHA256:…" }`',
+    )
+    jump: Jump | None = Field(default=None, description="the host through which the guests are reached")
+    playbooks: list[f.Text] | None = Field(
+        default=None,
+        description="what `vsml configure` makes of the guests, in order: names of playbooks that ship, such as "
+        "`base`, or paths that end in `.toml`",
+    )
+    settings: dict[str, str] | None = Field(default=None, description="values that playbooks ask for, as texts")
+    secrets: dict[str, Annotated[Password, f.WhereTheSecretIs]] | None = Field(
+        default=None,
+        description="where each secret is that playbooks ask for: one of `env`, `file` (all of it), `keyring`",
+    )
 
 
 class File(Table):
@@ -161,4 +193,6 @@ class File(Table):
     defaults: NodeKeys | None = Field(default=None, description="node keys that hold for every node")
     profile: dict[str, NodeKeys] | None = Field(default=None, description="named node keys, composed with `use`")
     nodes: list[Nodes] = Field(description="the nodes, one `[[nodes]]` block for those that are alike")
-    guest: Guest | None = Field(default=None, description="how the guests are entered later on")
+    guest: Guest | None = Field(
+        default=None, description="how the guests are entered, and what `vsml configure` makes of them"
+    )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.guest import Shell
     from vsphere_ml.core.inventory import Inventory, Vm
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,36 @@ class VCenter(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPlace:
+    """Where a node's guest answers, and how vCenter vouches for it."""
+
+    name: str
+    address: str
+    vm: str  # the VM's reference: another one means another machine
+    published: str = ""  # SSH host keys that the guest published through vCenter, comma-separated
+
+
+class Guests(Protocol):
+    """The guests of one cluster. Each is worked on in a thread of its own; one's failure leaves the others alone."""
+
+    def vouched(self, place: GuestPlace) -> tuple[str, ...]:
+        """Return the host keys the guest is pinned to, `KIND BASE64`; those it published are pinned first."""
+        ...
+
+    def reach(self, places: Sequence[GuestPlace], deadline_s: float) -> Mapping[str, VsmlError]:
+        """Wait until they answer; return, by name, the last thing that stood in the way of those that do not."""
+        ...
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to in each guest, by name, or the error that ended it."""
+        ...
+
+    def log(self, name: str) -> str:
+        """Return where a guest's log is."""
+        ...
 
 
 class Clock(Protocol):

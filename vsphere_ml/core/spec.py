@@ -141,13 +141,39 @@ class NodeSpec:
     extra_config: Mapping[str, str] = field(default_factory=dict)
 
 
+class HostKeys(StrEnum):
+    """Who vouches for a guest's SSH host key before it is pinned."""
+
+    PUBLISHED = "published"  # the guest itself, through VMware Tools and vCenter
+    PINNED = "pinned"  # nobody anew: only what is pinned already
+    FIRST_USE = "trust-first-use"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JumpHost:
+    """A host through which the guests are reached; `fingerprint` vouches for its key until that is pinned."""
+
+    host: str
+    port: int = 22
+    user: str = "root"
+    key_file: Path | None = None
+    fingerprint: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestAccess:
-    """How guests are entered later on; recorded here, used by the guest phase."""
+    """How guests are entered, and what is made of them."""
 
     user: str = "ubuntu"
     port: int = 22
-    key_file: Path | None = None
+    key_file: Path | None = None  # None: the keys of the SSH agent
+    jump: JumpHost | None = None
+    host_keys: HostKeys = HostKeys.PUBLISHED
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # node → SHA256:…, wins over `host_keys`
+    sudo_password: SecretSource | None = None
+    playbooks: tuple[str, ...] = ()  # in order: names of those that ship, or paths from the file's folder
+    settings: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, SecretSource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ KINDS: dict[tuple[type[BaseModel], str], str] = {  # where the annotation is no 
     (schema.Nodes, "name"): "text or list",
     (schema.Nodes, "hosts"): "list or table",
     (schema.NodeKeys, "numa"): "text or whole number",
+    (schema.Guest, "host_keys"): "text or table",
 }
 COMMON = "`[defaults]`, `[profile.NAME]` and `[[nodes]]`"
 

@@ -1,0 +1,56 @@
+"""The `[guest]` table: how guests are entered, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.config.paths import path_of
+from vsphere_ml.config.reading import unknown
+from vsphere_ml.config.sources import one_source, source_of
+from vsphere_ml.core.spec import GuestAccess, HostKeys, JumpHost
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vsphere_ml.config import schema
+    from vsphere_ml.config.mistakes import Mistakes
+
+
+def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> None:
+    """Tell fingerprints of no node, and secrets with several sources or none."""
+    if isinstance(table.host_keys, dict):
+        for name in table.host_keys:
+            if nodes and name not in nodes:
+                unknown(("guest", "host_keys", name), nodes, mistakes, "node")
+    one_source(table.sudo_password, ("guest", "sudo_password"), mistakes)
+    for name, source in (table.secrets or {}).items():
+        one_source(source, ("guest", "secrets", name), mistakes)
+
+
+def access(table: schema.Guest, base: Path) -> GuestAccess:
+    """Return the table as a value; its relative paths start at `base`."""
+    known = GuestAccess()
+    keys = table.host_keys or known.host_keys
+    key_file = path_of(table.key_file, base)
+    return GuestAccess(
+        user=table.user or known.user,
+        port=table.port or known.port,
+        key_file=key_file,
+        jump=_jump(table.jump, base, key_file) if table.jump else None,
+        host_keys=HostKeys.PINNED if isinstance(keys, dict) else keys,
+        fingerprints=keys if isinstance(keys, dict) else {},
+        sudo_password=source_of(table.sudo_password, base) if table.sudo_password else None,
+        playbooks=tuple(table.playbooks or ()),
+        settings=table.settings or {},
+        secrets={name: source_of(source, base) for name, source in (table.secrets or {}).items()},
+    )
+
+
+def _jump(table: schema.Jump, base: Path, key_file: Path | None) -> JumpHost:
+    return JumpHost(
+        host=table.host,
+        port=table.port or 22,
+        user=table.user or "root",
+        key_file=path_of(table.key_file, base) or key_file,
+        fingerprint=table.fingerprint,
+    )

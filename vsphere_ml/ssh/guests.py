@@ -1,0 +1,105 @@
+"""A cluster's guests over SSH, each to be trusted as its cluster file says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.core.spec import HostKeys
+from vsphere_ml.ssh.fanout import PARALLEL, in_each
+from vsphere_ml.ssh.host_keys import read_key
+from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.reach import wait_for
+from vsphere_ml.ssh.target import SshTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.guest import Sensitive, Shell
+    from vsphere_ml.core.ports import Clock, GuestPlace
+    from vsphere_ml.core.spec import GuestAccess, JumpHost
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshGuests:
+    """`Guests` over SSH. Pinned keys and logs lie in `folder`, which is the cluster's own."""
+
+    access: GuestAccess
+    folder: Path
+    clock: Clock
+    sudo_password: Sensitive | None = None
+    parallel: int = PARALLEL
+
+    @property
+    def known_hosts(self) -> KnownHosts:
+        return KnownHosts(self.folder / "known_hosts")
+
+    def target(self, place: GuestPlace) -> SshTarget:
+        """Return the way to a guest; keys that it published are pinned."""
+        if self.access.host_keys is HostKeys.PUBLISHED:
+            self._pin(place)
+        access = self.access
+        return SshTarget(
+            name=place.name,
+            host=place.address,
+            port=access.port,
+            user=access.user,
+            key_file=access.key_file,
+            known_hosts=self.known_hosts,
+            sudo_password=self.sudo_password,
+            jump=self._jump(access.jump) if access.jump else None,
+            fingerprint=access.fingerprints.get(place.name),
+            trust_first_use=access.host_keys is HostKeys.FIRST_USE,
+        )
+
+    def vouched(self, place: GuestPlace) -> tuple[str, ...]:
+        """Return the host keys the guest is pinned to. See `Guests.vouched`."""
+        self.target(place)
+        return tuple(str(key) for key in self.known_hosts.keys(place.address, self.access.port))
+
+    def reach(self, places: Sequence[GuestPlace], deadline_s: float) -> Mapping[str, VsmlError]:
+        """Wait until they answer. See `Guests.reach`."""
+        if not places:
+            return {}
+        return dict(wait_for(self._targets(places), deadline_s, self.clock, parallel=self.parallel))
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to in each guest. See `Guests.each`."""
+        if not places:
+            return {}
+        return in_each(self._targets(places), self.folder / "logs", self.clock, work, parallel=self.parallel)
+
+    def log(self, name: str) -> str:
+        return str(self.folder / "logs" / f"{name}.log")
+
+    def _targets(self, places: Sequence[GuestPlace]) -> list[SshTarget]:
+        return [self.target(place) for place in places]
+
+    def _pin(self, place: GuestPlace) -> None:
+        """Pin what a guest published, once for each VM: what a pinned VM publishes later changes nothing."""
+        known, port = self.known_hosts, self.access.port
+        published = [key for text in place.published.split(",") if (key := read_key(text)) is not None]
+        mark = f"published by {place.vm},"
+        if not published or any(mark in remark for remark in known.remarks(place.address, port)):
+            return
+        # Pinned for another VM at this address, by vCenter's word: that one is gone. What a person pinned stays.
+        if any("published by " not in remark for remark in known.remarks(place.address, port)):
+            return
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        known.pin(place.address, port, published, comment=f"{place.name}: {mark} {now}")
+
+    def _jump(self, jump: JumpHost) -> SshTarget:
+        return SshTarget(
+            name=jump.host,
+            host=jump.host,
+            port=jump.port,
+            user=jump.user,
+            key_file=jump.key_file,
+            known_hosts=self.known_hosts,
+            fingerprint=jump.fingerprint,
+        )
