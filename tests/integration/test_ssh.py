@@ -149,7 +149,7 @@ class TestSigningIn:
         self, server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / ".ssh").mkdir()
-        (tmp_path / ".ssh" / "config").write_text("Host *\n  HostName 127.0.0.99\n  IdentityFile /nowhere\n")
+        (tmp_path / ".ssh" / "config").write_text("Host *\n  HostName 127.0.0.99\n  nonsense\n")
         (tmp_path / ".fabric.yaml").write_text("user: nobody\nforward_agent: true\n")
         monkeypatch.setenv("HOME", str(tmp_path))
         close(connect(server.target()))
