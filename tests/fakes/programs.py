@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import posixpath
 import re
+import subprocess
 from typing import TYPE_CHECKING, TypeAlias
 
 from tests.fakes.sh import NoMeaning, Streams
@@ -53,9 +55,12 @@ def test(guest: FakeGuest, words: list[str], _streams: Streams) -> int:
             return int(not _TESTS[option](guest, operand))
         case [left, ("=" | "!=") as sign, right]:
             return int((left == right) != (sign == "="))
+        case [left, ("-eq" | "-le" | "-ge") as sign, right]:
+            return int(not _COMPARISONS[sign](int(left), int(right)))
     raise NoMeaning(f"test {words}")
 
 
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {"-eq": operator.eq, "-le": operator.le, "-ge": operator.ge}
 _TESTS: dict[str, Callable[[FakeGuest, str], bool]] = {
     "-e": lambda guest, path: guest.has(path),
     "-f": lambda guest, path: guest.read_file(path) is not None,
@@ -159,6 +164,25 @@ def wc(_guest: FakeGuest, words: list[str], streams: Streams) -> int:
         raise NoMeaning(f"wc {words}")
     streams.out += f"{streams.stdin.count(chr(10)) if words == ['-l'] else len(streams.stdin.encode())}\n"
     return 0
+
+
+def awk(guest: FakeGuest, words: list[str], streams: Streams) -> int:
+    """Filter text by this machine's own awk, which sees no file."""
+    *program, last = words
+    text = guest.read_file(last) if program and guest.read_file(last) is not None else None
+    if text is None and re.fullmatch(r"/[\w./-]+[^/]", last):
+        streams.err += f"awk: cannot open {last} (No such file or directory)\n"
+        return 2
+    done = subprocess.run(
+        ["awk", *(words if text is None else program)],
+        input=streams.stdin if text is None else text,
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    streams.out += done.stdout
+    streams.err += done.stderr
+    return done.returncode
 
 
 def rm(guest: FakeGuest, words: list[str], streams: Streams) -> int:
@@ -357,6 +381,7 @@ KNOWN: dict[str, Program] = {
     "false": constant(status=1),
     "[": bracket,
     "apt-get": apt_get,
+    "awk": awk,
     "cat": cat,
     "command": command,
     "dpkg-query": dpkg_query,

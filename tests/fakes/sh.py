@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _OPERATORS = ("&&", "||", ";;", "2>&1", "1>&2", ">&2", "2>>", "2>", ">>", "1>", ">", "<", "|", ";", "&", "(", ")", "\n")
 _REDIRECTIONS = {"2>&1", "1>&2", ">&2", "2>>", "2>", ">>", "1>", ">", "<"}
-_RESERVED = {"if", "then", "for", "while", "until", "case", "function", "do", "done"}
+_LOOPS = {"while", "until"}
+_RESERVED = {"if", "then", "for", "case", "function", "do", "done"}
+_SUM = re.compile(r"(\w+) \+ (\d+)")
+_TURNS = 1000  # of a loop; a fake that waits for what never comes is a test's mistake
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAME = re.compile(r"\$(?:\{(\w+)\}|(\w+|[?$#@*!]))")
 
@@ -42,6 +45,10 @@ class World(Protocol):
 class Exit(Exception):  # noqa: N818 - `exit N`
     def __init__(self, status: int) -> None:
         self.status = status
+
+
+class Break(Exception):  # noqa: N818 - `break`
+    pass
 
 
 @dataclass(slots=True)
@@ -100,7 +107,7 @@ def _after(text: str, at: int) -> int:
             at = _after(text, at) if text[at] in "\\$" else at + 1
         return at + 1
     if text.startswith("$((", at):
-        raise NoMeaning(f"arithmetic: {text}")
+        return _found(text, "))", at) + 2
     if text.startswith("$(", at):
         return _closing(text, at + 2)
     return at + 1
@@ -173,6 +180,9 @@ class Parser:
         if self._next in (("word", "{"), ("op", "(")):
             self._compound(inner, go=go)
             words: list[str] = []
+        elif self._next[0] == "word" and self._next[1] in _LOOPS:
+            self._loop(inner, go=go)
+            words = []
         else:
             words = self._words(inner, go=go)
         redirections = self._redirections(inner, go=go)
@@ -192,6 +202,23 @@ class Parser:
             raise NoMeaning(f"exit within ( ): {self.text}") from ended
         if not braces:
             self.shell.variables = saved
+
+    def _loop(self, streams: Streams, *, go: bool) -> None:
+        wanted = self._take()[1] == "while"
+        start = self.at
+        for _ in range(_TURNS):
+            self.at = start
+            self.list_(streams, go=go, closing=("word", "do"))
+            body, turns = self.at, go and (self.shell.status == 0) == wanted
+            try:
+                self.list_(streams, go=turns, closing=("word", "done"))
+            except Break:
+                self.at, turns = body, False
+                self.list_(streams, go=False, closing=("word", "done"))
+            if not turns:
+                self.shell.status = 0
+                return
+        raise NoMeaning(f"a loop without an end: {self.text}")
 
     def _words(self, streams: Streams, *, go: bool) -> list[str]:
         """Take the words of a command; redirections that stand between them stay for later."""
@@ -232,6 +259,8 @@ class Parser:
             return 0
         if words[0] == "exit":
             raise Exit(int(words[1]) if len(words) > 1 else self.shell.status)
+        if words == ["break"]:
+            raise Break
         if words[0] == "set":
             raise NoMeaning(f"set: {self.text}")
         if words[:2] == ["sh", "-c"]:
@@ -278,6 +307,8 @@ class Parser:
                 parts.append(self._value(piece[1:-1], streams, quoted=True))
             elif piece[0] == "\\":
                 parts.append(piece[1:] if not quoted or piece[1:] in '"\\$`' else piece)
+            elif piece.startswith("$(("):
+                parts.append(self._sum(piece[3:-2].strip()))
             elif piece.startswith("$("):
                 parts.append(self._substitute(piece[2:-1], streams))
             elif piece == "$" and (match := _NAME.match(raw, at)):
@@ -289,6 +320,12 @@ class Parser:
                 parts.append(piece)
             at = end
         return "".join(parts)
+
+    def _sum(self, text: str) -> str:
+        match = _SUM.fullmatch(text)
+        if match is None:
+            raise NoMeaning(f"$(({text})) in: {self.text}")
+        return str(int(self.shell.variables.get(match[1], match[1])) + int(match[2]))
 
     def _substitute(self, text: str, streams: Streams) -> str:
         inner = Streams()
