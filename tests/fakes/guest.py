@@ -107,7 +107,7 @@ class FakeGuest:
         self.reboots += 1
         self.boot_id = str(uuid.uuid4())
         self.files = {path: file for path, file in self.files.items() if not path.startswith(("/run/", "/tmp/"))}
-        self.modules = {module for module in self._at_boot("/etc/modules-load.d/") if module in self.loadable}
+        self.modules = {name.replace("-", "_") for name in self._at_boot("/etc/modules-load.d/")} & self.loadable
         self.services = {name: Service(each.enabled, each.enabled) for name, each in self.services.items()}
         pairs = (line.partition("=") for line in self._at_boot("/etc/sysctl.d/"))
         self.sysctls |= {name.strip(): value.strip() for name, _, value in pairs}
