@@ -71,7 +71,7 @@ class VgpuLicence:
         files = {"conf": Content(path="/etc/nvidia/gridd.conf", text=conf)}
         if not self.server:
             path = "/etc/nvidia/ClientConfigToken/client_configuration_token_vsml.tok"
-            # NVIDIA's licence system wants the token readable by all.
+            # Readable by all, since nvidia-gridd need not read it as root.
             files["token"] = Content(path=path, text=secret(facts, "licence_token"), mode=0o744)
         return files
 

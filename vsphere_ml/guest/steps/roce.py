@@ -99,6 +99,7 @@ class RoceQos:
     KIND: ClassVar[str] = "roce_qos"
 
     priority: int = 3
+    ecn: bool = True  # needs a driver that shows `ecn` beside the interface's settings
 
     def __post_init__(self) -> None:
         if not 0 <= self.priority < _PRIORITIES:
@@ -147,6 +148,8 @@ class RoceQos:
         wanted = ["1" if at == self.priority else "0" for at in range(_PRIORITIES)]
         if enabled != wanted:
             return f"priority flow control is not on for priority {self.priority} alone"
+        if not self.ecn:
+            return None
         return None if seen["ecn"].out.split() == ["1", "1"] else "congestion marking (ECN) is not on"
 
     def _script(self, facts: GuestFacts) -> Content:
@@ -154,6 +157,7 @@ class RoceQos:
             "interface": rdma.interface(facts),
             "pfc": ",".join("1" if at == self.priority else "0" for at in range(_PRIORITIES)),
             "priority": self.priority,
+            "ecn": self.ecn,
         }
         text = render.render(render.shipped_template("roce-qos.sh"), values, "roce-qos.sh")
         return Content(path="/usr/local/sbin/vsml-roce-qos", text=text, mode=0o755)
