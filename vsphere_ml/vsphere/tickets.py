@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +22,14 @@ from vsphere_ml.vsphere.collect import reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+    from concurrent.futures import Future
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.vsphere.session import Session
 
 _P: Any = vmodl.query.PropertyCollector
 _LONGEST_WAIT_S = 15  # of one call, kept well below the connection's own timeout
+_CALLERS = 4  # first steps under way at once: while vCenter works on one, the next is written
 _TASK = ("info.state", "info.error", "info.result", "info.progress")
 
 
@@ -80,6 +83,8 @@ class Tickets:
         self._by_object: dict[str, _Run] = {}
         self._unwatched: list[_Run] = []
         self._later: deque[Generator[Awaited, Any, None]] = deque()
+        self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
+        self._beginning: deque[tuple[_Run, Future[Awaited]]] = deque()
         self._collector: Any = None
         self._generation = 0
         self._version = ""
@@ -88,12 +93,13 @@ class Tickets:
         """Take the change's first step and return; whatever fails is told by `wait`."""
         ticket = Ticket(next(self._numbers), change)
         run = self._runs[ticket] = _Run(ticket, steps)
-        self._step(run, lambda: next(steps))
+        self._beginning.append((run, self._callers.submit(next, steps)))
         return ticket
 
     def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
         """Return news of these tickets, as soon as there are any."""
         end = time.monotonic() + timeout_s
+        self._begun()
         while True:
             news = self._news(tickets)
             left = end - time.monotonic()
@@ -103,8 +109,16 @@ class Tickets:
             if self._later and not any(run.news for run in self._runs.values()):
                 self._catch_up()
 
+    def _begun(self) -> None:
+        """Take note of the first steps: they are calls that only begin a task, so all of them end soon."""
+        while self._beginning:
+            run, call = self._beginning[0]
+            self._step(run, call.result)
+            self._beginning.popleft()
+
     def finish(self) -> None:
         """Take all the steps that were put off."""
+        self._begun()
         while self._later:
             self._catch_up()
 
@@ -258,6 +272,7 @@ class Tickets:
 
     def close(self) -> None:
         """Forget everything; vCenter's tasks go on without us."""
+        self._callers.shutdown(wait=False, cancel_futures=True)
         self._by_object.clear()
         self._runs.clear()
         self._later.clear()
