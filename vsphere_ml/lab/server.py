@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, state
+from vsphere_ml.lab.guests import hub, needs, power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,17 +54,25 @@ def up(
     name: str = state.DEFAULT,
     port: int = 0,
     say: Callable[[str], None] = build.to_stderr,
+    *,
+    guests: bool = False,
 ) -> tuple[state.Lab, bool]:
-    """Return the lab and whether it was started now; one that runs already is left as it is."""
+    """Return the lab and whether it was started now; one that runs already is left as it is.
+
+    With `guests` its VMs have Linux guests; NotPossible `lab.no-guests` where there can be none.
+    """
+    if guests:
+        needs.check()
     file = topology_file(topology)
     home = state.folder(name)
     with folders.alone(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:
             _same_topology(lab, file)
+            _same_guests(lab, home, guests=guests)
             return lab, False
         program = build.binary(say)
         _sweep(home)
-        return _start(program, file, home, name, port), True
+        return _start(program, file, home, name, port, guests=guests), True
 
 
 def down(name: str = state.DEFAULT) -> bool:
@@ -87,18 +96,30 @@ def _same_topology(lab: state.Lab, file: Path) -> None:
         )
 
 
+def _same_guests(lab: state.Lab, home: Path, *, guests: bool) -> None:
+    if guests and not power_hook.path(home).exists():
+        raise NotPossible(
+            f"the lab vCenter `{lab.name}` runs, and its VMs have no guests",
+            code="lab.no-guests",
+            target=lab.name,
+            hint=f"{down_command(lab.name)}, then start it again",
+        )
+
+
 def down_command(name: str) -> str:
     """Return what to type to stop this lab."""
     return "vsml lab down" if name == state.DEFAULT else f"vsml lab down --name {name}"
 
 
-def _start(program: Path, topology: Path, home: Path, name: str, port: int) -> state.Lab:
+def _start(program: Path, topology: Path, home: Path, name: str, port: int, *, guests: bool) -> state.Lab:
     home.mkdir(parents=True, mode=0o700)
     password = home / "password"
     with os.fdopen(os.open(password, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(secrets.token_urlsafe(24) + "\n")
     arguments = [str(program), "serve", "--topology", str(topology), "--state", str(home)]
     arguments += ["--listen", f"127.0.0.1:{port}", "--password-file", str(password)]
+    if guests:
+        arguments += ["--power-hook", str(power_hook.write(home))]
     pid = _spawn(arguments, home / "log")
     try:
         return _answering(pid, name, home)
@@ -166,6 +187,7 @@ def _sweep(home: Path) -> None:
     """End whatever still runs for this folder, then remove the folder."""
     for pid in _pids(home):
         _end(pid, home)
+    hub.end(home / power_hook.GUESTS)
     shutil.rmtree(home, ignore_errors=True)
 
 

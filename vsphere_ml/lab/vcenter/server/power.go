@@ -36,6 +36,9 @@ func (l *Lab) powerOn(ctx *simulator.Context, machine *simulator.VirtualMachine,
 	if host != nil {
 		l.refresh(ctx, host.name)
 	}
+	if fault == nil {
+		l.guestBegins(ctx, machine, "power-on")
+	}
 	return fault
 }
 
@@ -146,6 +149,7 @@ func (l *Lab) release(ctx *simulator.Context, machine *simulator.VirtualMachine)
 	if host := l.esxOf(machine.Runtime.Host); host != nil {
 		l.refresh(ctx, host.name)
 	}
+	l.guestEnds(ctx, machine)
 }
 
 // ResetVMTask restarts the guest. The VM keeps its process on the host, and so its devices.
@@ -163,6 +167,9 @@ func (v *vm) reset(ctx *simulator.Context) (fault types.BaseMethodFault) {
 			fault = &types.InvalidPowerState{RequestedState: types.VirtualMachinePowerStatePoweredOn, ExistingState: v.Runtime.PowerState}
 		}
 	})
+	if fault == nil {
+		v.lab.guestBegins(ctx, v.VirtualMachine, "reset")
+	}
 	return fault
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	Listen   string // 127.0.0.1:0 for any free port
 	Username string
 	Password string
+	// PowerHook is a program that stands guests behind VMs; see powerHook. None when empty.
+	PowerHook string
 }
 
 // Lab is one running site.
@@ -47,6 +49,7 @@ type Lab struct {
 	delays  delays
 	calls   calls
 
+	hook         *powerHook // nil when there is none
 	provisioning provisioning
 	macs         atomic.Int64
 
@@ -77,6 +80,9 @@ func Start(options Options) (*Lab, error) {
 	}
 	if err := lab.delays.set(options.File.Delays); err != nil {
 		return nil, fmt.Errorf("delay_ms: %w", err)
+	}
+	if lab.hook, err = newPowerHook(options.PowerHook); err != nil {
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", options.Listen)
 	if err != nil {
@@ -171,5 +177,6 @@ func (l *Lab) Close() error {
 	if l.http.Shutdown(ctx) != nil {
 		_ = l.http.Close() // somebody still waits for updates; vCenter does not wait for them either
 	}
+	l.hook.close()
 	return os.RemoveAll(l.datastoreDir())
 }

@@ -20,8 +20,10 @@ import (
 
 const usage = `usage: vsml-lab-vcenter serve --topology FILE --state DIR [--listen 127.0.0.1:0]
                               [--username administrator@vsphere.local] [--password-file FILE]
+                              [--power-hook PROGRAM]
 
-The password comes from the file, or from the environment variable VSML_LAB_PASSWORD.`
+The password comes from the file, or from the environment variable VSML_LAB_PASSWORD.
+The power hook stands guests behind VMs; it is told of power-on, reset, power-off and destroy as JSON on its stdin.`
 
 // Exit statuses: 1 for what the machine refused, 2 for what the caller wrote wrongly.
 const (
@@ -69,6 +71,7 @@ func parse(arguments []string) (options server.Options, source string, err error
 	flags.StringVar(&options.StateDir, "state", "", "")
 	flags.StringVar(&options.Listen, "listen", "127.0.0.1:0", "")
 	flags.StringVar(&options.Username, "username", "administrator@vsphere.local", "")
+	flags.StringVar(&options.PowerHook, "power-hook", "", "")
 	passwordFile := flags.String("password-file", "", "")
 	if err := flags.Parse(arguments); err != nil {
 		return options, source, err

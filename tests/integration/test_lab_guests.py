@@ -1,0 +1,294 @@
+"""The lab's VMs as real hosts: from power-on by vCenter to a command over SSH, and away without a trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
+from vsphere_ml.core.spec import (
+    Address,
+    ClusterSpec,
+    GpuRequest,
+    GuestAccess,
+    Location,
+    NicRequest,
+    NodeSpec,
+    Source,
+    VCenterSpec,
+)
+from vsphere_ml.core.units import gib
+from vsphere_ml.guest import firstboot
+from vsphere_ml.lab import server
+from vsphere_ml.lab.guests import hub, needs
+from vsphere_ml.ssh.host_keys import read_key
+from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.shell import SshShell, open_shell
+from vsphere_ml.ssh.target import SshTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vsphere_ml.lab.state import Lab
+
+reason = needs.lacking()
+pytestmark = [pytest.mark.lab, pytest.mark.skipif(reason is not None, reason=f"no lab guests: {reason}")]
+
+
+CLUSTER = ClusterSpec(
+    name="train",
+    vcenter=VCenterSpec(),
+    location=Location(),
+    source=Source(template="ubuntu"),
+    nodes=(),
+    guest=GuestAccess(user="ubuntu"),
+)
+
+
+@dataclass(slots=True)
+class Site:
+    """A lab with guests, and what it takes to make VMs in it and to enter them."""
+
+    lab: Lab
+    content: Any
+    folder: Path
+    wait: Callable[[Any], Any]
+
+    @property
+    def home(self) -> Path:
+        return self.lab.password_file.parent / "guests"
+
+    def vm(self, name: str, address: str | None = None) -> Any:
+        """Clone the template, with the first boot that vsml gives its nodes."""
+        public = key_pair(self.folder, "train").public
+        node = NodeSpec(
+            name=name,
+            cpus=2,
+            memory=gib(4),
+            gpu=GpuRequest(profile="A100-40C"),
+            nic=NicRequest(),
+            port_group="vm-network",
+            address=Address(address=address) if address else None,
+        )
+        extra = firstboot.first_boot(node, CLUSTER, public)
+        config = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in extra.items()])
+        template = next(vm for vm in self._all(vim.VirtualMachine) if vm.config.template)
+        pool = self._all(vim.ClusterComputeResource)[0].resourcePool
+        spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(pool=pool), config=config, powerOn=True)
+        return self.wait(template.Clone(template.parent, name, spec))
+
+    def answering(self, vm: Any) -> Any:
+        """Return the VM once VMware Tools tell an address."""
+        until(lambda: vm.guest.ipAddress and published(vm), f"{vm.name} tells no address")
+        return vm
+
+    def shell(self, vm: Any) -> SshShell:
+        """Return a way in that takes the published host keys and no others."""
+        known = KnownHosts(self.folder / f"known_hosts-{vm.name}")
+        address = vm.guest.ipAddress
+        if not known.keys(address, 22):
+            keys = [read_key(" ".join(each)) for each in firstboot.host_keys(published(vm))]
+            known.pin(address, 22, [key for key in keys if key], comment="published")
+        target = SshTarget(
+            name=vm.name,
+            host=address,
+            known_hosts=known,
+            user="ubuntu",
+            key_file=key_pair(self.folder, "train").private,
+            timeout_s=10.0,
+        )
+        return open_shell(target, self.folder / f"{vm.name}.log", SystemClock())
+
+    def remove(self, vm: Any) -> None:
+        if vm.runtime.powerState == "poweredOn":
+            self.wait(vm.PowerOff())
+        self.wait(vm.Destroy())
+
+    def _all(self, kind: Any) -> list[Any]:
+        view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], recursive=True)
+        return list(view.view)
+
+
+def until(true: Callable[[], object], otherwise: str, deadline_s: float = 30.0) -> None:
+    """Wait for what happens in the background."""
+    deadline = time.monotonic() + deadline_s
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
+
+
+def published(vm: Any) -> str:
+    """Return the host keys that vCenter has of the guest."""
+    found = {option.key: option.value for option in vm.config.extraConfig}
+    return str(found.get(firstboot.HOST_KEYS, ""))
+
+
+def traces() -> set[str]:
+    """Return what lab guests leave on a machine while they run."""
+    links = {link.name for link in Path("/sys/class/net").iterdir() if link.name.startswith("vsml-")}
+    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "vsml" in line}
+    return links | mounts | set(processes())
+
+
+def processes() -> Iterator[str]:
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if line.startswith(("sh ", "unshare ")) and f"{hub.HERE}/" in line:
+                yield f"{entry.parent.name} {line}"
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Site]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSML_STATE_DIR", str(folder / "state"))
+        lab, _ = server.up(guests=True)
+        session = labs.sign_in(lab)
+        try:
+            yield Site(lab, session.content, folder, finished)
+        finally:
+            with suppress(VSphereError):
+                session.close()
+            server.down()
+
+
+def finished(task: Any) -> Any:
+    WaitForTask(task)
+    return task.info.result
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    before = traces()
+    with running(tmp_path_factory.mktemp("guests")) as started:
+        yield started
+    assert traces() - before == set()
+
+
+@pytest.fixture(scope="module")
+def guest(site: Site) -> Any:
+    return site.answering(site.vm("node-1", "10.201.7.11/24"))
+
+
+def test_a_vm_becomes_a_host_with_its_name_address_and_user(site: Site, guest: Any) -> None:
+    assert guest.guest.ipAddress == "10.201.7.11"
+    assert guest.guest.toolsRunningStatus == "guestToolsRunning"
+    with site.shell(guest) as shell:
+        told = shell.ask({"name": "hostname", "who": "echo $SUDO_USER", "root": "id -u", "net": "ip -o -4 a show eth0"})
+    assert (told["name"].text, told["who"].text, told["root"].text) == ("node-1", "ubuntu", "0")
+    assert "10.201.7.11/24" in told["net"].out
+
+
+def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
+    with site.shell(guest) as shell:
+        shell.run("touch /etc/of-the-guest /usr/local/bin/of-the-guest && useradd stranger")
+        told = shell.ask(
+            {
+                "processes": "ps -e -o args=",
+                "home": f"test ! -e {site.home}",
+                "module": "/usr/sbin/modprobe dummy",
+                "kernel": "echo 1 >/proc/sys/vm/nr_hugepages",
+                "device": "mknod /tmp/disk b 254 0",
+                "clock": "date -s @0",
+            }
+        )
+    assert not Path("/etc/of-the-guest").exists()
+    assert not Path("/usr/local/bin/of-the-guest").exists()
+    assert "stranger" not in Path("/etc/passwd").read_text()
+    assert str(os.getpid()) not in told["processes"].out
+    assert "python" not in told["processes"].out
+    assert told["home"].ok
+    assert {name for name in ("kernel", "device", "clock") if told[name].ok} == set()
+
+
+def test_a_reboot_keeps_the_disk_and_gives_another_boot_id(site: Site, guest: Any) -> None:
+    with site.shell(guest) as shell:
+        shell.write("/etc/kept", "yes")
+        shell.reboot(30.0)
+        assert shell.ask({"kept": "cat /etc/kept"})["kept"].text == "yes"
+
+
+def test_power_off_and_on_keep_disk_and_host_keys(site: Site, guest: Any) -> None:
+    keys = published(guest)
+    with site.shell(guest) as shell:
+        shell.write("/etc/kept", "still")
+    finished(guest.PowerOff())
+    until(lambda: unreachable(site, guest, "10.201.7.11"), "the guest goes on without power")
+    assert guest.guest.ipAddress is None
+    finished(guest.PowerOn())
+    with site.shell(site.answering(guest)) as shell:
+        assert shell.ask({"kept": "cat /etc/kept"})["kept"].text == "still"
+    assert published(guest) == keys
+
+
+def test_a_reset_starts_the_guest_anew(site: Site, guest: Any) -> None:
+    ask = {"boot": "cat /proc/sys/kernel/random/boot_id"}
+    with site.shell(guest) as shell:
+        before = shell.ask(ask)["boot"].text
+    finished(guest.Reset())
+    until(lambda: boot_id(site, guest) not in {None, before}, "the guest was not started anew")
+
+
+def boot_id(site: Site, guest: Any) -> str | None:
+    with suppress(GuestError), site.shell(guest) as shell:
+        return shell.ask({"boot": "cat /proc/sys/kernel/random/boot_id"})["boot"].text
+    return None
+
+
+def unreachable(site: Site, guest: Any, address: str) -> bool:
+    with suppress(OSError), socket.create_connection((address, 22), timeout=0.2):
+        return False
+    return True
+
+
+def test_guests_reach_each_other_however_they_got_their_addresses_and_leave_nothing(site: Site, guest: Any) -> None:
+    others = [site.answering(vm) for vm in [site.vm("node-2", "10.201.8.12/24"), site.vm("node-3"), site.vm("node-4")]]
+    addresses = [vm.guest.ipAddress for vm in others]
+    assert len({published(vm) for vm in [guest, *others]}) == 4
+    with site.shell(guest) as shell:
+        told = shell.ask({each: f"timeout 5 bash -c 'read -n 4 x </dev/tcp/{each}/22; echo $x'" for each in addresses})
+    assert {answer.text for answer in told.values()} == {"SSH-"}
+    for vm in others:
+        site.remove(vm)
+    until(lambda: len(list((site.home / "vms").iterdir())) == 1, "a destroyed guest left something behind")
+
+
+def test_a_second_lab_of_the_same_machine_has_a_network_of_its_own(site: Site, guest: Any, tmp_path: Path) -> None:
+    with running(tmp_path) as other:
+        vm = other.answering(other.vm("node-1"))
+        assert vm.guest.ipAddress.split(".")[1] != (site.home / "network").read_text().split(".")[1]
+        clash = other.vm("node-2", "10.201.7.11/24")
+        log = other.lab.password_file.parent / "simulator.log"
+        until(lambda: "10.201.7.11 leads to vsml-" in log.read_text(), "an address was given twice")
+        assert clash.guest.ipAddress is None
+    with site.shell(guest) as shell:
+        assert shell.ask({"name": "hostname"})["name"].text == "node-1"
+
+
+def test_guests_end_when_the_lab_is_killed(tmp_path: Path) -> None:
+    before = traces()
+    with running(tmp_path) as doomed:
+        doomed.answering(doomed.vm("node-1"))
+        assert traces() != before
+        os.kill(doomed.lab.pid, signal.SIGKILL)
+        until(lambda: traces() == before, f"the lab's end left {traces() - before}")
+
+
+def test_a_lab_that_runs_without_guests_is_not_taken_for_one_with_guests(tmp_path: Path) -> None:
+    with labs.running(tmp_path), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSML_STATE_DIR", str(tmp_path))
+        with pytest.raises(NotPossible, match="its VMs have no guests"):
+            server.up(guests=True)

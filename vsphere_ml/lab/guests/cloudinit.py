@@ -1,0 +1,97 @@
+"""cloud-init's part in a lab guest: metadata and user data, as the shell commands of a boot."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.lab.guests import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SSHD = """\
+Port 22
+HostKey /etc/ssh/ssh_host_ed25519_key
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UseDNS no
+PermitRootLogin prohibit-password
+MaxStartups 200
+MaxSessions 200
+Subsystem sftp internal-sftp
+AcceptEnv LANG LC_*
+"""
+
+
+def decoded(extra_config: Mapping[str, str], name: str) -> dict[str, Any]:
+    """Return `guestinfo.metadata` or `guestinfo.userdata` as it was before it was encoded; empty when not given."""
+    text = extra_config.get(f"guestinfo.{name}", "")
+    encoding = extra_config.get(f"guestinfo.{name}.encoding", "")
+    if encoding in {"base64", "b64", "gzip+base64", "gz+b64"}:
+        raw = base64.b64decode(text)
+        text = (gzip.decompress(raw) if encoding.startswith("gz") else raw).decode()
+    read = yaml.read(text)
+    return read if isinstance(read, dict) else {}
+
+
+def hostname(metadata: Mapping[str, Any], fallback: str) -> str:
+    """Return the guest's name."""
+    return str(metadata.get("local-hostname") or metadata.get("hostname") or fallback)
+
+
+def address(metadata: Mapping[str, Any]) -> str | None:
+    """Return the static address with its prefix length, or None where DHCP is asked for."""
+    ethernets = (metadata.get("network") or {}).get("ethernets") or {}
+    for ethernet in ethernets.values():
+        for each in ethernet.get("addresses") or ():
+            return str(each)
+    return None
+
+
+def boot(name: str, network: list[str], userdata: Mapping[str, Any]) -> str:
+    """Return the commands of every boot; users, keys and files are made at the first one."""
+    lines = [f"hostname {quote(name)}", *network, 'if [ "$first" ]; then', *_first(name, userdata), "fi"]
+    path = "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    return "\n".join([*lines, path, ": >/run/vsml-lab/booted", ""])
+
+
+def _first(name: str, userdata: Mapping[str, Any]) -> Iterator[str]:
+    yield _file("/etc/hostname", f"{name}\n")
+    yield _file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {name}\n::1 localhost ip6-localhost\n")
+    yield _file("/etc/ssh/sshd_config", _SSHD)
+    yield _file("/root/.bashrc", "")
+    # There is no way to the internet, so apt sees the lab's own packages and no others.
+    yield _file("/etc/apt/sources.list.d/vsml-lab.list", "deb [trusted=yes] file:/opt/vsml-lab ./\n")
+    yield "ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key"
+    for user in userdata.get("users") or ():
+        if isinstance(user, dict):
+            yield from _user(user)
+    for file in userdata.get("write_files") or ():
+        yield _file(str(file["path"]), str(file.get("content", "")), str(file.get("permissions", "0644")))
+
+
+def _user(user: Mapping[str, Any]) -> Iterator[str]:
+    name = str(user["name"])
+    shell = str(user.get("shell") or "/bin/bash")
+    yield f"id {quote(name)} >/dev/null 2>&1 || useradd -m -s {quote(shell)} -k /nowhere {quote(name)}"
+    # sshd without PAM takes `!`, which useradd writes, for a locked account.
+    yield f"usermod -p '*' {quote(name)}"
+    keys = "".join(f"{key}\n" for key in user.get("ssh_authorized_keys") or ())
+    yield f"user_home=$(getent passwd {quote(name)} | cut -d: -f6)"
+    yield f'mkdir -p "$user_home/.ssh" && printf %s {quote(keys)} >"$user_home/.ssh/authorized_keys"'
+    yield f'chmod 700 "$user_home/.ssh" && chown -R {quote(name)}: "$user_home"'
+    if sudo := user.get("sudo"):
+        rules = sudo if isinstance(sudo, list) else [sudo]
+        text = "".join(f"{name} {rule}\n" for rule in rules)
+        yield _file("/etc/sudoers.d/90-cloud-init-users", text, "0440")
+
+
+def _file(path: str, text: str, mode: str = "0644") -> str:
+    at = quote(path)
+    return f'mkdir -p "$(dirname {at})" && printf %s {quote(text)} >{at} && chmod {quote(mode)} {at}'

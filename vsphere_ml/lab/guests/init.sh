@@ -1,0 +1,74 @@
+# One boot of a guest: its own root over the machine's, cloud-init's part, sshd. Pid 1 in the guest.
+# Arguments: the VM's folder, its disk.
+set -eu
+at=$1 disk=$2
+first=
+if [ ! -d "$disk/upper" ]; then
+    first=yes
+    mkdir "$disk/upper" "$disk/work" "$disk/root"
+    # A guest sees the machine's operating system and nothing else of it. A device 0/0 hides what lies below.
+    for each in /* /.[!.]*; do
+        case $each in
+        /bin | /etc | /lib | /lib32 | /lib64 | /libx32 | /sbin | /usr | /var) ;;
+        *) [ ! -e "$each" ] || mknod "$disk/upper$each" c 0 0 ;;
+        esac
+    done
+    mkdir -p "$disk/upper/usr" "$disk/upper/etc"
+    mknod "$disk/upper/usr/local" c 0 0
+    mknod "$disk/upper/etc/ssh" c 0 0
+fi
+mount -t overlay overlay -o "lowerdir=/,upperdir=$disk/upper,workdir=$disk/work" "$disk/root"
+cd "$disk/root"
+if [ "$first" ]; then
+    mkdir -p .old boot dev etc/ssh home media mnt opt/vsml-lab proc root run srv sys tmp \
+        usr/local/bin usr/local/sbin usr/local/lib usr/local/share var/lib/vsml-lab
+    chmod 700 root
+    rm -rf etc/apt/sources.list etc/apt/sources.list.d etc/apt/apt.conf.d/*proxy* var/lib/apt/lists
+    mkdir -p etc/apt/sources.list.d var/lib/apt/lists/partial
+    cp "$at/programs/"* usr/local/bin/
+fi
+# A proc of its own hides the machine's processes; what /proc/sys holds is the machine's, so it cannot be written.
+mount -t proc proc proc
+mount --bind proc/sys proc/sys
+mount -o remount,bind,ro proc/sys
+mount --bind proc/sys/net proc/sys/net && mount -o remount,bind,rw proc/sys/net
+mount --bind "$at/boot_id" proc/sys/kernel/random/boot_id
+mount -t sysfs -o ro sysfs sys
+mount -t tmpfs -o mode=755 devices dev
+for each in null:1:3 zero:1:5 full:1:7 random:1:8 urandom:1:9 tty:5:0; do
+    name=${each%%:*} number=${each#*:}
+    mknod -m 666 "dev/$name" c "${number%:*}" "${number#*:}"
+done
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+mount -t tmpfs -o mode=1777 shm dev/shm
+mount -t tmpfs -o mode=755 run run
+mount -t tmpfs -o mode=1777 tmp tmp
+mkdir run/sshd run/vsml-lab run/lock
+mount --bind "$at/tools" run/vsml-lab
+[ ! -d "$at/../packages" ] || mount --bind -o ro "$at/../packages" opt/vsml-lab
+pivot_root . .old
+cd /
+umount -l /.old
+ip link set lo up
+# shellcheck disable=SC1091
+. /run/vsml-lab/boot.sh
+trap 'exit 85' HUP
+trap 'exit 0' TERM
+systemctl boot >>/var/log/vsml-lab-boot.log 2>&1 || :
+log=/var/log/vsml-lab-sshd.log
+for each in /var/lib/cloud/scripts/per-boot/*; do
+    [ ! -x "$each" ] || "$each" >>/var/log/cloud-init-output.log 2>&1 &
+done
+while :; do
+    if [ -e /run/vsml-lab/no-sshd ]; then
+        sleep 0.05 &
+    else
+        # Nobody in a guest may load modules into the machine's kernel, set its clock, or end it.
+        setpriv --bounding-set=-sys_module,-sys_boot,-sys_time,-sys_rawio,-mknod --inh-caps=-all \
+            /usr/sbin/sshd -D -e -f /etc/ssh/sshd_config 2>>$log &
+    fi
+    wait $! || :
+done

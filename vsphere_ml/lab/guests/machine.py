@@ -1,0 +1,198 @@
+"""A guest: begun with its VM, reached on its address, ended with its VM. Its disk stays until the VM is destroyed."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import shutil
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lab.guests import cloudinit, hub
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+DISK = "4g"  # of memory at most; what is not written takes none
+BOOT_DEADLINE_S = 60.0
+KEYS_DEADLINE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vm:
+    """What a power event says of a VM."""
+
+    name: str
+    id: str
+    extra_config: Mapping[str, str]
+    nics: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the guest tells vCenter through VMware Tools."""
+
+    address: str
+    hostname: str
+    guestinfo: Mapping[str, str] = field(default_factory=dict)
+
+
+def folder(home: Path, vm_id: str) -> Path:
+    """Return where what is known of a guest lies."""
+    return home / "vms" / vm_id.replace("vm-", "g")
+
+
+def pid(at: Path) -> int | None:
+    """Return the pid of the guest's machine, as this machine counts; None when it is off."""
+    with suppress(OSError, ValueError):
+        found = int((at / "machine.pid").read_text())
+        return found if hub.is_ours(found, "machine.sh", at) else None
+    return None
+
+
+def begin(center: hub.Hub, vm: Vm) -> None:
+    """Start the guest, unless it runs. It answers some moments later."""
+    at = folder(center.home, vm.id)
+    if pid(at) is not None:
+        return
+    _seed(center, at, vm)
+    disk = center.home / "disks" / at.name
+    mount = f"mkdir {quote(str(disk))} && mount -t tmpfs -o mode=755,size={DISK} vsml-lab {quote(str(disk))}"
+    make = f"mountpoint -q {quote(str(disk))} || {{ {mount}; }}"
+    machine = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
+    machine += ["sh", str(hub.HERE / "machine.sh"), str(at), str(disk), str(center.pid), *_adapters(vm)]
+    inside = ["nsenter", "--target", str(center.pid), "--mount", "--net", "--pid"]
+    command = f"{make}; exec {' '.join(map(quote, machine))}"
+    (at / "machine.pid").unlink(missing_ok=True)
+    hub.spawn([*inside, "sh", "-c", command], at / "console.log")
+
+
+def report(center: hub.Hub, vm: Vm) -> Report:
+    """Return what the guest says once it can be reached and has told its host keys; it must have been begun."""
+    at = folder(center.home, vm.id)
+    hub.await_(lambda: pid(at) is not None, f"the guest of {vm.name} did not start", at / "console.log")
+    address = (at / "address").read_text().strip()
+    booted = at / "tools" / "booted"
+    late = f"the guest of {vm.name} did not answer"
+    hub.await_(lambda: booted.exists() and _answers(address), late, at / "console.log", BOOT_DEADLINE_S)
+    deadline = time.monotonic() + KEYS_DEADLINE_S
+    while not (told := _told(at)) and time.monotonic() < deadline and (at / "publishes").exists():
+        time.sleep(0.005)
+    return Report(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
+
+
+def end(center: hub.Hub, vm_id: str) -> None:
+    """Cut the guest's power. Its disk stays, and so does its address: nobody else shall seem to be the guest."""
+    at = folder(center.home, vm_id)
+    if (found := pid(at)) is not None:
+        hub.kill(found)
+    (at / "machine.pid").unlink(missing_ok=True)
+
+
+def destroy(center: hub.Hub, vm_id: str) -> None:
+    """Remove the guest and its disk."""
+    end(center, vm_id)
+    at = folder(center.home, vm_id)
+    with suppress(OSError):
+        _route(center, "del", (at / "address").read_text().strip())
+    disk = center.home / "disks" / at.name
+    for command in ("umount", "rmdir"):
+        hub.attempt("nsenter", "--target", str(center.pid), "--mount", command, str(disk))
+    shutil.rmtree(at, ignore_errors=True)
+
+
+def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
+    """Lay down what the guest is to be."""
+    metadata, userdata = cloudinit.decoded(vm.extra_config, "metadata"), cloudinit.decoded(vm.extra_config, "userdata")
+    (at / "tools").mkdir(parents=True, exist_ok=True, mode=0o755)
+    shutil.copy(hub.HERE / "init.sh", at / "init.sh")
+    shutil.copytree(hub.HERE / "standins" / "base", at / "programs", dirs_exist_ok=True)
+    address = _address(center, at, cloudinit.address(metadata))
+    hostname = cloudinit.hostname(metadata, vm.name)
+    (at / "address").write_text(f"{address.ip}\n")
+    (at / "hostname").write_text(f"{hostname}\n")
+    for name in ("guestinfo", "booted"):
+        (at / "tools" / name).unlink(missing_ok=True)
+    if any("/scripts/per-boot/" in str(file["path"]) for file in userdata.get("write_files") or ()):
+        (at / "publishes").touch()
+    network = [f"ip address replace {address} dev eth0", "ip link set eth0 up"]
+    # Whoever has an address in the lab is a neighbour; nobody answers for any other.
+    network.append("ip route replace default dev eth0")
+    (at / "tools" / "boot.sh").write_text(cloudinit.boot(hostname, network, userdata))
+
+
+def _adapters(vm: Vm) -> list[str]:
+    """Return MAC and bridge of each adapter: the first one is for management, the others are fast."""
+    macs = [nic["mac"] for nic in vm.nics if nic.get("mac")] or [_mac(vm.id)]
+    return [word for at, mac in enumerate(macs) for word in (mac, "management" if at == 0 else "fabric")]
+
+
+def _mac(vm_id: str) -> str:
+    number = int("".join(filter(str.isdigit, vm_id)) or 0)
+    return f"00:50:56:00:{number >> 8 & 255:02x}:{number & 255:02x}"
+
+
+def _address(center: hub.Hub, at: Path, wanted: str | None) -> ipaddress.IPv4Interface:
+    """Return the address the guest is to have, with a way to it laid from this machine."""
+    if wanted is None:
+        return _leased(center, at)
+    try:
+        address = ipaddress.IPv4Interface(wanted)
+    except ValueError as error:
+        raise NotPossible(f"lab guests have IPv4 addresses: {error}", code="lab.guest-failed", target=wanted) from error
+    if address.ip in center.network:
+        return address
+    _refuse_foreign(center, address)
+    _route(center, "replace", str(address.ip))
+    return address
+
+
+def _leased(center: hub.Hub, at: Path) -> ipaddress.IPv4Interface:
+    """Return the address the guest had before, or the first free one."""
+    taken = {file.read_text().strip() for file in center.home.glob("vms/*/address") if file.parent != at}
+    own = (at / "address").read_text().strip() if (at / "address").exists() else ""
+    free = (str(each) for number, each in enumerate(center.network.hosts()) if number > 9)  # noqa: PLR2004
+    address = own if own and own not in taken else next(each for each in free if each not in taken)
+    return ipaddress.IPv4Interface(f"{address}/{center.network.prefixlen}")
+
+
+def _refuse_foreign(center: hub.Hub, address: ipaddress.IPv4Interface) -> None:
+    """Refuse an address that leads to somebody else: this machine itself, its neighbours, another lab's guest."""
+    way: Mapping[str, Any] = json.loads(hub.run("ip", "-4", "-j", "route", "get", str(address.ip)))[0]
+    if "gateway" not in way and way.get("dev") != center.device:
+        raise NotPossible(
+            f"{address.ip} leads to {way.get('dev')} on this machine, so no lab guest can have it",
+            code="lab.guest-failed",
+            target=str(address.ip),
+            hint="give the nodes addresses of a network this machine has no part in",
+        )
+
+
+def _route(center: hub.Hub, act: str, address: str) -> None:
+    """Lay or take up the way to a guest's address; those of the lab's own network need none."""
+    if ipaddress.IPv4Address(address) not in center.network:
+        way = ("ip", "route", act, f"{address}/32", "dev", center.device, "src", str(center.operator))
+        hub.attempt(*way) if act == "del" else hub.run(*way)
+
+
+def _answers(address: str) -> bool:
+    """Return whether sshd greets there."""
+    with suppress(OSError), socket.create_connection((address, 22), timeout=1) as connection:
+        connection.settimeout(1)
+        return connection.recv(4) == b"SSH-"
+    return False
+
+
+def _told(at: Path) -> dict[str, str]:
+    """Return what the guest has set through VMware Tools."""
+    with suppress(OSError):
+        lines = (at / "tools" / "guestinfo").read_text().splitlines()
+        pairs = (line.partition(" ") for line in lines)
+        return {key: value for key, _, value in pairs if key}
+    return {}

@@ -1,0 +1,274 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// powerHook runs a program when a VM with guest data in its extra config changes its power state, so that a guest can
+// stand behind it:
+//
+//	stdin   one JSON object: {"event", "vm", "moid", "uuid", "host", "extraConfig", "nics": [{"mac", "network"}]}
+//	stdout  JSON lines, each shown by VMware Tools: {"guest_ip", "hostname", "guestinfo": {key: value}}
+//	stderr  goes to the lab's log
+//	fd 3    a pipe that ends with the lab; what outlives the program watches it
+//
+// The events are power-on, reset, power-off and destroy. Those of one VM run one after the other, in their order.
+// Power operations neither wait for the program nor learn how it fares.
+type powerHook struct {
+	program  string
+	lifeline *os.File // read by the programs
+	hold     *os.File // the lab's end, held open while it lives
+	stop     context.Context
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	last  map[string]chan struct{} // by VM: closed when its latest event is done with
+	begun map[string]bool          // the VMs that have a guest
+}
+
+// A program that takes longer is ended; a guest boots in far less.
+const hookDeadline = 2 * time.Minute
+
+// How long programs may go on after the lab has begun to close.
+const hookGrace = 2 * time.Second
+
+func newPowerHook(program string) (*powerHook, error) {
+	if program == "" {
+		return nil, nil
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return nil, fmt.Errorf("power hook: %w", err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	stop, cancel := context.WithCancel(context.Background())
+	return &powerHook{program: program, lifeline: read, hold: write, stop: stop, cancel: cancel,
+		last: map[string]chan struct{}{}, begun: map[string]bool{}}, nil
+}
+
+// close ends the programs, and lets go of whatever watches the lifeline.
+func (h *powerHook) close() {
+	if h == nil {
+		return
+	}
+	h.cancel()
+	h.running.Wait()
+	_, _ = h.hold.Close(), h.lifeline.Close()
+}
+
+type powerEvent struct {
+	Event       string            `json:"event"`
+	VM          string            `json:"vm"`
+	MoID        string            `json:"moid"`
+	UUID        string            `json:"uuid"`
+	Host        string            `json:"host"`
+	ExtraConfig map[string]string `json:"extraConfig"`
+	NICs        []hookNIC         `json:"nics"`
+}
+
+type hookNIC struct {
+	MAC     string `json:"mac"`
+	Network string `json:"network"`
+	Kind    string `json:"kind"` // vmxnet3, sriov, ...
+}
+
+// guestReport is what a guest tells vCenter through VMware Tools; absent keys stay as they are.
+type guestReport struct {
+	GuestIP   *string           `json:"guest_ip"`
+	Hostname  *string           `json:"hostname"`
+	Guestinfo map[string]string `json:"guestinfo"`
+}
+
+// guestBegins tells the hook of a VM that has been powered on, or reset.
+func (l *Lab) guestBegins(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) {
+	if l.hook == nil {
+		return
+	}
+	own := &simulator.Context{Map: ctx.Map}
+	told := l.describe(own, machine, event)
+	if told.ExtraConfig["guestinfo.metadata"] == "" && told.ExtraConfig["guestinfo.userdata"] == "" {
+		return
+	}
+	l.hook.mu.Lock()
+	l.hook.begun[told.MoID] = true
+	l.hook.mu.Unlock()
+	l.hook.queue(told, func(report guestReport) { l.show(machine, report) })
+}
+
+// guestEnds tells the hook of a VM that runs no longer, or exists no longer.
+func (l *Lab) guestEnds(ctx *simulator.Context, machine *simulator.VirtualMachine) {
+	if l.hook == nil {
+		return
+	}
+	gone := ctx.Map.Get(machine.Self) == nil
+	l.hook.mu.Lock()
+	known := l.hook.begun[machine.Self.Value]
+	if gone {
+		delete(l.hook.begun, machine.Self.Value)
+	}
+	l.hook.mu.Unlock()
+	if !known {
+		return
+	}
+	event := "power-off"
+	if gone {
+		event = "destroy"
+	} else {
+		l.reportAddress(machine, "")
+	}
+	l.hook.queue(l.describe(&simulator.Context{Map: ctx.Map}, machine, event), func(guestReport) {})
+}
+
+func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) powerEvent {
+	told := powerEvent{Event: event, MoID: machine.Self.Value, ExtraConfig: map[string]string{}}
+	ctx.WithLock(machine, func() {
+		told.VM = machine.Name
+		if host := l.esxOf(machine.Runtime.Host); host != nil {
+			told.Host = host.name
+		}
+		if machine.Config == nil {
+			return
+		}
+		told.UUID = machine.Config.Uuid
+		for _, option := range machine.Config.ExtraConfig {
+			value := option.GetOptionValue()
+			told.ExtraConfig[value.Key] = fmt.Sprint(value.Value)
+		}
+		told.NICs = adapters(machine.Config.Hardware.Device)
+	})
+	return told
+}
+
+func adapters(devices []types.BaseVirtualDevice) []hookNIC {
+	var found []hookNIC
+	for _, device := range devices {
+		card, ok := device.(types.BaseVirtualEthernetCard)
+		if !ok {
+			continue
+		}
+		nic := hookNIC{MAC: card.GetVirtualEthernetCard().MacAddress, Kind: adapterKind(device)}
+		switch backing := card.GetVirtualEthernetCard().Backing.(type) {
+		case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+			nic.Network = backing.Port.PortgroupKey
+		case *types.VirtualEthernetCardNetworkBackingInfo:
+			nic.Network = backing.DeviceName
+		}
+		found = append(found, nic)
+	}
+	return found
+}
+
+func adapterKind(device types.BaseVirtualDevice) string {
+	switch device.(type) {
+	case *types.VirtualVmxnet3:
+		return "vmxnet3"
+	case *types.VirtualSriovEthernetCard:
+		return "sriov"
+	}
+	return "other"
+}
+
+// queue runs the program for the event in the background, after all earlier ones of the VM.
+func (h *powerHook) queue(event powerEvent, show func(guestReport)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop.Err() != nil {
+		return
+	}
+	before, done := h.last[event.MoID], make(chan struct{})
+	h.last[event.MoID] = done
+	h.running.Add(1)
+	go func() {
+		defer h.running.Done()
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		if err := h.run(event, show); err != nil && h.stop.Err() == nil {
+			log.Printf("power hook: %s of %s: %v", event.Event, event.VM, err)
+		}
+	}()
+}
+
+func (h *powerHook) run(event powerEvent, show func(guestReport)) error {
+	stop, cancel := context.WithTimeout(h.stop, hookDeadline)
+	defer cancel()
+	text, err := json.Marshal(event)
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(stop, h.program)
+	command.Stdin, command.Stderr = bytes.NewReader(text), hookLog{event.VM}
+	command.ExtraFiles = []*os.File{h.lifeline}
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = hookGrace
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(output)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var report guestReport
+		if err := json.Unmarshal(lines.Bytes(), &report); err != nil {
+			log.Printf("power hook: %s of %s wrote what is no report: %v", event.Event, event.VM, err)
+			continue
+		}
+		show(report)
+	}
+	return command.Wait()
+}
+
+// hookLog writes a program's remarks to the lab's log.
+type hookLog struct{ vm string }
+
+func (h hookLog) Write(text []byte) (int, error) {
+	log.Printf("guest of %s: %s", h.vm, strings.TrimSpace(string(text)))
+	return len(text), nil
+}
+
+// show lets vCenter show what the guest reported, while its VM runs.
+func (l *Lab) show(machine *simulator.VirtualMachine, report guestReport) {
+	ctx := &simulator.Context{Map: l.Context.Map}
+	running := false
+	ctx.WithLock(machine, func() {
+		running = ctx.Map.Get(machine.Self) != nil && machine.Config != nil &&
+			machine.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn
+		if !running {
+			return
+		}
+		changes := make([]types.BaseOptionValue, 0, len(report.Guestinfo))
+		for key, value := range report.Guestinfo {
+			changes = append(changes, &types.OptionValue{Key: key, Value: value})
+		}
+		merged := mergeExtraConfig(machine.Config.ExtraConfig, changes)
+		shown := []types.PropertyChange{{Name: "config.extraConfig", Val: merged}}
+		if report.Hostname != nil {
+			shown = append(shown, types.PropertyChange{Name: "guest.hostName", Val: *report.Hostname},
+				types.PropertyChange{Name: "summary.guest.hostName", Val: *report.Hostname})
+		}
+		ctx.Map.Update(ctx, machine, shown)
+	})
+	if running && report.GuestIP != nil {
+		l.reportAddress(machine, *report.GuestIP)
+	}
+}
