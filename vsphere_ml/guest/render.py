@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import jinja2
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 def render(text: str, values: Mapping[str, object], name: str = "template") -> str:
     """Return the text with its values put in; ConfigError `guest.template` when one has no value."""
     try:
-        return _environment().from_string(text).render(values)
+        return _compiled(str(text)).render(values)
     except jinja2.TemplateError as error:
         raise ConfigError(f"{name}: {error}", code="guest.template", target=name) from error
 
 
+@cache
 def shipped_template(name: str) -> Template:
     """Return one of the templates that ship with vsml."""
     return Template((shipped.templates() / name).read_text(encoding="utf-8"))
@@ -65,7 +66,12 @@ def of(facts: GuestFacts) -> dict[str, object]:
 KNOWN = frozenset({"name", "cluster", "peers", "gpus", "profile", "values"})
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=256)  # every guest has the same few templates, and compiling one takes longer than asking a guest
+def _compiled(text: str) -> jinja2.Template:
+    return _environment().from_string(text)
+
+
+@cache
 def _environment() -> jinja2.Environment:
     # Nothing rendered here is HTML; each template quotes for its own language.
     environment = jinja2.Environment(

@@ -117,7 +117,7 @@ def test_without_an_address_it_asks_dhcp() -> None:
 
 
 def test_one_user_with_the_clusters_key_and_no_password() -> None:
-    text = userdata()
+    text = userdata(key=f"{KEY}\n")  # as a key file ends
     assert text.startswith("#cloud-config\n")
     assert '  - name: "ubuntu"\n' in text
     assert f'      - "{KEY}"\n' in text
