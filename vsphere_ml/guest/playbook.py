@@ -29,7 +29,13 @@ _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 LARGEST = 1 << 20
 
 
-def load(path: Path, *, values: Mapping[str, str] | None = None, positions: Positions | None = None) -> Playbook:
+def load(
+    path: Path,
+    *,
+    values: Mapping[str, str] | None = None,
+    values_from: Path | None = None,
+    positions: Positions | None = None,
+) -> Playbook:
     """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
     try:
         if path.stat().st_size > LARGEST:
@@ -39,7 +45,7 @@ def load(path: Path, *, values: Mapping[str, str] | None = None, positions: Posi
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise _unreadable(path, "it is no UTF-8 text") from error
-    return load_text(text, path, values=values, positions=positions)
+    return load_text(text, path, values=values, values_from=values_from, positions=positions)
 
 
 def load_text(
@@ -47,18 +53,19 @@ def load_text(
     file: Path | str = "playbook.toml",
     *,
     values: Mapping[str, str] | None = None,
+    values_from: Path | None = None,
     positions: Positions | None = None,
 ) -> Playbook:
     """Return the playbook of a text.
 
-    `values` are what a field written as `{ value = "name" }` takes; `positions` tells the line of each key. Templates
-    are looked for in the folder of `file`, then among those that ship.
+    `values` are what a field written as `{ value = "name" }` takes, with relative paths starting at `values_from`;
+    `positions` tells the line of each key. Templates are looked for beside `file`, then among those that ship.
     """
     path = Path(file)
     mistakes = _Mistakes(str(file), positions(text) if positions is not None else {})
     raw = _parsed(text, str(file))
     about = _about(raw, mistakes)
-    reading = Reading(values=values or {}, beside=path.parent)
+    reading = Reading(values=values or {}, beside=path.parent, values_from=values_from)
     steps = tuple(_steps(raw, reading, mistakes))
     mistakes.check()
     return Playbook(name=path.stem, about=about, steps=steps, digest=_digest(text, steps))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +19,24 @@ class Reading:
 
     values: Mapping[str, str]
     beside: Path
+    values_from: Path | None = None  # where relative paths among the values start; None: as those of the playbook
 
 
 def read(kind: str, value: object, reading: Reading) -> Any:
     """Return a value as the field's type, which is given as it is written in the dataclass; Wrong otherwise."""
     if _is_reference(value) and kind != "Mapping[str, str]":
+        if _is_set(value, reading):
+            reading = replace(reading, beside=reading.values_from or reading.beside)
         value = _referred(value, kind, reading)
     return _READERS[kind](value, reading)
 
 
 def _is_reference(value: object) -> bool:
     return isinstance(value, dict) and "value" in value
+
+
+def _is_set(value: Any, reading: Reading) -> bool:
+    return isinstance(value["value"], str) and value["value"] in reading.values
 
 
 def _referred(value: Any, kind: str, reading: Reading) -> object:

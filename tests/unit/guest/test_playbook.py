@@ -132,6 +132,15 @@ kind = "docker"
     )
 
 
+def test_a_path_among_the_values_starts_where_they_were_written(tmp_path: Path) -> None:
+    settings = {"driver_file": "drivers/d-525.105.17.run"}
+    book = playbook.load(playbook.find("driver", Path()), values=settings, values_from=tmp_path)
+    assert playbook.sources(book) == (Source(tmp_path / "drivers/d-525.105.17.run"),)
+    text = 'about = "x"\n[[step]]\nkind = "ofed"\nsource = { value = "x", default = "o.tgz" }\n'
+    book = playbook.load_text(text, tmp_path / "own" / "p.toml", values=settings, values_from=tmp_path)
+    assert playbook.sources(book) == (Source(tmp_path / "own" / "o.tgz"),)
+
+
 def test_names_mean_shipped_playbooks_and_paths_mean_files(tmp_path: Path) -> None:
     assert playbook.find("base", tmp_path).name == "base.toml"
     assert playbook.find("./base.toml", tmp_path) == tmp_path / "base.toml"
