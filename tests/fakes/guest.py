@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tests.fakes.programs import Program
+    from tests.fakes.program import Program
 
 LAST_LINES = 20
 

@@ -7,8 +7,10 @@ import operator
 import posixpath
 import re
 import subprocess
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
+from tests.fakes import administration
+from tests.fakes.program import Program, absent, filled, operands
 from tests.fakes.sh import NoMeaning, Streams
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from tests.fakes.guest import FakeGuest
 
-Program: TypeAlias = "Callable[[FakeGuest, list[str], Streams], int]"
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
 
 
@@ -38,10 +39,10 @@ def printf(_guest: FakeGuest, words: list[str], streams: Streams) -> int:
 
 def cat(guest: FakeGuest, words: list[str], streams: Streams) -> int:
     status = 0
-    for path in _operands(words, "cat") or ["-"]:
+    for path in operands(words, "cat") or ["-"]:
         text = streams.stdin if path == "-" else guest.read_file(path)
         if text is None:
-            streams.err += f"cat: {path}: {_absent(guest, path)}\n"
+            streams.err += f"cat: {path}: {absent(guest, path)}\n"
             status = 1
         streams.out += text or ""
     return status
@@ -90,7 +91,7 @@ def stat(guest: FakeGuest, words: list[str], streams: Streams) -> int:
             paths.append(word)
     for path in paths:
         if path not in guest.files:
-            streams.err += f"stat: cannot statx '{path}': {_absent(guest, path)}\n"
+            streams.err += f"stat: cannot statx '{path}': {absent(guest, path)}\n"
             return 1
         file = guest.files[path]
         user, _, group = file.owner.partition(":")
@@ -101,15 +102,15 @@ def stat(guest: FakeGuest, words: list[str], streams: Streams) -> int:
             "%s": str(len(file.text.encode())),
             "%n": path,
         }
-        streams.out += _filled(shape, "(%.)", known) + "\n"
+        streams.out += filled(shape, "(%.)", known) + "\n"
     return 0
 
 
 def sha256sum(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    for path in _operands(words, "sha256sum") or ["-"]:
+    for path in operands(words, "sha256sum") or ["-"]:
         text = streams.stdin if path == "-" else guest.read_file(path)
         if text is None:
-            streams.err += f"sha256sum: {path}: {_absent(guest, path)}\n"
+            streams.err += f"sha256sum: {path}: {absent(guest, path)}\n"
             return 1
         streams.out += f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n"
     return 0
@@ -187,7 +188,7 @@ def awk(guest: FakeGuest, words: list[str], streams: Streams) -> int:
 
 def rm(guest: FakeGuest, words: list[str], streams: Streams) -> int:
     force = any(word.startswith("-") and "f" in word for word in words)
-    for path in _operands([word for word in words if word not in ("-f", "-r", "-rf")], "rm"):
+    for path in operands([word for word in words if word not in ("-f", "-r", "-rf")], "rm"):
         if not force and not guest.has(path):
             streams.err += f"rm: cannot remove '{path}': No such file or directory\n"
             return 1
@@ -200,7 +201,7 @@ def rm(guest: FakeGuest, words: list[str], streams: Streams) -> int:
 
 
 def mkdir(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    for path in _operands([word for word in words if word != "-p"], "mkdir"):
+    for path in operands([word for word in words if word != "-p"], "mkdir"):
         if path in guest.files:
             streams.err += f"mkdir: cannot create directory '{path}': File exists\n"
             return 1
@@ -209,131 +210,11 @@ def mkdir(guest: FakeGuest, words: list[str], streams: Streams) -> int:
 
 
 def mv(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    old, new = _operands([word for word in words if word != "-f"], "mv")
+    old, new = operands([word for word in words if word != "-f"], "mv")
     if old not in guest.files:
         streams.err += f"mv: cannot stat '{old}': No such file or directory\n"
         return 1
     guest.files[new] = guest.files.pop(old)
-    return 0
-
-
-def identity(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    match words:
-        case ["-u"]:
-            streams.out += "0\n"
-        case ["-u", name] if name in guest.users:
-            streams.out += f"{guest.users[name]}\n"
-        case ["-u", name]:
-            streams.err += f"id: '{name}': no such user\n"
-            return 1
-        case _:
-            raise NoMeaning(f"id {words}")
-    return 0
-
-
-def dpkg_query(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    shape, status = "", 0
-    for word in words:
-        if word.startswith("-f="):
-            shape = word.removeprefix("-f=").replace("\\n", "\n")
-        elif word not in ("-W", "-f"):
-            if word.startswith("${"):
-                shape = word.replace("\\n", "\n")
-                continue
-            version = guest.packages.get(word)
-            if version is None:
-                streams.err += f"dpkg-query: no packages found matching {word}\n"
-                status = 1
-                continue
-            known = {"db:Status-Abbrev": "ii ", "Status": "install ok installed", "Package": word, "Version": version}
-            streams.out += _filled(shape, r"\$\{([\w:-]+)\}", known)
-    return status
-
-
-def apt_get(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    rest, wanted = [], iter(words)
-    for word in wanted:
-        if word in ("-o", "-t"):
-            next(wanted)
-        elif not word.startswith("-"):
-            rest.append(word)
-    if rest[:1] == ["update"]:
-        return 0
-    if rest[:1] != ["install"]:
-        raise NoMeaning(f"apt-get {words}")
-    for each in rest[1:]:
-        name, _, version = each.partition("=")
-        if name not in guest.available or (version and guest.available[name] != version):
-            streams.err += f"E: Unable to locate package {name}\n"
-            return 100
-    if guest.disk_full:
-        streams.err += "E: You don't have enough free space in /var/cache/apt/archives/.\n"
-        return 100
-    guest.packages |= {each.partition("=")[0]: guest.available[each.partition("=")[0]] for each in rest[1:]}
-    return 0
-
-
-def modprobe(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    name = _operands(words, "modprobe")[0].replace("-", "_")
-    if name not in guest.loadable:
-        streams.err += f"modprobe: FATAL: Module {words[0]} not found in directory /lib/modules/x\n"
-        return 1
-    guest.modules.add(name)
-    return 0
-
-
-def lsmod(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    streams.out += "Module                  Size  Used by\n" + "".join(
-        f"{each} 16384 0\n" for each in sorted(guest.modules)
-    )
-    return 0
-
-
-def systemctl(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    from tests.fakes.guest import Service  # noqa: PLC0415 - they know each other
-
-    now = "--now" in words
-    match [word for word in words if word not in ("--now", "-q", "--quiet")]:
-        case ["daemon-reload"] | ["daemon-reexec"]:
-            return 0
-        case ["is-active", name]:
-            active = name in guest.services and guest.services[name].active
-            streams.out += "active\n" if active else "inactive\n"
-            return 0 if active else 3
-        case ["is-enabled", name]:
-            enabled = name in guest.services and guest.services[name].enabled
-            streams.out += "enabled\n" if enabled else "disabled\n"
-            return int(not enabled)
-        case [("enable" | "disable" | "start" | "stop" | "restart" | "reload") as verb, name]:
-            if name not in guest.services:
-                streams.err += f"Failed to {verb} {name}.service: Unit {name}.service not found.\n"
-                return 5
-            was = guest.services[name]
-            active = (was.active or now) if verb == "enable" else was.active and not now
-            guest.services[name] = {
-                "enable": Service(active, enabled=True),
-                "disable": Service(active, enabled=False),
-                "stop": Service(active=False, enabled=was.enabled),
-            }.get(verb, Service(active=True, enabled=was.enabled))
-            return 0
-    raise NoMeaning(f"systemctl {words}")
-
-
-def sysctl(guest: FakeGuest, words: list[str], streams: Streams) -> int:
-    match [word for word in words if word != "-q"]:
-        case ["-n", name] if name in guest.sysctls:
-            streams.out += f"{guest.sysctls[name]}\n"
-        case ["-n", name]:
-            streams.err += f"sysctl: cannot stat /proc/sys/{name.replace('.', '/')}: No such file or directory\n"
-            return 255
-        case ["-w", pair]:
-            name, _, value = pair.partition("=")
-            guest.sysctls[name] = value
-        case ["-p", path] if path in guest.files:
-            pairs = (line.partition("=") for line in guest.files[path].text.splitlines() if "=" in line)
-            guest.sysctls |= {name.strip(): value.strip() for name, _, value in pairs}
-        case _:
-            raise NoMeaning(f"sysctl {words}")
     return 0
 
 
@@ -357,49 +238,25 @@ def constant(out: str = "", *, err: str = "", status: int = 0) -> Program:
     return program
 
 
-def _filled(shape: str, sign: str, known: dict[str, str]) -> str:
-    """Return a format with its signs replaced; a sign that is not known is the test's mistake."""
-    return re.sub(sign, lambda match: known[match[1]], shape)
-
-
-def _operands(words: list[str], program: str) -> list[str]:
-    """Return the words after the options; there may be none of those."""
-    if words[:1] == ["--"]:
-        return words[1:]
-    if any(word.startswith("-") and word != "-" for word in words):
-        raise NoMeaning(f"{program} {words}")
-    return words
-
-
-def _absent(guest: FakeGuest, path: str) -> str:
-    return "Is a directory" if guest.is_folder(path) else "No such file or directory"
-
-
 KNOWN: dict[str, Program] = {
+    **administration.KNOWN,
     ":": constant(),
     "true": constant(),
     "false": constant(status=1),
     "[": bracket,
-    "apt-get": apt_get,
     "awk": awk,
     "cat": cat,
     "command": command,
-    "dpkg-query": dpkg_query,
     "echo": echo,
     "grep": grep,
     "head": head,
-    "id": identity,
-    "lsmod": lsmod,
     "mkdir": mkdir,
-    "modprobe": modprobe,
     "mv": mv,
     "printf": printf,
     "rm": rm,
     "sha256sum": sha256sum,
     "sleep": constant(),
     "stat": stat,
-    "sysctl": sysctl,
-    "systemctl": systemctl,
     "test": test,
     "wc": wc,
 }

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from tests.fakes.tokens import after, tokens
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_OPERATORS = ("&&", "||", ";;", "2>&1", "1>&2", ">&2", "2>>", "2>", ">>", "1>", ">", "<", "|", ";", "&", "(", ")", "\n")
 _REDIRECTIONS = {"2>&1", "1>&2", ">&2", "2>>", "2>", ">>", "1>", ">", "<"}
 _LOOPS = {"while", "until"}
 _RESERVED = {"if", "then", "for", "case", "function", "do", "done"}
@@ -62,74 +63,10 @@ class Shell:
     def run(self, text: str, streams: Streams) -> int:
         """Return the status of a whole text."""
         try:
-            parser = Parser(self, _tokens(text), text)
+            parser = Parser(self, tokens(text), text)
             return parser.list_(streams, go=True, closing=None)
         except Exit as ended:
             return ended.status
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return (kind, text): kind is `op` or `word`; a word keeps its quotes."""
-    found, at = [], 0
-    while at < len(text):
-        if text[at] in " \t":
-            at += 1
-            continue
-        if text.startswith("\\\n", at):
-            at += 2
-            continue
-        operator = next((each for each in _OPERATORS if text.startswith(each, at)), None)
-        if operator:
-            found.append(("op", operator))
-            at += len(operator)
-            continue
-        end = _word_end(text, at)
-        found.append(("word", text[at:end]))
-        at = end
-    return found
-
-
-def _word_end(text: str, at: int) -> int:
-    while at < len(text) and text[at] not in " \t\n;&|<>()":
-        at = _after(text, at)
-    return at
-
-
-def _after(text: str, at: int) -> int:
-    """Return where the next piece of a word ends: a character, a quoted part, a substitution."""
-    if text[at] == "\\":
-        return at + 2
-    if text[at] == "'":
-        return _found(text, "'", at + 1) + 1
-    if text[at] == '"':
-        at += 1
-        while _here(text, at) != '"':
-            at = _after(text, at) if text[at] in "\\$" else at + 1
-        return at + 1
-    if text.startswith("$((", at):
-        return _found(text, "))", at) + 2
-    if text.startswith("$(", at):
-        return _closing(text, at + 2)
-    return at + 1
-
-
-def _closing(text: str, at: int) -> int:
-    while _here(text, at) != ")":
-        at = _closing(text, at + 1) if text[at] == "(" else _after(text, at)
-    return at + 1
-
-
-def _found(text: str, what: str, at: int) -> int:
-    end = text.find(what, at)
-    if end < 0:
-        raise SyntaxError("Unterminated quoted string")
-    return end
-
-
-def _here(text: str, at: int) -> str:
-    if at >= len(text):
-        raise SyntaxError("Unterminated quoted string")
-    return text[at]
 
 
 @dataclass(slots=True)
@@ -299,7 +236,7 @@ class Parser:
     def _value(self, raw: str, streams: Streams, *, quoted: bool = False) -> str:
         parts, at = [], 0
         while at < len(raw):
-            end = at + 1 if quoted and raw[at] == "'" else _after(raw, at)
+            end = at + 1 if quoted and raw[at] == "'" else after(raw, at)
             piece = raw[at:end]
             if piece[0] == "'" and not quoted:
                 parts.append(piece[1:-1])
