@@ -34,6 +34,7 @@ go-test:
 	scripts/go-test
 
 py-test:
+	scripts/test-packages
 	scripts/py-test
 
 bench-provision: setup ## speed against a limit or a peer in the same run
