@@ -8,7 +8,24 @@ from typing import Annotated, Any
 import typer
 
 from vsphere_ml import __version__
-from vsphere_ml.cli import check, destroy, doctor, init, inventory, lab, options, plan, provision, status
+from vsphere_ml.cli import (
+    check,
+    configure,
+    destroy,
+    doctor,
+    init,
+    inventory,
+    lab,
+    options,
+    plan,
+    provision,
+    ssh,
+    status,
+    verify,
+)
+from vsphere_ml.cli import (
+    run as run_command,
+)
 from vsphere_ml.cli.options import callback
 
 app = typer.Typer(
@@ -44,7 +61,11 @@ app.command()(init.init)
 app.command()(check.check)
 app.command()(plan.plan)
 app.command()(provision.provision)
+app.command()(configure.configure)
+app.command()(verify.verify)
 app.command()(status.status)
+app.command()(run_command.run)
+app.command()(ssh.ssh)
 app.command()(destroy.destroy)
 app.command()(inventory.inventory)
 app.command()(doctor.doctor)

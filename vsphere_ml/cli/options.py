@@ -103,6 +103,22 @@ Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter
 Username = Annotated[str | None, typer.Option(metavar="USER", help="Who signs in.")]
 Lab = Annotated[str | None, typer.Option("--lab", metavar="NAME", help="The lab vCenter of this name.")]
 Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
+ClusterFileOption = Annotated[
+    Path, typer.Option("-f", "--file", metavar="FILE", help="The cluster file.", show_default="cluster.toml")
+]
+OnlyNodes = Annotated[
+    list[str] | None, typer.Option("--only", metavar="NODE", help="This node only; can be given several times.")
+]
+Wait = Annotated[
+    float, typer.Option(min=0, metavar="SECONDS", help="Wait this long for guests that do not answer yet.")
+]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[COMMAND]...", help="The command, after `--`: one word is a line for the shell."),
+]
+ParallelGuests = Annotated[
+    int, typer.Option("--parallel", min=1, max=1024, help="Work in at most this many guests at once.", metavar="N")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
 DetailedExitcode = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with 7 when there was something to do.")
@@ -114,7 +130,8 @@ Parallel = Annotated[
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Return whether a command line asks for JSON, also one that is wrong otherwise."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments  # the rest is a guest's command
+    pairs = zip(own, [*own[1:], ""], strict=False)
     return any(
         _JSON.fullmatch(each) or (_OUTPUT.fullmatch(each) and following == Output.JSON) for each, following in pairs
     )

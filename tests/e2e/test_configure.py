@@ -1,0 +1,164 @@
+"""Guests are configured over real SSH: the lab's vCenter says where they are, OpenSSH servers stand in for them."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyVmomi import vim
+
+from tests.e2e.conftest import QUAD
+from tests.integration import sshd
+from vsphere_ml.guest.firstboot import HOST_KEYS
+from vsphere_ml.vsphere import session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.e2e.conftest import Ended, Lab, Shell
+    from tests.integration.sshd import Sshd
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab]
+
+PLAYBOOK = """\
+about = "A file in each guest."
+
+[[step]]
+kind = "file"
+path = "/run/vsml-test/greeting"
+text = "hello\\n"
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of two running VMs, and the servers that stand in for their guests."""
+
+    shell: Shell
+    servers: list[Sshd]
+
+    def configure(self, *more: str) -> Ended:
+        return self.shell.vsml("configure", "--wait", "0", *more)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, lab: Callable[[], Lab], shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.11", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setattr(sshd, "_free_port", lambda _host: port)
+    with sshd.running(_made(tmp_path / "guests"), 2) as servers:
+        site = lab()
+        access = (
+            f'[guest]\nuser = "root"\nport = {port}\nkey_file = "{servers[0].key_file}"\nplaybooks = ["./mine.toml"]\n'
+        )
+        shell.write("mine.toml", PLAYBOOK)
+        shell.write("cluster.toml", QUAD.replace("node-[01-04]", "node-[1-2]") + access)
+        made = shell.vsml("provision", "--yes")
+        assert made.status == 0, made.err
+        for server in servers:
+            site.control(f"vms/{server.name}", {"guest_ip": server.host})
+            _publish(site, server)
+        yield Cluster(shell, servers)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _publish(site: Lab, server: Sshd) -> None:
+    """Write the server's host key where a guest's first boot writes it."""
+    told = site.told
+    to = session.connect(
+        told["address"], told["username"], site.password, ca_file=Path(told["ca_file"]), timeout_s=30.0
+    )
+    view = to.content.viewManager.CreateContainerView(to.content.rootFolder, [vim.VirtualMachine], True)
+    vm = next(each for each in view.view if each.name == server.name)
+    option = vim.option.OptionValue(key=HOST_KEYS, value=str(server.host_key))
+    task = vm.ReconfigVM_Task(vim.vm.ConfigSpec(extraConfig=[option]))
+    while task.info.state not in {"success", "error"}:
+        pass
+    assert task.info.state == "success", task.info.error
+    to.close()
+
+
+def test_guests_are_configured_once_and_verified_by_a_second_run(cluster: Cluster) -> None:
+    seen = cluster.configure("--dry-run")
+    assert seen.status == 0, seen.err
+    assert "~ mine: file /run/vsml-test/greeting" in seen.out
+    assert "node-1, node-2\n" in seen.out
+
+    done = cluster.configure("--yes")
+    assert (done.status, done.out) == (0, "done: 2 of 2 guests of train as their playbooks say; 2 steps changed\n"), (
+        done.err
+    )
+    again = cluster.configure("--yes", "-o", "json")
+    assert again.status == 0
+    data = again.document["data"]
+    assert (data["acted"], data["done"]) == (False, True)
+    log = Path(data["guests"][0]["log"])
+    assert log.name == "node-1.log"
+    assert "write /run/vsml-test/greeting" in log.read_text()
+
+
+def test_a_changed_host_key_is_refused_and_does_not_hide_the_other_guest(cluster: Cluster) -> None:
+    assert cluster.configure("--dry-run").status == 0
+    changed = cluster.servers[0]
+    changed.stop()
+    changed.new_host_key()
+    changed.start()
+
+    done = cluster.configure("--yes", "-o", "json")
+    assert done.status == 5
+    document = done.document
+    assert document["status"] == "partial"
+    first, second = document["data"]["guests"]
+    assert first["error"]["code"] == "guest.host-key-changed"
+    assert second["error"] is None
+    assert second["playbooks"][0]["outcomes"][0]["state"] == "changed"
+    assert "1 of 2 guests of train are not as their playbooks say" in done.err
+
+
+def test_a_guest_that_does_not_answer_is_named_and_the_others_are_done(cluster: Cluster) -> None:
+    cluster.servers[1].stop()
+    done = cluster.configure("--yes")
+    assert done.status == 5
+    assert "done" in done.err
+    assert "node-2 (127.0.0.12" in done.err.replace("[127.0.0.12]", "127.0.0.12")
+    assert "nothing listens there" in done.err
+    assert cluster.configure("--yes", "--only", "node-1").out.startswith("nothing to do: ")
+
+
+def test_a_command_runs_everywhere_and_equal_answers_stand_together(cluster: Cluster) -> None:
+    said = cluster.shell.vsml("run", "--", "echo", "a  b")
+    assert (said.status, said.out) == (0, "node-1, node-2 (2 nodes)\na  b\n"), said.err
+
+    failed = cluster.shell.vsml("run", "-o", "json", "--", "test -e /run/vsml-test || exit 3")
+    assert failed.status == 5
+    assert failed.document["data"]["groups"] == [{"nodes": ["node-1", "node-2"], "status": 3, "out": "", "err": ""}]
+
+
+def test_ssh_goes_to_a_node_with_the_pinned_key_and_its_own_exit_status(cluster: Cluster) -> None:
+    there = cluster.shell.vsml("ssh", "node-2", "--", "sh", "-c", "echo $0 there; exit 7", "really")
+    assert (there.status, there.out) == (7, "really there\n"), there.err
+    cluster.servers[1].stop()
+    cluster.servers[1].new_host_key()
+    cluster.servers[1].start()
+    refused = cluster.shell.vsml("ssh", "node-2", "--", "true")
+    assert refused.status == 255
+    assert "REMOTE HOST IDENTIFICATION HAS CHANGED" in refused.err
+
+
+def test_what_is_wrong_is_told_before_any_guest_is_asked(cluster: Cluster) -> None:
+    cluster.shell.write("mine.toml", PLAYBOOK.replace("path", "paht"))
+    wrong = cluster.configure("--yes")
+    assert wrong.status == 2
+    assert "mine.toml:5" in wrong.err
+    cluster.shell.write("mine.toml", PLAYBOOK)
+    assert cluster.configure("--yes", "--step", "nonsense").status == 2
+    assert cluster.configure("--yes", "--only", "node-9").status == 2
+    assert cluster.configure().status == 2  # nobody can be asked

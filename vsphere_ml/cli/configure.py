@@ -1,0 +1,83 @@
+"""`vsml configure`: brings the guests to their playbooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, OnlyNodes, ParallelGuests, Wait, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.flows.configure import Lacking
+
+
+@command
+def configure(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    only: OnlyNodes = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP", help="This step only, by kind, title, or number as `base:3`; repeatable."),
+    ] = None,
+    from_step: Annotated[str | None, typer.Option(metavar="STEP", help="This step and those after it.")] = None,
+    wait: Wait = 300.0,
+    parallel: ParallelGuests = 32,
+) -> Answer:
+    """Bring the guests of running VMs to the playbooks of the cluster file, over SSH.
+
+    Every playbook is validated before a guest is touched. What the guests lack is shown and confirmed; what is
+    provided is believed only after a second look, and a second run finds nothing to do. `vsml provision` does not do
+    this by itself yet.
+
+    Example: `vsml configure cluster.toml`, or `vsml configure --only node-3 --from-step hosts_file`
+    """
+    from vsphere_ml.cli import consent, guest_wiring, wiring
+    from vsphere_ml.cli.views import guests as view
+    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows import configure as flow
+
+    if not dry_run:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    playbooks = flow.chosen(guest_wiring.playbooks(spec), step or (), from_step)
+    clock = wiring.SystemClock()
+    guests = guest_wiring.guests(spec, clock, parallel)
+    given = guest_wiring.given(spec, playbooks)
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        report = flow.configure(
+            spec,
+            playbooks,
+            vcenter,
+            guests,
+            given=given,
+            approve=_approval(terminal, yes=yes),
+            tell=tell,
+            tell_guest=view.Lines(terminal.err),
+            clock=clock,
+            only=only or (),
+            wait_s=wait,
+            dry_run=dry_run,
+        )
+    return view.answer(report, dry_run=dry_run)
+
+
+def _approval(terminal: Terminal, *, yes: bool) -> Callable[[Lacking], bool]:
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views import guests as view
+
+    def approve(plan: Lacking) -> bool:
+        terminal.say(view.plan(plan))
+        if yes or terminal.ask(consent.QUESTION):
+            return True
+        raise consent.Declined("declined; nothing was changed", code="confirm.declined")
+
+    return approve

@@ -1,0 +1,51 @@
+"""`vsml verify`: what is true of the finished nodes."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, ParallelGuests, Wait, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def verify(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    only: OnlyNodes = None,
+    wait: Wait = 0.0,
+    parallel: ParallelGuests = 32,
+) -> Answer:
+    """Ask every node what a training run needs to be true: GPU and licence, RDMA, GPUDirect, SSH mesh, clocks.
+
+    Nothing is changed. Each fact comes with what was seen, and with `-v` the command that shows it again.
+
+    Example: `vsml verify cluster.toml`
+    """
+    from vsphere_ml.cli import guest_wiring, wiring
+    from vsphere_ml.cli.views import verify as view
+    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.guests import Given
+    from vsphere_ml.flows.verify import verify as ask
+
+    spec = load(file)
+    clock = wiring.SystemClock()
+    guests = guest_wiring.guests(spec, clock, parallel)
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        seen = ask(
+            spec,
+            vcenter,
+            guests,
+            given=Given(values=spec.guest.settings),
+            tell=tell,
+            clock=clock,
+            only=only or (),
+            wait_s=wait,
+        )
+    errors = (seen.error,) if seen.error else ()
+    return Answer(
+        text=view.text(seen, commands=terminal.settings.verbose),
+        data=view.data(seen),
+        status=seen.error.status if seen.error else 0,
+        errors=errors,
+    )

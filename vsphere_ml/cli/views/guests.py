@@ -1,0 +1,135 @@
+"""Guests and their playbooks: what they lack, what happens, what became of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, assert_never
+
+from rich.console import Group
+
+from vsphere_ml.cli.terminal import Answer, show
+from vsphere_ml.cli.views.envelope import as_data, plain
+from vsphere_ml.cli.views.text import count, line
+from vsphere_ml.guest.converge import State
+from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console
+    from rich.text import Text
+
+    from vsphere_ml.flows.configure import Configured, Guest, Lacking
+    from vsphere_ml.guest.events import GuestEvent
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day. Guests tell from many threads."""
+
+    console: Console
+    clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
+    _alone: Lock = field(default_factory=Lock)
+
+    def __call__(self, event: GuestEvent, /) -> None:
+        with self._alone:
+            show(self.console, line((self.clock(), "dim"), "  ", words(event)))
+
+
+def words(event: GuestEvent) -> str:
+    """Return an event in words."""
+    match event:
+        case Checked():
+            return f"{event.node}: {event.playbook}: {event.lacking} of {count(event.steps, 'step')} to do"
+        case Applying():
+            return f"{event.node}: {event.step}: {event.lack}"
+        case Applied():
+            return f"{event.node}: {event.step}: done{', after a reboot' if event.needs_reboot else ''}"
+        case Rebooting():
+            return f"{event.node}: rebooting, for {', '.join(event.because)}"
+        case _:
+            assert_never(event)
+
+
+def answer(report: Configured, *, dry_run: bool) -> Answer:
+    """Return a run's answer; the plan alone for a dry run."""
+    error = report.error
+    return Answer(
+        text=plan(report.plan) if dry_run else text(report),
+        data=data(report),
+        status=error.status if error else 0,
+        errors=(error,) if error else (),
+    )
+
+
+def plan(lacking: Lacking) -> Group:
+    """Return the playbooks, and what the guests lack of them, equal guests together."""
+    return Group(*_plan(lacking))
+
+
+def text(report: Configured) -> Text:
+    """Return in one line how a run ended."""
+    changed = sum(each.state is State.CHANGED for each in _outcomes(report))
+    whole = sum(guest.error is None for guest in report.guests)
+    told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} as their playbooks say"
+    if report.error is not None:
+        return line(("not finished: ", "bold red"), f"{told}; {count(changed, 'step')} changed")
+    if not report.acted:
+        return line(("nothing to do: ", "green"), told)
+    return line(("done: ", "bold green"), f"{told}; {count(changed, 'step')} changed")
+
+
+def data(report: Configured) -> dict[str, Any]:
+    """Return the run's fields."""
+    return {
+        "cluster": report.plan.cluster,
+        "acted": report.acted,
+        "done": report.error is None and not (report.plan and not report.acted),
+        "playbooks": [
+            {
+                "name": book.name,
+                "about": book.about,
+                "digest": book.digest,
+                "steps": [step.title for step in book.steps],
+            }
+            for book in report.plan.playbooks
+        ],
+        "strangers": list(report.plan.strangers),
+        "lacking": [_guest(guest) for guest in report.plan.guests],
+        "guests": [_guest(guest) for guest in report.guests],
+    }
+
+
+def _guest(guest: Guest) -> dict[str, Any]:
+    return {
+        "node": guest.node,
+        "log": guest.log,
+        "error": as_data(guest.error) if guest.error else None,
+        "playbooks": plain(guest.convergences),
+    }
+
+
+def _plan(lacking: Lacking) -> Iterator[Text]:
+    books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in lacking.playbooks)
+    yield line((lacking.cluster, "bold"), f": {books}")
+    for node in lacking.strangers:
+        yield line(("note: ", "yellow"), f"the VM of {node} was not made by vsml")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for guest in lacking.guests:
+        alike.setdefault(tuple(_lacks(guest)), []).append(guest.node)
+    for told, nodes in alike.items():
+        yield line((", ".join(nodes), "bold"), "" if told else ": nothing to do")
+        yield from (line("   ", each) for each in told)
+
+
+def _lacks(guest: Guest) -> Iterator[str]:
+    if guest.error is not None:
+        yield f"! {guest.error.message}"
+    for each in guest.convergences:
+        yield from (f"~ {each.playbook}: {outcome.step}: {outcome.lack}" for outcome in each.lacking)
+
+
+def _outcomes(report: Configured) -> Iterator[Any]:
+    return (outcome for guest in report.guests for each in guest.convergences for outcome in each.outcomes)

@@ -1,0 +1,51 @@
+"""What was seen of finished nodes, fact by fact."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.envelope import as_data, plain
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.flows.verify import Verified
+    from vsphere_ml.guest.verify import Evidence
+
+STYLES = {"ok": "green", "lacking": "red", "unknown": "yellow"}
+
+
+def text(seen: Verified, *, commands: bool = False) -> Group:
+    """Return one line a fact and node; with `commands` also what to type to see it again."""
+    return Group(*_parts(seen, commands=commands))
+
+
+def data(seen: Verified) -> dict[str, Any]:
+    """Return the facts' fields."""
+    return {
+        "cluster": seen.cluster,
+        "verified": seen.error is None,
+        "facts": plain(seen.evidence),
+        "unasked": {name: as_data(error) for name, error in seen.errors.items()},
+    }
+
+
+def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
+    titles = ("NODE", "FACT", "STATE", "EVIDENCE", *(("COMMAND",) if commands else ()))
+    if seen.evidence:
+        yield table(titles, (_row(each, commands=commands) for each in seen.evidence))
+    unknown = sum(each.verdict.value == "unknown" for each in seen.evidence)
+    if seen.error is None:
+        yield line((f"{seen.cluster} is verified", "green"), f"; {unknown} facts could not be told" if unknown else "")
+
+
+def _row(each: Evidence, *, commands: bool) -> tuple[str | Text, ...]:
+    state = each.verdict.value
+    row = (each.node, each.fact, line((state, STYLES[state])), each.evidence)
+    return (*row, each.command) if commands else row

@@ -1,0 +1,76 @@
+"""`vsml verify`: what is true of the finished nodes. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.guest.judge import Verdict
+from vsphere_ml.guest.verify import verify as ask
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.ports import Clock, Guests, VCenter
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.guests import Given
+    from vsphere_ml.guest.verify import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was seen of each node, and the nodes that could not be asked."""
+
+    cluster: str
+    evidence: tuple[Evidence, ...]
+    errors: Mapping[str, VsmlError]
+
+    @property
+    def lacking(self) -> tuple[Evidence, ...]:
+        return tuple(each for each in self.evidence if each.verdict is Verdict.LACKING)
+
+    @property
+    def error(self) -> GuestError | None:
+        """Return what makes this a failure: a fact that is not so, or a node that nobody could ask."""
+        if not self.lacking and not self.errors:
+            return None
+        return GuestError(
+            f"{self.cluster}: {len(self.lacking)} facts are not as they should be, "
+            f"{len(self.errors)} nodes could not be asked",
+            code="guest.not-verified",
+            target=self.cluster,
+            hint="`vsml configure` provides what its playbooks say; the command of each fact shows it again",
+            details=(
+                *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.lacking),
+                *(error.message for error in self.errors.values()),
+            ),
+        )
+
+
+def verify(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    guests: Guests,
+    *,
+    given: Given,
+    tell: Listener,
+    clock: Clock,
+    only: Collection[str] = (),
+    wait_s: float = 0.0,
+) -> Verified:
+    """Return what was seen of every fact of every node, in one round trip a node."""
+    found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, wait_s), guests, wait_s)
+    facts = of_guests.facts(spec, found, guests, given)
+    seen = of_guests.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name]), wait_s)
+    errors = dict(found.errors)
+    evidence: list[Evidence] = []
+    for name in (node.name for node in spec.nodes):
+        outcome = seen.get(name, ())
+        if isinstance(outcome, VsmlError):
+            errors[name] = outcome
+        else:
+            evidence += outcome
+    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors)
