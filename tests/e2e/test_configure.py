@@ -78,8 +78,11 @@ def _publish(site: Lab, server: Sshd) -> None:
     )
     view = to.content.viewManager.CreateContainerView(to.content.rootFolder, [vim.VirtualMachine], True)
     vm = next(each for each in view.view if each.name == server.name)
-    option = vim.option.OptionValue(key=HOST_KEYS, value=str(server.host_key))
-    task = vm.ReconfigVM_Task(vim.vm.ConfigSpec(extraConfig=[option]))
+    config = vim.vm.ConfigSpec()  # type: ignore[no-untyped-call]
+    option = vim.option.OptionValue()  # type: ignore[no-untyped-call]
+    option.key, option.value = HOST_KEYS, str(server.host_key)
+    config.extraConfig = [option]
+    task = vm.ReconfigVM_Task(config)
     while task.info.state not in {"success", "error"}:
         pass
     assert task.info.state == "success", task.info.error
@@ -162,3 +165,12 @@ def test_what_is_wrong_is_told_before_any_guest_is_asked(cluster: Cluster) -> No
     assert cluster.configure("--yes", "--step", "nonsense").status == 2
     assert cluster.configure("--yes", "--only", "node-9").status == 2
     assert cluster.configure().status == 2  # nobody can be asked
+
+
+def test_verify_says_what_a_node_without_any_hardware_lacks(cluster: Cluster) -> None:
+    seen = cluster.shell.vsml("verify", "--only", "node-1", "-o", "json")
+    assert seen.status == 5, seen.err
+    facts = {fact["fact"]: fact for fact in seen.document["data"]["facts"]}
+    assert facts["RDMA device"]["verdict"] != "ok"
+    assert all(fact["command"] and fact["lab"] for fact in facts.values())
+    assert seen.document["errors"][0]["code"] == "guest.not-verified"

@@ -105,3 +105,8 @@ def test_a_wrong_command_line_is_answered_in_json_when_that_is_asked_for(
     ended = vsml(*typed.split())
     assert ended.status == 2
     assert [error["code"] for error in json.loads(ended.out)["errors"]] == ["usage"]
+
+
+def test_what_stands_after_two_dashes_is_a_guests_command() -> None:
+    assert wants_json(["run", "-o", "json", "--", "ls"])
+    assert not wants_json(["run", "--", "kubectl", "get", "nodes", "-o", "json"])
