@@ -5,169 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyVim.task import WaitForTask
-from pyVmomi import vim
 
-from tests.integration import labs
-from vsphere_ml.cli.wiring import SystemClock
-from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
-from vsphere_ml.core.spec import (
-    Address,
-    ClusterSpec,
-    GpuRequest,
-    GuestAccess,
-    Location,
-    NicRequest,
-    NodeSpec,
-    Source,
-    VCenterSpec,
-)
-from vsphere_ml.core.units import gib
-from vsphere_ml.guest import firstboot
+from tests.integration import guests, labs
+from tests.integration.guests import Site, finished, published, running, traces, until
+from vsphere_ml.core.errors import GuestError, NotPossible
 from vsphere_ml.lab import server
-from vsphere_ml.lab.guests import hub, needs
-from vsphere_ml.ssh.host_keys import read_key
-from vsphere_ml.ssh.keys import key_pair
-from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.shell import SshShell, open_shell
-from vsphere_ml.ssh.target import SshTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from vsphere_ml.lab.state import Lab
-
-reason = needs.lacking()
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(reason is not None, reason=f"no lab guests: {reason}")]
-
-
-CLUSTER = ClusterSpec(
-    name="train",
-    vcenter=VCenterSpec(),
-    location=Location(),
-    source=Source(template="ubuntu"),
-    nodes=(),
-    guest=GuestAccess(user="ubuntu"),
-)
-
-
-@dataclass(slots=True)
-class Site:
-    """A lab with guests, and what it takes to make VMs in it and to enter them."""
-
-    lab: Lab
-    content: Any
-    folder: Path
-    wait: Callable[[Any], Any]
-
-    @property
-    def home(self) -> Path:
-        return self.lab.password_file.parent / "guests"
-
-    def vm(self, name: str, address: str | None = None) -> Any:
-        """Clone the template, with the first boot that vsml gives its nodes."""
-        public = key_pair(self.folder, "train").public
-        node = NodeSpec(
-            name=name,
-            cpus=2,
-            memory=gib(4),
-            gpu=GpuRequest(profile="A100-40C"),
-            nic=NicRequest(),
-            port_group="vm-network",
-            address=Address(address=address) if address else None,
-        )
-        extra = firstboot.first_boot(node, CLUSTER, public)
-        config = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in extra.items()])
-        template = next(vm for vm in self._all(vim.VirtualMachine) if vm.config.template)
-        pool = self._all(vim.ClusterComputeResource)[0].resourcePool
-        spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(pool=pool), config=config, powerOn=True)
-        return self.wait(template.Clone(template.parent, name, spec))
-
-    def answering(self, vm: Any) -> Any:
-        """Return the VM once VMware Tools tell an address."""
-        until(lambda: vm.guest.ipAddress and published(vm), f"{vm.name} tells no address")
-        return vm
-
-    def shell(self, vm: Any) -> SshShell:
-        """Return a way in that takes the published host keys and no others."""
-        known = KnownHosts(self.folder / f"known_hosts-{vm.name}")
-        address = vm.guest.ipAddress
-        if not known.keys(address, 22):
-            keys = [read_key(" ".join(each)) for each in firstboot.host_keys(published(vm))]
-            known.pin(address, 22, [key for key in keys if key], comment="published")
-        target = SshTarget(
-            name=vm.name,
-            host=address,
-            known_hosts=known,
-            user="ubuntu",
-            key_file=key_pair(self.folder, "train").private,
-            timeout_s=10.0,
-        )
-        return open_shell(target, self.folder / f"{vm.name}.log", SystemClock())
-
-    def remove(self, vm: Any) -> None:
-        if vm.runtime.powerState == "poweredOn":
-            self.wait(vm.PowerOff())
-        self.wait(vm.Destroy())
-
-    def _all(self, kind: Any) -> list[Any]:
-        view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], recursive=True)
-        return list(view.view)
-
-
-def until(true: Callable[[], object], otherwise: str, deadline_s: float = 30.0) -> None:
-    """Wait for what happens in the background."""
-    deadline = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)
-
-
-def published(vm: Any) -> str:
-    """Return the host keys that vCenter has of the guest."""
-    found = {option.key: option.value for option in vm.config.extraConfig}
-    return str(found.get(firstboot.HOST_KEYS, ""))
-
-
-def traces() -> set[str]:
-    """Return what lab guests leave on a machine while they run."""
-    links = {link.name for link in Path("/sys/class/net").iterdir() if link.name.startswith("vsml-")}
-    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "vsml" in line}
-    return links | mounts | set(processes())
-
-
-def processes() -> Iterator[str]:
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if line.startswith(("sh ", "unshare ")) and f"{hub.HERE}/" in line:
-                yield f"{entry.parent.name} {line}"
-
-
-@contextmanager
-def running(folder: Path) -> Iterator[Site]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VSML_STATE_DIR", str(folder / "state"))
-        lab, _ = server.up(guests=True)
-        session = labs.sign_in(lab)
-        try:
-            yield Site(lab, session.content, folder, finished)
-        finally:
-            with suppress(VSphereError):
-                session.close()
-            server.down()
-
-
-def finished(task: Any) -> Any:
-    WaitForTask(task)
-    return task.info.result
+pytestmark = [pytest.mark.lab, guests.needed]
 
 
 @pytest.fixture(scope="module")

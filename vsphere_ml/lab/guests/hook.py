@@ -22,6 +22,7 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
         id=event["moid"],
         extra_config=event.get("extraConfig") or {},
         nics=tuple(event.get("nics") or ()),
+        gpus=tuple(event.get("gpus") or ()),
     )
     if event["event"] in {"power-on", "reset"}:
         _begin(vm, home, answer, reset=event["event"] == "reset")

@@ -26,6 +26,7 @@ if [ "$first" ]; then
     rm -rf etc/apt/sources.list etc/apt/sources.list.d etc/apt/apt.conf.d/*proxy* var/lib/apt/lists
     mkdir -p etc/apt/sources.list.d var/lib/apt/lists/partial
     cp "$at/programs/"* usr/local/bin/
+    chmod 755 usr/local/bin/*
 fi
 # A proc of its own hides the machine's processes; what /proc/sys holds is the machine's, so it cannot be written.
 mount -t proc proc proc
@@ -48,11 +49,26 @@ mount -t tmpfs -o mode=755 run run
 mount -t tmpfs -o mode=1777 tmp tmp
 mkdir run/sshd run/vsml-lab run/lock
 mount --bind "$at/tools" run/vsml-lab
-[ ! -d "$at/../packages" ] || mount --bind -o ro "$at/../packages" opt/vsml-lab
+if [ -d "$at/../../packages" ]; then
+    mount --bind "$at/../../packages" opt/vsml-lab
+    mount -o remount,bind,ro opt/vsml-lab
+fi
 pivot_root . .old
 cd /
 umount -l /.old
 ip link set lo up
+# A fast adapter looks like a ConnectX to those who read /sys: its driver, and the switches of congestion marking.
+for each in /sys/class/net/eth[1-9]*; do
+    [ -e "$each" ] || continue
+    over=/run/vsml-sys/${each##*/}
+    mkdir -p "$over/up/device" "$over/work" "$over/up/ecn/roce_np/enable" "$over/up/ecn/roce_rp/enable"
+    ln -s ../../bus/pci/drivers/mlx5_core "$over/up/device/driver"
+    for priority in 0 1 2 3 4 5 6 7; do
+        echo 0 | tee "$over/up/ecn/roce_np/enable/$priority" >"$over/up/ecn/roce_rp/enable/$priority"
+    done
+    real=$(readlink -f "$each")
+    mount -t overlay overlay -o "lowerdir=$real,upperdir=$over/up,workdir=$over/work" "$real"
+done
 # shellcheck disable=SC1091
 . /run/vsml-lab/boot.sh
 trap 'exit 85' HUP

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 60.0
 KEYS_DEADLINE_S = 10.0
+_FAST = ("sriov", "passthrough")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Vm:
     id: str
     extra_config: Mapping[str, str]
     nics: tuple[Mapping[str, str], ...] = ()
+    gpus: tuple[str, ...] = ()  # the profile of each vGPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,11 @@ class Report:
 def folder(home: Path, vm_id: str) -> Path:
     """Return where what is known of a guest lies."""
     return home / "vms" / vm_id.replace("vm-", "g")
+
+
+def vm_id(at: Path) -> str:
+    """Return whose guest a folder is about."""
+    return at.name.replace("g", "vm-", 1)
 
 
 def pid(at: Path) -> int | None:
@@ -116,6 +123,7 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     address = _address(center, at, cloudinit.address(metadata))
     hostname = cloudinit.hostname(metadata, vm.name)
     (at / "address").write_text(f"{address.ip}\n")
+    (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
     (at / "hostname").write_text(f"{hostname}\n")
     for name in ("guestinfo", "booted"):
         (at / "tools" / name).unlink(missing_ok=True)
@@ -129,13 +137,15 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
 
 def _adapters(vm: Vm) -> list[str]:
     """Return MAC and bridge of each adapter: the first one is for management, the others are fast."""
-    macs = [nic["mac"] for nic in vm.nics if nic.get("mac")] or [_mac(vm.id)]
+    slow_first = sorted(vm.nics, key=lambda nic: nic.get("kind") in _FAST) or [{}]
+    macs = [nic.get("mac") or _mac(vm.id, at) for at, nic in enumerate(slow_first)]
     return [word for at, mac in enumerate(macs) for word in (mac, "management" if at == 0 else "fabric")]
 
 
-def _mac(vm_id: str) -> str:
+def _mac(vm_id: str, adapter: int) -> str:
+    """Return a MAC of nobody's hardware for an adapter whose own MAC vCenter does not know."""
     number = int("".join(filter(str.isdigit, vm_id)) or 0)
-    return f"00:50:56:00:{number >> 8 & 255:02x}:{number & 255:02x}"
+    return f"02:00:{adapter:02x}:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
 
 
 def _address(center: hub.Hub, at: Path, wanted: str | None) -> ipaddress.IPv4Interface:

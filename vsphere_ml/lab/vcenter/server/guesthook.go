@@ -80,12 +80,13 @@ type powerEvent struct {
 	Host        string            `json:"host"`
 	ExtraConfig map[string]string `json:"extraConfig"`
 	NICs        []hookNIC         `json:"nics"`
+	GPUs        []string          `json:"gpus"` // the profile of each vGPU
 }
 
 type hookNIC struct {
-	MAC     string `json:"mac"`
+	MAC     string `json:"mac"` // empty for hardware whose own vCenter does not know
 	Network string `json:"network"`
-	Kind    string `json:"kind"` // vmxnet3, sriov, ...
+	Kind    string `json:"kind"` // vmxnet3, sriov, passthrough, other
 }
 
 // guestReport is what a guest tells vCenter through VMware Tools; absent keys stay as they are.
@@ -150,7 +151,7 @@ func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine
 			value := option.GetOptionValue()
 			told.ExtraConfig[value.Key] = fmt.Sprint(value.Value)
 		}
-		told.NICs = adapters(machine.Config.Hardware.Device)
+		told.NICs, told.GPUs = adapters(machine.Config.Hardware.Device), profiles(machine.Config.Hardware.Device)
 	})
 	return told
 }
@@ -160,6 +161,9 @@ func adapters(devices []types.BaseVirtualDevice) []hookNIC {
 	for _, device := range devices {
 		card, ok := device.(types.BaseVirtualEthernetCard)
 		if !ok {
+			if handedOver(device) {
+				found = append(found, hookNIC{Kind: "passthrough"})
+			}
 			continue
 		}
 		nic := hookNIC{MAC: card.GetVirtualEthernetCard().MacAddress, Kind: adapterKind(device)}
@@ -170,6 +174,28 @@ func adapters(devices []types.BaseVirtualDevice) []hookNIC {
 			nic.Network = backing.DeviceName
 		}
 		found = append(found, nic)
+	}
+	return found
+}
+
+// handedOver: a PCI device that is no vGPU. The adapters that hosts hand over whole are fast ones.
+func handedOver(device types.BaseVirtualDevice) bool {
+	passthrough, ok := device.(*types.VirtualPCIPassthrough)
+	if !ok {
+		return false
+	}
+	_, vgpu := passthrough.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo)
+	return !vgpu
+}
+
+func profiles(devices []types.BaseVirtualDevice) []string {
+	var found []string
+	for _, device := range devices {
+		if passthrough, ok := device.(*types.VirtualPCIPassthrough); ok {
+			if vgpu, ok := passthrough.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo); ok {
+				found = append(found, vgpu.Vgpu)
+			}
+		}
 	}
 	return found
 }

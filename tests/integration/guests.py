@@ -1,0 +1,174 @@
+"""Labs whose VMs have guests, and what it takes to make VMs in them and to enter them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.spec import (
+    Address,
+    ClusterSpec,
+    GpuRequest,
+    GuestAccess,
+    Location,
+    NicRequest,
+    NodeSpec,
+    Source,
+    VCenterSpec,
+)
+from vsphere_ml.core.units import gib
+from vsphere_ml.guest import firstboot
+from vsphere_ml.lab import server
+from vsphere_ml.lab.guests import hub, needs
+from vsphere_ml.ssh.host_keys import read_key
+from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.shell import SshShell, open_shell
+from vsphere_ml.ssh.target import SshTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from vsphere_ml.lab.state import Lab
+
+REASON = needs.lacking()
+needed = pytest.mark.skipif(REASON is not None, reason=f"no lab guests: {REASON}")
+
+_CLUSTER = ClusterSpec(
+    name="train",
+    vcenter=VCenterSpec(),
+    location=Location(),
+    source=Source(template="ubuntu"),
+    nodes=(),
+    guest=GuestAccess(user="ubuntu"),
+)
+
+
+def first_boot(folder: Path, name: str, address: str | None) -> Mapping[str, str]:
+    """Return the extra config that vsml gives such a node."""
+    node = NodeSpec(
+        name=name,
+        cpus=2,
+        memory=gib(4),
+        gpu=GpuRequest(profile="A100-40C"),
+        nic=NicRequest(),
+        port_group="vm-network",
+        address=Address(address=address) if address else None,
+    )
+    return firstboot.first_boot(node, _CLUSTER, key_pair(folder, "train").public)
+
+
+def enter(folder: Path, name: str, address: str, keys: str) -> SshShell:
+    """Return a way into a guest that takes these host keys and no others."""
+    known = KnownHosts(folder / f"known_hosts-{name}")
+    if not known.keys(address, 22):
+        found = [read_key(" ".join(each)) for each in firstboot.host_keys(keys)]
+        known.pin(address, 22, [key for key in found if key], comment="published")
+    target = SshTarget(
+        name=name,
+        host=address,
+        known_hosts=known,
+        user="ubuntu",
+        key_file=key_pair(folder, "train").private,
+        timeout_s=10.0,
+    )
+    return open_shell(target, folder / f"{name}.log", SystemClock())
+
+
+@dataclass(slots=True)
+class Site:
+    """A lab with guests, and what it takes to make VMs in it and to enter them."""
+
+    lab: Lab
+    content: Any
+    folder: Path
+    wait: Callable[[Any], Any]
+
+    @property
+    def home(self) -> Path:
+        return self.lab.password_file.parent / "guests"
+
+    def vm(self, name: str, address: str | None = None) -> Any:
+        """Clone the template, with the first boot that vsml gives its nodes."""
+        extra = first_boot(self.folder, name, address)
+        config = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in extra.items()])
+        template = next(vm for vm in self._all(vim.VirtualMachine) if vm.config.template)
+        pool = self._all(vim.ClusterComputeResource)[0].resourcePool
+        spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(pool=pool), config=config, powerOn=True)
+        return self.wait(template.Clone(template.parent, name, spec))
+
+    def answering(self, vm: Any) -> Any:
+        """Return the VM once VMware Tools tell an address."""
+        until(lambda: vm.guest.ipAddress and published(vm), f"{vm.name} tells no address")
+        return vm
+
+    def shell(self, vm: Any) -> SshShell:
+        """Return a way in that takes the published host keys and no others."""
+        return enter(self.folder, vm.name, vm.guest.ipAddress, published(vm))
+
+    def remove(self, vm: Any) -> None:
+        if vm.runtime.powerState == "poweredOn":
+            self.wait(vm.PowerOff())
+        self.wait(vm.Destroy())
+
+    def _all(self, kind: Any) -> list[Any]:
+        view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], recursive=True)
+        return list(view.view)
+
+
+def until(true: Callable[[], object], otherwise: str, deadline_s: float = 30.0) -> None:
+    """Wait for what happens in the background."""
+    deadline = time.monotonic() + deadline_s
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
+
+
+def published(vm: Any) -> str:
+    """Return the host keys that vCenter has of the guest."""
+    found = {option.key: option.value for option in vm.config.extraConfig}
+    return str(found.get(firstboot.HOST_KEYS, ""))
+
+
+def traces() -> set[str]:
+    """Return what lab guests leave on a machine while they run."""
+    links = {link.name for link in Path("/sys/class/net").iterdir() if link.name.startswith("vsml-")}
+    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "vsml" in line}
+    return links | mounts | set(processes())
+
+
+def processes() -> Iterator[str]:
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if line.startswith(("sh ", "unshare ")) and f"{hub.HERE}/" in line:
+                yield f"{entry.parent.name} {line}"
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Site]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSML_STATE_DIR", str(folder / "state"))
+        lab, _ = server.up(guests=True)
+        session = labs.sign_in(lab)
+        try:
+            yield Site(lab, session.content, folder, finished)
+        finally:
+            with suppress(VSphereError):
+                session.close()
+            server.down()
+
+
+def finished(task: Any) -> Any:
+    WaitForTask(task)
+    return task.info.result

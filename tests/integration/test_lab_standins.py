@@ -1,0 +1,121 @@
+"""The shipped playbooks on a lab guest: real apt, real files, stand-ins where hardware would be."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration import guests
+from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.guest import firstboot, playbook
+from vsphere_ml.guest.converge import check, converge
+from vsphere_ml.guest.judge import Verdict
+from vsphere_ml.guest.verify import verify
+from vsphere_ml.lab.guests import hub, machine, packages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from vsphere_ml.core.guest import Playbook
+    from vsphere_ml.ssh.shell import SshShell
+
+pytestmark = [pytest.mark.lab, guests.needed]
+REPOSITORY = "file:/opt/vsml-lab"
+DRIVER = "535.183.04"
+
+
+NAME, ADDRESS = "node-1", "10.202.7.11"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run guests without a vCenter."""
+    folder = tmp_path_factory.mktemp("standins") / "guests"
+    packages.build(folder / "packages", DRIVER)
+    lifeline, held = os.pipe()
+    hub.start(folder, lifeline)
+    yield folder
+    hub.end(folder)
+    os.close(lifeline)
+    os.close(held)
+
+
+@pytest.fixture(scope="module")
+def report(home: Path) -> machine.Report:
+    center = hub.find(home)
+    assert center is not None
+    vm = machine.Vm(
+        name=NAME,
+        id="vm-1",
+        extra_config=guests.first_boot(home, NAME, f"{ADDRESS}/24"),
+        nics=({"mac": "", "kind": "passthrough"}, {"mac": "00:50:56:00:00:01", "kind": "vmxnet3"}),
+        gpus=("grid_a100-40c", "grid_a100-40c"),
+    )
+    machine.begin(center, vm)
+    return machine.report(center, vm)
+
+
+@pytest.fixture
+def shell(home: Path, report: machine.Report) -> Iterator[SshShell]:
+    with guests.enter(home, NAME, report.address, report.guestinfo[firstboot.HOST_KEYS]) as opened:
+        yield opened
+
+
+FACTS = GuestFacts(
+    name=NAME,
+    cluster="train",
+    peers=(Peer(name=NAME, address=ADDRESS, roce_address="172.20.0.1", slots=2),),
+    gpus=2,
+    profile="grid_a100-40c",
+    vgpu_manager=DRIVER,
+    lab=True,
+    secrets={"licence_token": Sensitive("token"), "registry_key": Sensitive("key")},
+)
+
+
+def shipped(home: Path, name: str) -> Playbook:
+    (driver,) = (home / "packages").glob("nvidia-linux-grid-*.deb")
+    values = {
+        "doca_url": REPOSITORY,
+        "doca_trusted": "true",
+        "toolkit_url": REPOSITORY,
+        "toolkit_suite": "./",
+        "toolkit_key": "",
+        "toolkit_trusted": "true",
+        "driver_file": str(driver),
+        "image": "nvcr.io/nvidia/tensorflow:23.05-tf2-py3",
+    }
+    return playbook.load(playbook.find(name, home), values=values)
+
+
+# In the order of a cluster's file: OFED before the driver, the driver before the container.
+@pytest.mark.parametrize("name", ["base", "roce", "driver", "container"])
+def test_a_playbook_converges_and_then_lacks_nothing(home: Path, shell: SshShell, name: str) -> None:
+    wanted = shipped(home, name)
+    assert converge(wanted, shell, FACTS, list[object]().append).changed
+    assert check(wanted, shell, FACTS).lacking == ()
+
+
+def test_it_is_all_there_after_a_reboot(home: Path, shell: SshShell) -> None:
+    shell.reboot(30.0)
+    for name in ("base", "roce", "driver"):
+        assert check(shipped(home, name), shell, FACTS).lacking == ()
+
+
+def test_verify_says_lab_with_every_fact(shell: SshShell) -> None:
+    evidence = {each.fact: each for each in verify(shell, FACTS)}
+    assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
+    right = {name for name, each in evidence.items() if each.verdict is Verdict.OK}
+    assert right >= {"GPUs and profile", "driver branch", "licence", "ATS", "GPU and NIC distance", "RDMA device"}
+
+
+def test_stand_ins_say_so_and_stay_in_the_guest(shell: SshShell) -> None:
+    told = shell.ask({"ofed": "ofed_info -s", "gpus": "nvidia-smi -L", "package": "dpkg -s doca-ofed"})
+    assert "stand-in of the vsml lab" in told["ofed"].err
+    assert "stand-in of the vsml lab" in told["gpus"].err
+    assert "stand-in of the vsml lab" in told["package"].out
+    assert shutil.which("ofed_info") is None

@@ -1,0 +1,50 @@
+"""Gives the links of guests a rate, as a slow switch would, by tc's token bucket."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.lab.guests import hub, machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RATE = re.compile(r"[1-9]\d*(kbit|mbit|gbit)")
+# Segmentation offload makes packets of 64 KiB, and a bucket must hold several of them.
+_BUCKET = ("burst", "1mb", "latency", "50ms")
+
+
+def shape(home: Path, rate: str | None, names: tuple[str, ...] = ()) -> list[str]:
+    """Give every adapter of the guests that rate in both directions, or none; return the guests it was done to.
+
+    `names` are VM ids as vCenter has them (`vm-61`); none means all. ConfigError for a rate that tc does not know.
+    """
+    if rate is not None and not _RATE.fullmatch(rate):
+        raise ConfigError(f"`{rate}` is not a rate", code="lab.bad-rate", target=rate, hint="such as 1gbit or 200mbit")
+    center = hub.find(home)
+    if center is None:
+        raise NotPossible("no guests run in this lab", code="lab.no-guests", target=str(home))
+    shaped = []
+    for at in sorted((home / "vms").iterdir()):
+        if (pid := machine.pid(at)) is None or (names and machine.vm_id(at) not in names):
+            continue
+        for number in range(_adapters(pid)):
+            _set(center.pid, f"{at.name}-{number}", rate)
+            _set(pid, f"eth{number}", rate)
+        shaped.append(machine.vm_id(at))
+    return shaped
+
+
+def _adapters(pid: int) -> int:
+    links = hub.run("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "-o", "link").splitlines()
+    return sum(": eth" in link for link in links)
+
+
+def _set(pid: int, device: str, rate: str | None) -> None:
+    tc = ("nsenter", f"--net=/proc/{pid}/ns/net", "tc", "qdisc")
+    if rate is None:
+        hub.attempt(*tc, "delete", "dev", device, "root")
+    else:
+        hub.run(*tc, "replace", "dev", device, "root", "tbf", "rate", rate, *_BUCKET)
