@@ -174,3 +174,23 @@ def test_verify_says_what_a_node_without_any_hardware_lacks(cluster: Cluster) ->
     assert facts["RDMA device"]["verdict"] != "ok"
     assert all(fact["command"] and fact["lab"] for fact in facts.values())
     assert seen.document["errors"][0]["code"] == "guest.not-verified"
+
+
+def test_the_password_for_sudo_is_used_and_kept_to_itself(cluster: Cluster) -> None:
+    file = cluster.shell.folder / "cluster.toml"
+    text = file.read_text().replace('user = "root"', 'user = "asked"\nsudo_password = { env = "VSML_TEST_SUDO" }')
+    file.write_text(text)
+    unset = cluster.shell.vsml("run", "--", "id", "-un")
+    assert unset.status == 2
+    assert "VSML_TEST_SUDO" in unset.err
+
+    password = sshd.SUDO_PASSWORD.reveal()
+    said = cluster.shell.vsml("run", "--", "id", "-un", VSML_TEST_SUDO=password)
+    assert (said.status, said.out) == (0, "node-1, node-2 (2 nodes)\nroot\n"), said.err
+    logs = [each.read_text() for each in (cluster.shell.folder / "state").rglob("node-*.log")]
+    assert logs
+    assert all(password not in each for each in (*logs, said.err))
+
+    wrong = cluster.shell.vsml("run", "--", "id", "-un", VSML_TEST_SUDO="hunter2")
+    assert wrong.status == 5
+    assert "hunter2" not in wrong.err
