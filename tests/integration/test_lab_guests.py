@@ -51,10 +51,9 @@ def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
             {
                 "processes": "ps -e -o args=",
                 "home": f"test ! -e {site.home}",
-                "module": "/usr/sbin/modprobe dummy",
                 "kernel": "echo 1 >/proc/sys/vm/nr_hugepages",
                 "device": "mknod /tmp/disk b 254 0",
-                "clock": "date -s @0",
+                "clock": 'date -s "@$(date +%s)"',  # harmless even if let through
             }
         )
     assert not Path("/etc/of-the-guest").exists()

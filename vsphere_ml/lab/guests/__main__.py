@@ -18,6 +18,11 @@ def main() -> int:
     except VsmlError as error:
         sys.stderr.write(f"{error.message} {'; '.join(error.details)}\n")
         return error.status
+    except KeyboardInterrupt:  # the lab ends
+        return 130
+    except (OSError, ValueError, KeyError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
     return 0
 
 

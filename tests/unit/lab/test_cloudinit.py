@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.lab.guests import cloudinit, yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+METADATA = """\
+# A comment.
+instance-id: "train-node-1"
+local-hostname: "node-1" # another
+network:
+  version: 2
+  ethernets:
+    management:
+      dhcp4: false
+      addresses:
+        - "10.0.0.11/24"
+      routes:
+        - to: "0.0.0.0/0"
+          via: "10.0.0.1"
+"""
+USERDATA = """\
+#cloud-config
+ssh_pwauth: false
+users:
+  - name: "it's \\"me\\""
+    sudo: "ALL=(ALL) NOPASSWD:ALL"
+    ssh_authorized_keys:
+    - "ssh-ed25519 AAAA a # key"
+    - 'ssh-rsa BBBB it''s'
+write_files:
+  - path: /etc/a file
+    permissions: "0600"
+    content: |
+      first: line
+
+        # not a comment: 'text'
+      last
+empty: []
+nothing:
+"""
+
+
+def test_mappings_lists_and_texts_are_read_as_yaml_has_them() -> None:
+    assert yaml.read(METADATA) == {
+        "instance-id": "train-node-1",
+        "local-hostname": "node-1",
+        "network": {
+            "version": "2",
+            "ethernets": {
+                "management": {
+                    "dhcp4": False,
+                    "addresses": ["10.0.0.11/24"],
+                    "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1"}],
+                }
+            },
+        },
+    }
+    read = yaml.read(USERDATA)
+    assert read["users"] == [
+        {
+            "name": 'it\'s "me"',
+            "sudo": "ALL=(ALL) NOPASSWD:ALL",
+            "ssh_authorized_keys": ["ssh-ed25519 AAAA a # key", "ssh-rsa BBBB it's"],
+        }
+    ]
+    assert read["write_files"][0]["content"] == "first: line\n\n  # not a comment: 'text'\nlast\n"
+    assert (read["empty"], read["nothing"]) == ([], None)
+
+
+def test_what_is_not_understood_is_refused() -> None:
+    with pytest.raises(ValueError, match="line 2 is not understood"):
+        yaml.read("a: 1\nwhat is this\n")
+
+
+@pytest.mark.parametrize("encoding", ["", "base64", "gzip+base64"])
+def test_each_encoding_of_guestinfo_is_read(encoding: str) -> None:
+    raw = gzip.compress(METADATA.encode()) if encoding.startswith("gzip") else METADATA.encode()
+    text = base64.b64encode(raw).decode() if encoding else METADATA
+    given = {"guestinfo.metadata": text, "guestinfo.metadata.encoding": encoding}
+    metadata = cloudinit.decoded(given, "metadata")
+    assert (cloudinit.hostname(metadata, "vm"), cloudinit.address(metadata)) == ("node-1", "10.0.0.11/24")
+    assert cloudinit.decoded(given, "userdata") == {}
+
+
+def test_without_an_address_it_is_dhcp_and_without_a_name_the_vms() -> None:
+    metadata = yaml.read("network:\n  ethernets:\n    management:\n      dhcp4: true\n")
+    assert (cloudinit.hostname(metadata, "vm"), cloudinit.address(metadata)) == ("vm", None)
+
+
+def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> None:
+    text = "$(touch pwned) `touch pwned` 'a' \"b\" \\ \n; touch pwned"
+    file = tmp_path / "it's $(touch pwned)" / "file"
+    script = cloudinit._file(str(file), text, "0600; touch pwned")
+    subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False, capture_output=True)
+    assert file.read_text() == text
+    assert not list(tmp_path.glob("pwned"))
+
+
+def test_a_boot_is_a_script_that_a_shell_understands() -> None:
+    script = cloudinit.boot("node-1; reboot", ["ip link set eth0 up"], yaml.read(USERDATA))
+    assert subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=False).returncode == 0
+    assert "hostname 'node-1; reboot'" in script
