@@ -194,3 +194,20 @@ def test_the_password_for_sudo_is_used_and_kept_to_itself(cluster: Cluster) -> N
     wrong = cluster.shell.vsml("run", "--", "id", "-un", VSML_TEST_SUDO="hunter2")
     assert wrong.status == 5
     assert "hunter2" not in wrong.err
+
+
+def test_guests_behind_a_jump_host_are_reached_and_the_jump_host_is_verified(cluster: Cluster) -> None:
+    jump, guest = cluster.servers
+    file = cluster.shell.folder / "cluster.toml"
+    text = file.read_text()
+    way = f'jump = {{ host = "{jump.host}", port = {jump.port}, fingerprint = "SHA256:{"A" * 43}" }}\n'
+    file.write_text(text + way)
+    refused = cluster.shell.vsml("run", "--only", guest.name, "--", "true")
+    assert refused.status == 5
+    assert "does not have the fingerprint" in refused.err
+
+    file.write_text(text + way.replace(f"SHA256:{'A' * 43}", jump.host_key.fingerprint))
+    said = cluster.shell.vsml("run", "--only", guest.name, "--", "echo $SSH_CONNECTION")
+    assert said.status == 0, said.err
+    there = cluster.shell.vsml("ssh", guest.name, "--", "echo there")
+    assert (there.status, there.out) == (0, "there\n"), there.err
