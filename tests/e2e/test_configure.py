@@ -96,9 +96,10 @@ def test_guests_are_configured_once_and_verified_by_a_second_run(cluster: Cluste
     assert "node-1, node-2\n" in seen.out
 
     done = cluster.configure("--yes")
-    assert (done.status, done.out) == (0, "done: 2 of 2 guests of train as their playbooks say; 2 steps changed\n"), (
-        done.err
-    )
+    assert (done.status, done.out) == (
+        0,
+        "done: 2 of 2 guests of train are as their playbooks say; 2 steps changed\n",
+    ), done.err
     again = cluster.configure("--yes", "-o", "json")
     assert again.status == 0
     data = again.document["data"]
@@ -133,6 +134,7 @@ def test_a_guest_that_does_not_answer_is_named_and_the_others_are_done(cluster: 
     assert "done" in done.err
     assert "node-2 (127.0.0.12" in done.err.replace("[127.0.0.12]", "127.0.0.12")
     assert "nothing listens there" in done.err
+    assert "log:" not in done.err, "there is none of a guest that was never entered"
     assert cluster.configure("--yes", "--only", "node-1").out.startswith("nothing to do: ")
 
 

@@ -102,7 +102,7 @@ class Guests(Protocol):
         ...
 
     def log(self, name: str) -> str:
-        """Return where a guest's log is."""
+        """Return where a guest's log is; empty when it was never entered."""
         ...
 
 

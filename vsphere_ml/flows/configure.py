@@ -204,4 +204,5 @@ def _told(guest: Guest) -> Iterator[str]:
     yield from (f"    {line}" for line in guest.error.details)
     if guest.error.hint:
         yield f"    hint: {guest.error.hint}"
-    yield f"    log: {guest.log}"
+    if guest.log:
+        yield f"    log: {guest.log}"

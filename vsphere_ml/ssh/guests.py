@@ -72,10 +72,15 @@ class SshGuests:
         """Return what the work came to in each guest. See `Guests.each`."""
         if not places:
             return {}
-        return in_each(self._targets(places), self.folder / "logs", self.clock, work, parallel=self.parallel)
+        return in_each(self._targets(places), self._logs, self.clock, work, parallel=self.parallel)
 
     def log(self, name: str) -> str:
-        return str(self.folder / "logs" / f"{name}.log")
+        path = self._logs / f"{name}.log"
+        return str(path) if path.exists() else ""
+
+    @property
+    def _logs(self) -> Path:
+        return self.folder / "logs"
 
     def _targets(self, places: Sequence[GuestPlace]) -> list[SshTarget]:
         return [self.target(place) for place in places]

@@ -73,7 +73,8 @@ def text(report: Configured) -> Text:
     """Return in one line how a run ended."""
     changed = sum(each.state is State.CHANGED for each in _outcomes(report))
     whole = sum(guest.error is None for guest in report.guests)
-    told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} as their playbooks say"
+    verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
+    told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
     if report.error is not None:
         return line(("not finished: ", "bold red"), f"{told}; {count(changed, 'step')} changed")
     if not report.acted:
