@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.test_lab_guests import published, reason, running
+from tests.integration.guests import needed, published, running
 from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
 from vsphere_ml.guest import playbook
 from vsphere_ml.guest.converge import check, converge
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.events import GuestEvent
     from vsphere_ml.ssh.shell import SshShell
 
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(reason is not None, reason=f"no lab guests: {reason}")]
+pytestmark = [pytest.mark.lab, needed]
 
 PEERS = (Peer(name="node-1", address="10.201.8.11"), Peer(name="node-2", address="10.201.8.12"))
 VALUES = {"mesh_user": "ubuntu"}

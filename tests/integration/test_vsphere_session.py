@@ -7,7 +7,6 @@ import socket
 import ssl
 import stat
 import threading
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
