@@ -37,7 +37,7 @@ type powerHook struct {
 
 	mu    sync.Mutex
 	last  map[string]chan struct{} // by VM: closed when its latest event is done with
-	begun map[string]bool          // the VMs that have a guest
+	begun map[string]powerEvent    // the VMs that have a guest, as they were when it began
 }
 
 // A program that takes longer is ended; a guest boots in far less.
@@ -59,7 +59,7 @@ func newPowerHook(program string) (*powerHook, error) {
 	}
 	stop, cancel := context.WithCancel(context.Background())
 	return &powerHook{program: program, lifeline: read, hold: write, stop: stop, cancel: cancel,
-		last: map[string]chan struct{}{}, begun: map[string]bool{}}, nil
+		last: map[string]chan struct{}{}, begun: map[string]powerEvent{}}, nil
 }
 
 // close ends the programs, and lets go of whatever watches the lifeline.
@@ -107,33 +107,28 @@ func (l *Lab) guestBegins(ctx *simulator.Context, machine *simulator.VirtualMach
 		return
 	}
 	l.hook.mu.Lock()
-	l.hook.begun[told.MoID] = true
+	l.hook.begun[told.MoID] = told
 	l.hook.mu.Unlock()
-	l.hook.queue(told, func(report guestReport) { l.show(machine, report) })
+	l.hook.queue(told, func() {}, func(report guestReport) { l.show(machine, report) })
 }
 
-// guestEnds tells the hook of a VM that runs no longer, or exists no longer.
+// guestEnds tells the hook of a VM that runs no longer, or exists no longer. The caller may hold the VM's lock.
 func (l *Lab) guestEnds(ctx *simulator.Context, machine *simulator.VirtualMachine) {
 	if l.hook == nil {
 		return
 	}
-	gone := ctx.Map.Get(machine.Self) == nil
+	event := "power-off"
 	l.hook.mu.Lock()
-	known := l.hook.begun[machine.Self.Value]
-	if gone {
+	told, known := l.hook.begun[machine.Self.Value]
+	if ctx.Map.Get(machine.Self) == nil {
+		event = "destroy"
 		delete(l.hook.begun, machine.Self.Value)
 	}
 	l.hook.mu.Unlock()
-	if !known {
-		return
+	if known {
+		told.Event = event
+		l.hook.queue(told, func() { l.showNothing(machine) }, func(guestReport) {})
 	}
-	event := "power-off"
-	if gone {
-		event = "destroy"
-	} else {
-		l.reportAddress(machine, "")
-	}
-	l.hook.queue(l.describe(&simulator.Context{Map: ctx.Map}, machine, event), func(guestReport) {})
 }
 
 func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) powerEvent {
@@ -210,8 +205,8 @@ func adapterKind(device types.BaseVirtualDevice) string {
 	return "other"
 }
 
-// queue runs the program for the event in the background, after all earlier ones of the VM.
-func (h *powerHook) queue(event powerEvent, show func(guestReport)) {
+// queue runs the program for the event in the background, after all earlier ones of the VM; first runs just before it.
+func (h *powerHook) queue(event powerEvent, first func(), show func(guestReport)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop.Err() != nil {
@@ -223,9 +218,15 @@ func (h *powerHook) queue(event powerEvent, show func(guestReport)) {
 	go func() {
 		defer h.running.Done()
 		defer close(done)
+		defer func() {
+			if reason := recover(); reason != nil {
+				log.Printf("power hook: %s of %s panicked: %v", event.Event, event.VM, reason)
+			}
+		}()
 		if before != nil {
 			<-before
 		}
+		first()
 		if err := h.run(event, show); err != nil && h.stop.Err() == nil {
 			log.Printf("power hook: %s of %s: %v", event.Event, event.VM, err)
 		}
@@ -270,6 +271,18 @@ type hookLog struct{ vm string }
 func (h hookLog) Write(text []byte) (int, error) {
 	log.Printf("guest of %s: %s", h.vm, strings.TrimSpace(string(text)))
 	return len(text), nil
+}
+
+// showNothing lets vCenter forget what the guest of a VM reported that runs no longer.
+func (l *Lab) showNothing(machine *simulator.VirtualMachine) {
+	ctx := &simulator.Context{Map: l.Context.Map}
+	off := false
+	ctx.WithLock(machine, func() {
+		off = ctx.Map.Get(machine.Self) != nil && machine.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn
+	})
+	if off {
+		l.reportAddress(machine, "")
+	}
 }
 
 // show lets vCenter show what the guest reported, while its VM runs.

@@ -89,9 +89,7 @@ echo '{"guest_ip": "192.0.2.7", "hostname": "n", "guestinfo": {"guestinfo.vsml.h
 			t.Fatalf("%T", fault)
 		}
 	}
-	if address := r.machine(machine).Guest.IpAddress; address != "" {
-		t.Errorf("a VM that is off shows %s", address)
-	}
+	r.until("no address", func() bool { return r.machine(machine).Guest.IpAddress == "" })
 	if fault := r.done(machine.Destroy(r.ctx)); fault != nil {
 		t.Fatalf("%T", fault)
 	}
@@ -99,6 +97,22 @@ echo '{"guest_ip": "192.0.2.7", "hostname": "n", "guestinfo": {"guestinfo.vsml.h
 	names, last := eventsIn(t, events)
 	if got := strings.Join(names, " "); got != "power-on reset power-off destroy" || last.VM != "n" {
 		t.Errorf("the hook was told: %s of %s", got, last.VM)
+	}
+}
+
+func TestAGuestThatIsAskedToShutDownEnds(t *testing.T) {
+	r, events := hookRig(t, `read -r line; echo "$line" >>$events; echo '{"guest_ip": "192.0.2.7"}'`)
+	machine := r.createWithGuest("n")
+	if fault := r.powerOn(machine); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	r.until("the address", func() bool { return r.machine(machine).Guest.IpAddress != "" })
+	if err := machine.ShutdownGuest(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the end", func() bool { names, _ := eventsIn(t, events); return len(names) == 2 })
+	if names, last := eventsIn(t, events); names[1] != "power-off" || last.VM != "n" {
+		t.Errorf("the hook was told: %v of %s", names, last.VM)
 	}
 }
 
