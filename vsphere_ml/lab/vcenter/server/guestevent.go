@@ -1,0 +1,100 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// powerEvent is what the power hook is told.
+type powerEvent struct {
+	Event       string            `json:"event"`
+	VM          string            `json:"vm"`
+	MoID        string            `json:"moid"`
+	UUID        string            `json:"uuid"`
+	Host        string            `json:"host"`
+	ExtraConfig map[string]string `json:"extraConfig"`
+	NICs        []hookNIC         `json:"nics"`
+	GPUs        []string          `json:"gpus"` // the profile of each vGPU
+}
+
+type hookNIC struct {
+	MAC     string `json:"mac"` // empty for hardware whose own vCenter does not know
+	Network string `json:"network"`
+	Kind    string `json:"kind"` // vmxnet3, sriov, passthrough, other
+}
+
+func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) powerEvent {
+	told := powerEvent{Event: event, MoID: machine.Self.Value, ExtraConfig: map[string]string{}}
+	ctx.WithLock(machine, func() {
+		told.VM = machine.Name
+		if host := l.esxOf(machine.Runtime.Host); host != nil {
+			told.Host = host.name
+		}
+		if machine.Config == nil {
+			return
+		}
+		told.UUID = machine.Config.Uuid
+		for _, option := range machine.Config.ExtraConfig {
+			value := option.GetOptionValue()
+			told.ExtraConfig[value.Key] = fmt.Sprint(value.Value)
+		}
+		told.NICs, told.GPUs = adapters(machine.Config.Hardware.Device), profiles(machine.Config.Hardware.Device)
+	})
+	return told
+}
+
+func adapters(devices []types.BaseVirtualDevice) []hookNIC {
+	var found []hookNIC
+	for _, device := range devices {
+		card, ok := device.(types.BaseVirtualEthernetCard)
+		if !ok {
+			if handedOver(device) {
+				found = append(found, hookNIC{Kind: "passthrough"})
+			}
+			continue
+		}
+		nic := hookNIC{MAC: card.GetVirtualEthernetCard().MacAddress, Kind: adapterKind(device)}
+		switch backing := card.GetVirtualEthernetCard().Backing.(type) {
+		case *types.VirtualEthernetCardDistributedVirtualPortBackingInfo:
+			nic.Network = backing.Port.PortgroupKey
+		case *types.VirtualEthernetCardNetworkBackingInfo:
+			nic.Network = backing.DeviceName
+		}
+		found = append(found, nic)
+	}
+	return found
+}
+
+// handedOver: a PCI device that is no vGPU. The adapters that hosts hand over whole are fast ones.
+func handedOver(device types.BaseVirtualDevice) bool {
+	passthrough, ok := device.(*types.VirtualPCIPassthrough)
+	if !ok {
+		return false
+	}
+	_, vgpu := passthrough.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo)
+	return !vgpu
+}
+
+func profiles(devices []types.BaseVirtualDevice) []string {
+	var found []string
+	for _, device := range devices {
+		if passthrough, ok := device.(*types.VirtualPCIPassthrough); ok {
+			if vgpu, ok := passthrough.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo); ok {
+				found = append(found, vgpu.Vgpu)
+			}
+		}
+	}
+	return found
+}
+
+func adapterKind(device types.BaseVirtualDevice) string {
+	switch device.(type) {
+	case *types.VirtualVmxnet3:
+		return "vmxnet3"
+	case *types.VirtualSriovEthernetCard:
+		return "sriov"
+	}
+	return "other"
+}
