@@ -19,6 +19,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.ports import Ticket, Update
 from vsphere_ml.vsphere.collect import reference
+from vsphere_ml.vsphere.session import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -273,6 +274,9 @@ class Tickets:
     def close(self) -> None:
         """Forget everything; vCenter's tasks go on without us."""
         self._callers.shutdown(wait=False, cancel_futures=True)
+        if self._collector is not None and self._generation == self._session.generation:
+            with suppress(vmodl.MethodFault, *BROKEN):
+                self._collector.Destroy()
         self._by_object.clear()
         self._runs.clear()
         self._later.clear()

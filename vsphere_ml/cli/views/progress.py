@@ -58,8 +58,15 @@ class Lines:
     clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
 
     def __call__(self, event: Event, /) -> None:
-        if (told := words(event, verbose=self.verbose)) is not None:
-            show(self.console, line((self.clock(), "dim"), "  ", told))
+        if (told := words(event, verbose=self.verbose)) is None:
+            return
+        drawn = line((self.clock(), "dim"), "  ", told)
+        if self.console.color_system is not None:
+            show(self.console, drawn)
+            return
+        # rich lays out every line anew, which adds up while hundreds of tasks end at the same time
+        self.console.file.write(f"{drawn.plain}\n")
+        self.console.file.flush()
 
 
 def words(event: Event, *, verbose: bool = False) -> str | None:

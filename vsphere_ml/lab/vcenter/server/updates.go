@@ -14,7 +14,7 @@ import (
 )
 
 // How long changes may gather before a waiting client is told; a real vCenter gathers them too.
-const gathering = 10 * time.Millisecond
+const gathering = 4 * time.Millisecond
 
 // updates is what a collector has told of plainly listed objects. The simulator reads every object of every filter anew
 // for each change anywhere in the inventory (govmomi 0.56.0), which makes watching many tasks cost their square.
