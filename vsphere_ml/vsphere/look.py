@@ -59,7 +59,7 @@ def look(session: Session, fields: Fields, scope: Scope) -> tuple[Inventory, Sit
 
 def read(session: Session, fields: Fields, objects: Iterable[Any]) -> tuple[Vm, ...]:
     """Return these VMs as they are now, settings in full; those that are gone are left out."""
-    rows = of(session, objects, {vim.VirtualMachine: (*vms.LEAN, *vms.SETTINGS)})
+    rows = of(session, objects, {vim.VirtualMachine: (*vms.LEAN, *vms.FULL)})
     return tuple(vms.full(vms.lean(found, props, fields), props) for found, props in rows)
 
 

@@ -45,7 +45,7 @@ LEAN = (
     "config.memoryAllocation.reservation",
     "customValue",
 )
-SETTINGS = (
+FULL = (
     "config.hardware.device",
     "config.extraConfig",
     "config.firmware",
@@ -56,8 +56,11 @@ SETTINGS = (
     "config.memoryHotAddEnabled",
     "config.latencySensitivity.level",
     "config.deviceGroups",
+    "config.annotation",
+    "guest.ipAddress",
+    "guest.toolsRunningStatus",
+    "snapshot.currentSnapshot",
 )
-FULL = (*SETTINGS, "config.annotation", "guest.ipAddress", "guest.toolsRunningStatus", "snapshot.currentSnapshot")
 _ADAPTERS = (  # subclasses before their bases
     (vim.vm.device.VirtualSriovEthernetCard, "sriov"),
     (vim.vm.device.VirtualVmxnet3Vrdma, "pvrdma"),

@@ -71,7 +71,7 @@ for each in /sys/class/net/eth[1-9]*; do
 done
 # shellcheck disable=SC1091
 . /run/vsml-lab/boot.sh
-trap 'exit 85' HUP
+trap 'exit 85' USR1
 trap 'exit 0' TERM
 systemctl boot >>/var/log/vsml-lab-boot.log 2>&1 || :
 log=/var/log/vsml-lab-sshd.log
