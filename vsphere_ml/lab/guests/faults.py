@@ -55,6 +55,7 @@ def mend_package(home: Path, vm_id: str, package: str) -> None:
 
 def reboot(home: Path, vm_id: str) -> None:
     """Let the guest reboot by itself."""
+    _in(home, vm_id, "true")  # raises when it is not there
     with suppress(NotPossible):  # the shell that says it may end with the guest
         _in(home, vm_id, "kill -USR1 1")
 
