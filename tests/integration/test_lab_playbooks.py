@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.guests import needed, published, running
 from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.guest import playbook
+from vsphere_ml.guest import playbook, wanted
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.firstboot import host_keys
 from vsphere_ml.guest.select import Selection
@@ -33,6 +33,7 @@ BOOKS = [
     (playbook.load(playbook.find("base", Path()), values=VALUES), Selection(from_step="time_sync")),
     (playbook.load(playbook.find("mpi", Path()), values=VALUES), None),
 ]
+WANTED = wanted.of(book for book, _ in BOOKS)
 
 
 def ignore(_event: GuestEvent) -> None:
@@ -82,7 +83,7 @@ def test_each_guest_then_goes_to_each_by_ssh(guests: list[tuple[SshShell, GuestF
         for book, selection in BOOKS:
             converge(book, shell, facts, ignore, selection)
     for shell, facts in guests:
-        (mesh,) = [each for each in verify(shell, facts) if each.fact == "SSH mesh"]
+        (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
         assert (mesh.verdict, mesh.evidence) == ("ok", "lab: 2 nodes reached")
 
 
@@ -93,5 +94,5 @@ def test_a_node_that_shows_another_host_key_is_not_gone_to(guests: list[tuple[Ss
     facts = replace(facts, values={**facts.values, "known_hosts": swapped})
     for book, selection in BOOKS:
         converge(book, shell, facts, ignore, selection)
-    (mesh,) = [each for each in verify(shell, facts) if each.fact == "SSH mesh"]
+    (mesh,) = [each for each in verify(shell, facts, WANTED) if each.fact == "SSH mesh"]
     assert (mesh.verdict, mesh.evidence) == ("lacking", "lab: not reached: node-2")

@@ -40,7 +40,6 @@ def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGues
 
 def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, each valid as a whole and with every file it brings there."""
-    from vsphere_ml.config.positions import positions
     from vsphere_ml.guest import playbook
 
     if not spec.guest.playbooks:
@@ -50,15 +49,23 @@ def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
             target="guest.playbooks",
             hint='[guest] with playbooks = ["base"], or with paths of your own such as "./mine.toml"',
         )
-    beside = spec.file.parent if spec.file else Path()
-    paths = [playbook.find(name, beside) for name in spec.guest.playbooks]
-    found = tuple(
-        playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions) for path in paths
-    )
+    found = read_playbooks(spec)
     for each in found:
         for source in playbook.sources(each):
             _there(source, each)
     return found
+
+
+def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
+    """Return the playbooks that the cluster file names, perhaps none, whether what they bring there exists or not."""
+    from vsphere_ml.config.positions import positions
+    from vsphere_ml.guest import playbook
+
+    beside = spec.file.parent if spec.file else Path()
+    paths = [playbook.find(name, beside) for name in spec.guest.playbooks]
+    return tuple(
+        playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions) for path in paths
+    )
 
 
 def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:

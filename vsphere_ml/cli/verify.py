@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, ParallelGuests, Wait, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -12,12 +16,16 @@ def verify(
     file: ClusterFile = DEFAULT_FILE,
     *,
     only: OnlyNodes = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail also for facts that are `warning` or `unknown`.")
+    ] = False,
     wait: Wait = 0.0,
     parallel: ParallelGuests = 32,
 ) -> Answer:
     """Ask every node what a training run needs to be true: GPU and licence, RDMA, GPUDirect, SSH mesh, clocks.
 
-    Nothing is changed. Each fact comes with what was seen, and with `-v` the command that shows it again.
+    Nothing is changed. Each fact comes with what was seen, and with `-v` the command that shows it again. A `warning`
+    is what training can do without, such as ATS that is not enabled yet.
 
     Example: `vsml verify cluster.toml`
     """
@@ -30,10 +38,12 @@ def verify(
 
     spec = load(file)
     clock = wiring.SystemClock()
+    playbooks = guest_wiring.read_playbooks(spec)
     guests = guest_wiring.guests(spec, clock, parallel)
     with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
         seen = ask(
             spec,
+            playbooks,
             vcenter,
             guests,
             given=Given(values=spec.guest.settings),
@@ -41,6 +51,7 @@ def verify(
             clock=clock,
             only=only or (),
             wait_s=wait,
+            strict=strict,
         )
     errors = (seen.error,) if seen.error else ()
     return Answer(

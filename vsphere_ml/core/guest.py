@@ -69,6 +69,7 @@ class GuestFacts:
     peers: tuple[Peer, ...]  # every node, this one included, in the order of names
     gpus: int
     profile: str  # grid_a100-40c
+    nic: bool = True  # whether it has a fast NIC
     vgpu_manager: str | None = None  # the host driver's version, when the host's VIBs could be read
     roce_mac: str | None = None  # of the fast NIC, when vCenter tells it
     lab: bool = False  # the guest stands in for hardware

@@ -10,6 +10,7 @@ from vsphere_ml.core.guest import GuestFacts, Peer
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.ports import GuestPlace
+from vsphere_ml.core.spec import NicKind
 from vsphere_ml.flows.plan import look
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
@@ -79,6 +80,7 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             peers=peers,
             gpus=node.gpu.count,
             profile=node.gpu.profile,
+            nic=node.nic.kind is not NicKind.NONE,
             roce_mac=_fast_mac(found.vms.get(node.name)),
             lab=spec.vcenter.lab is not None,
             values=values,

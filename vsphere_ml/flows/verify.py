@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.guest import wanted
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.verify import verify as ask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.ports import Clock, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.guests import Given
@@ -22,36 +24,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was seen of each node, and the nodes that could not be asked."""
+    """What was seen of each node, and the nodes that could not be asked. `strict`: only `ok` will do."""
 
     cluster: str
     evidence: tuple[Evidence, ...]
     errors: Mapping[str, VsmlError]
+    strict: bool = False
 
     @property
-    def lacking(self) -> tuple[Evidence, ...]:
-        return tuple(each for each in self.evidence if each.verdict is Verdict.LACKING)
+    def failing(self) -> tuple[Evidence, ...]:
+        """Return the facts for which this is a failure."""
+        return tuple(each for each in self.evidence if self._fails(each.verdict))
 
     @property
     def error(self) -> GuestError | None:
         """Return what makes this a failure: a fact that is not so, or a node that nobody could ask."""
-        if not self.lacking and not self.errors:
+        if not self.failing and not self.errors:
             return None
         return GuestError(
-            f"{self.cluster}: {len(self.lacking)} facts are not as they should be, "
+            f"{self.cluster}: {len(self.failing)} facts are not as they should be, "
             f"{len(self.errors)} nodes could not be asked",
             code="guest.not-verified",
             target=self.cluster,
             hint="`vsml configure` provides what its playbooks say; the command of each fact shows it again",
             details=(
-                *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.lacking),
+                *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.failing),
                 *(error.message for error in self.errors.values()),
             ),
         )
 
+    def _fails(self, verdict: Verdict) -> bool:
+        return verdict is not Verdict.OK if self.strict else verdict is Verdict.LACKING
+
 
 def verify(
     spec: ClusterSpec,
+    playbooks: Sequence[Playbook],
     vcenter: VCenter,
     guests: Guests,
     *,
@@ -60,11 +68,13 @@ def verify(
     clock: Clock,
     only: Collection[str] = (),
     wait_s: float = 0.0,
+    strict: bool = False,
 ) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
     found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, wait_s), guests, wait_s)
     facts = of_guests.facts(spec, found, guests, given)
-    seen = of_guests.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name]), wait_s)
+    want = wanted.of(playbooks)
+    seen = of_guests.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name], want), wait_s)
     errors = dict(found.errors)
     evidence: list[Evidence] = []
     for name in (node.name for node in spec.nodes):
@@ -73,4 +83,4 @@ def verify(
             errors[name] = outcome
         else:
             evidence += outcome
-    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors)
+    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.guest import GuestFacts
+    from vsphere_ml.guest.steps.roce import NetplanRoce
 
 
 class Verdict(StrEnum):
     OK = "ok"
+    WARNING = "warning"  # training runs all the same, and less well
     LACKING = "lacking"
     UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
 
@@ -101,8 +103,6 @@ def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
 
 
 def container(answer: Answer, facts: GuestFacts) -> Judgement:
-    if not answer.ok and "no such container" in (answer.err + answer.out).casefold():
-        return Verdict.UNKNOWN, "there is no container"
     if not answer.ok:
         return Verdict.LACKING, _last(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
@@ -110,28 +110,44 @@ def container(answer: Answer, facts: GuestFacts) -> Judgement:
 
 
 def ats(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Judge what lspci shows. Without ATS a VM's GPUDirect RDMA works below its best (NCCL's troubleshooting guide)."""
+    if "not found" in answer.err:
+        return Verdict.UNKNOWN, _last(answer)
     lines = [line.strip() for line in answer.text.splitlines()]
-    if not lines:
-        return Verdict.LACKING, "no NIC shows the ATS capability"
-    return _when(all("Enable+" in line for line in lines), "; ".join(lines))
+    if lines and all("Enable+" in line for line in lines):
+        return Verdict.OK, "; ".join(lines)
+    shown = "; ".join(lines) or "no NIC shows the capability"
+    return Verdict.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
 
 
-def rdma_device(answer: Answer, facts: GuestFacts) -> Judgement:
+def rdma_device(answer: Answer, _facts: GuestFacts, *, mtu: int) -> Judgement:
     """Judge state and path MTU of the RDMA devices; one that is as it should be is enough."""
     if not answer.ok:
         return _silent(answer, "ibv_devinfo")
-    wanted = _path_mtu(facts)
+    wanted = _path_mtu(mtu)
     ports = list(_ports(answer.out))
-    shown = "; ".join(f"{device} {state}, path MTU {mtu}" for device, state, mtu in ports)
-    right = any(state == "PORT_ACTIVE" and mtu == str(wanted) for _, state, mtu in ports)
+    shown = "; ".join(f"{device} {state}, path MTU {active}" for device, state, active in ports)
+    right = any(state == "PORT_ACTIVE" and active == str(wanted) for _, state, active in ports)
     return _when(right, shown, f"{shown or 'no device'}; wanted PORT_ACTIVE with path MTU {wanted}")
 
 
-def gid(answer: Answer, _facts: GuestFacts) -> Judgement:
-    best = rdma.best(answer)
+def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce) -> Judgement:
+    """Judge MTU and address of the fast NIC's interface."""
+    link = rdma.link(answer)
+    if not link.name:
+        return Verdict.LACKING, _last(answer) or "there is no RoCE interface"
+    shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
+    wrong = roce.wrong(link, facts)
+    return _when(wrong is None, shown, f"{shown}; {wrong}")
+
+
+def gid(answer: Answer, facts: GuestFacts) -> Judgement:
+    best = rdma.best(answer, facts)
     if best is None:
         return Verdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
-    return Verdict.OK, f"index {best.index} of {best.device} on {best.interface}"
+    own = (rdma.own_address(facts) or best.address).partition("/")[0]
+    shown = f"index {best.index} of {best.device} on {best.interface}, RoCE v2, {best.address}"
+    return _when(best.address == own, shown, f"{shown}; the node's own address is {own}")
 
 
 def memlock(answer: Answer, _facts: GuestFacts) -> Judgement:
@@ -151,10 +167,9 @@ def mesh(answer: Answer, facts: GuestFacts) -> Judgement:
     return _when(not lost, f"{len(facts.peers)} nodes reached", f"not reached: {', '.join(lost)}")
 
 
-def _path_mtu(facts: GuestFacts) -> int:
+def _path_mtu(mtu: int) -> int:
     """Return the largest RDMA path MTU that fits an interface's MTU."""
-    text = facts.values.get("roce_mtu", "9000")
-    return next(mtu for mtu in (*_PATH_MTUS, 0) if mtu < int(text if text.isdigit() else 9000))
+    return next(each for each in (*_PATH_MTUS, 0) if each < mtu)
 
 
 def _ports(text: str) -> Iterator[tuple[str, str, str]]:

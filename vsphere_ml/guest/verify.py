@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vsphere_ml.guest import judge
@@ -11,10 +12,12 @@ from vsphere_ml.guest.steps.containers import inside
 from vsphere_ml.guest.steps.shell import q, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
 
     from vsphere_ml.core.guest import Answer, GuestFacts, Probe
     from vsphere_ml.guest.judge import Judgement, Verdict
+    from vsphere_ml.guest.steps.containers import ContainerSshd
+    from vsphere_ml.guest.wanted import Wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,71 +35,73 @@ class Evidence:
 @dataclass(frozen=True, slots=True)
 class _Fact:
     name: str
-    command: Callable[[GuestFacts], str]
+    command: str
     judge: Callable[[Answer, GuestFacts], Judgement]
 
 
-def verify(probe: Probe, facts: GuestFacts) -> tuple[Evidence, ...]:
+def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, ...]:
     """Return what was seen of every fact that concerns the node, in one round trip and without a change."""
-    asked = (*(_OF_GPUS if facts.gpus else ()), *_OF_ALL)
-    commands: Mapping[str, str] = {fact.name: fact.command(facts) for fact in asked}
-    seen = probe.ask(commands)
-    return tuple(_evidence(fact, commands[fact.name], seen[fact.name], facts) for fact in asked)
+    asked = tuple(_asked(facts, wanted))
+    seen = probe.ask({fact.name: fact.command for fact in asked})
+    return tuple(_evidence(fact, seen[fact.name], facts) for fact in asked)
 
 
-def _evidence(fact: _Fact, command: str, answer: Answer, facts: GuestFacts) -> Evidence:
+def _evidence(fact: _Fact, answer: Answer, facts: GuestFacts) -> Evidence:
     verdict, evidence = fact.judge(answer, facts)
     return Evidence(
         node=facts.name,
         fact=fact.name,
         verdict=verdict,
         evidence=f"lab: {evidence}" if facts.lab else evidence,
-        command=command,
+        command=fact.command,
         lab=facts.lab,
     )
 
 
-def _always(command: str) -> Callable[[GuestFacts], str]:
-    return lambda _: command
+def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
+    if facts.gpus:
+        yield from _OF_GPUS
+    if facts.gpus and facts.nic:
+        yield from _OF_BOTH
+    if facts.nic:
+        yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
+        yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
+        yield _Fact("RoCE interface", rdma.addresses(facts), partial(judge.roce_interface, roce=wanted.roce))
+        yield _Fact("RoCE GID", rdma.gids(facts), judge.gid)
+    user = wanted.mesh.user
+    yield _Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)
+    yield _Fact("time", "timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ", judge.time)
+    yield _Fact("SSH mesh", _everywhere(f"runuser -u {q(user)} -- ssh", wanted.mesh.port, facts), judge.mesh)
+    if wanted.container:
+        yield from _of_container(wanted.container, facts)
 
 
-def _mesh(facts: GuestFacts) -> str:
-    """Go to every node at once, as the user of the mesh, and say who was reached."""
-    user = facts.values.get("mesh_user", "root")
-    port = f" -p {q(facts.values['ssh_port'])}" if "ssh_port" in facts.values else ""
-    go = f"runuser -u {q(user)} -- ssh -n -o BatchMode=yes -o ConnectTimeout=10{port}"
+def _of_container(container: ContainerSshd, facts: GuestFacts) -> Iterator[_Fact]:
+    if facts.gpus:
+        yield _Fact("GPU in the container", inside("nvidia-smi -L"), judge.container)
+    yield _Fact("SSH mesh of containers", inside(_everywhere("ssh", container.port, facts)), judge.mesh)
+
+
+def _everywhere(ssh: str, port: int, facts: GuestFacts) -> str:
+    """Go to every node at once, and say who was reached."""
+    go = f'{ssh} -n -o BatchMode=yes -o ConnectTimeout=10 -p {port} "$node" true'
     names = words(peer.name for peer in facts.peers)
-    each = f'{go} "$node" true >/dev/null 2>&1 && echo "$node reached" || echo "$node not reached"'
+    each = f'{go} >/dev/null 2>&1 && echo "$node reached" || echo "$node not reached"'
     return f"for node in {names}; do ({each}) & done; wait"
 
 
-def _query(*fields: str) -> Callable[[GuestFacts], str]:
-    return _always(f"nvidia-smi --query-gpu={','.join(fields)} --format=csv,noheader")
-
-
-def _memlock(facts: GuestFacts) -> str:
-    return f"su - {q(facts.values.get('mesh_user', 'root'))} -c 'ulimit -l'"
+def _query(*fields: str) -> str:
+    return f"nvidia-smi --query-gpu={','.join(fields)} --format=csv,noheader"
 
 
 _OF_GPUS = (
     _Fact("GPUs and profile", _query("name"), judge.gpus),
-    _Fact("driver branch", _always(driver.VERSION), judge.branch),
-    _Fact("licence", _always(licence.STATE), judge.licence),
+    _Fact("driver branch", driver.VERSION, judge.branch),
+    _Fact("licence", licence.STATE, judge.licence),
     _Fact("ECC", _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total"), judge.ecc),
     _Fact("GPU clocks", _query("clocks.current.sm", "clocks.max.sm"), judge.clocks),
-    _Fact("GPU and NIC distance", _always("nvidia-smi topo -m"), judge.distance),
-    _Fact(
-        "GPUDirect RDMA",
-        _always("uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '"),
-        judge.gpudirect,
-    ),
-    _Fact("GPU in the container", _always(inside("nvidia-smi -L")), judge.container),
 )
-_OF_ALL = (
-    _Fact("ATS", _always("lspci -d 15b3: -vvv | grep ATSCtl"), judge.ats),
-    _Fact("RDMA device", _always("ibv_devinfo"), judge.rdma_device),
-    _Fact("RoCE GID", rdma.gids, judge.gid),
-    _Fact("locked memory", _memlock, judge.memlock),
-    _Fact("time", _always("timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ"), judge.time),
-    _Fact("SSH mesh", _mesh, judge.mesh),
+_OF_BOTH = (
+    _Fact("GPU and NIC distance", "nvidia-smi topo -m", judge.distance),
+    _Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
 )

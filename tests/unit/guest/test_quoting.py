@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,9 +20,10 @@ from hypothesis import strategies as st
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.guest import GuestFacts, Peer, Step
-from vsphere_ml.guest import render, verify
+from vsphere_ml.guest import render, verify, wanted
 from vsphere_ml.guest.fields import Source, Wrong
 from vsphere_ml.guest.steps import rdma
+from vsphere_ml.guest.steps.containers import ContainerSshd
 from vsphere_ml.guest.steps.docker import RegistryLogin
 from vsphere_ml.guest.steps.files import File, Line
 from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
@@ -58,6 +60,13 @@ def hostile_facts(text: str) -> GuestFacts:
     peer = Peer(name=text, address=text, roce_address=text)
     values = {**NODE_1.values, "proxy": f"http://{text}", "mesh_user": text, "ssh_port": text}
     return replace(NODE_1, name=text, cluster=text, peers=(peer,), roce_mac=text, values=values)
+
+
+def hostile_wish(text: str) -> wanted.Wanted:
+    """Return a wish with the names that a playbook lets through at their worst."""
+    with suppress(Wrong):
+        return replace(wanted.of(()), mesh=SshMesh(user=text), container=ContainerSshd(image="x"))
+    return replace(wanted.of(()), container=ContainerSshd(image="x"))
 
 
 def everything(step: Step, facts: GuestFacts) -> list[str]:
@@ -114,7 +123,7 @@ def test_no_name_of_a_node_or_a_cluster_is_run(kind: str, text: str) -> None:
 @given(text=HOSTILE)
 def test_no_name_is_run_by_verify(text: str) -> None:
     shell = Recorder(name=text)
-    harmless([each.command for each in verify.verify(shell, hostile_facts(text))])
+    harmless([each.command for each in verify.verify(shell, hostile_facts(text), hostile_wish(text))])
 
 
 @given(text=HOSTILE)

@@ -113,6 +113,10 @@ def test_without_a_mac_it_is_found_by_its_driver(tmp_path: Path) -> None:
     assert sh(snippet).text == "ens224"
 
 
+def gid(device: str, index: int) -> rdma.Gid:
+    return rdma.Gid(device=device, index=index, interface="ens224", address="192.168.0.11")
+
+
 def test_the_gid_is_read_from_the_kernel(tmp_path: Path) -> None:
     shims = shim(tmp_path, "ip", LINKS)
     table = [("ens192", "IB/RoCE v1", "a"), ("ens224", "IB/RoCE v1", "b"), ("ens224", "RoCE v2", "c")]
@@ -124,11 +128,11 @@ def test_the_gid_is_read_from_the_kernel(tmp_path: Path) -> None:
         (port / "gid_attrs/ndevs" / str(at)).write_text(f"{nic}\n")
         (port / "gid_attrs/types" / str(at)).write_text(f"{version}\n")
     snippet = rdma.gids(NODE_1).replace("/sys/class/infiniband", str(tmp_path / "infiniband"))
-    assert rdma.best(sh(snippet, shims)) == rdma.Gid(device="mlx5_0", index=2, interface="ens224")
+    assert rdma.best(sh(snippet, shims), NODE_1) == gid("mlx5_0", 2)
 
 
 def test_show_gids_answers_where_the_kernel_shows_no_devices(tmp_path: Path) -> None:
     shims = shim(tmp_path, "ip", LINKS)
     shim(tmp_path, "show_gids", "mlx5_2\t1\t3\t0000:0000:0000:0000:0000:ffff:c0a8:000b\t192.168.0.11 \tv2\tens224\n")
     snippet = rdma.gids(NODE_1).replace("/sys/class/infiniband", str(tmp_path / "not-there"))
-    assert rdma.best(sh(snippet, shims)) == rdma.Gid(device="mlx5_2", index=3, interface="ens224")
+    assert rdma.best(sh(snippet, shims), NODE_1) == gid("mlx5_2", 3)

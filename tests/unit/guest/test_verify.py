@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from tests.unit.guest.cluster import NODE_1, facts
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.guest import Answer
-from vsphere_ml.guest import judge
+from vsphere_ml.guest import judge, wanted
 from vsphere_ml.guest.judge import Verdict
+from vsphere_ml.guest.playbook import load_text
+from vsphere_ml.guest.steps.roce import NetplanRoce
 from vsphere_ml.guest.verify import Evidence, verify
 
-OK, LACKING, UNKNOWN = Verdict.OK, Verdict.LACKING, Verdict.UNKNOWN
+if TYPE_CHECKING:
+    from vsphere_ml.core.guest import Playbook
+
+OK, WARNING, LACKING, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.LACKING, Verdict.UNKNOWN
 SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
 
 
@@ -34,7 +43,15 @@ def matrix(way: str) -> str:
     return f"{header}GPU0\t X \t{way}\t0-15\t0\nNIC0\t{way}\t X \n\n  X = Self\n"
 
 
-CASES = {
+def shown(mtu: int, address: str) -> str:
+    inet = {"family": "inet", "local": address, "prefixlen": 24}
+    return json.dumps([{"ifname": "ens224", "mtu": mtu, "addr_info": [inet, {"family": "inet6", "local": "fe80::1"}]}])
+
+
+GID = "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.11"
+rdma_device = partial(judge.rdma_device, mtu=9000)
+roce_interface = partial(judge.roce_interface, roce=NetplanRoce())
+CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
     "a GPU of the profile": (judge.gpus, Answer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
     "a GPU under its newer name": (judge.gpus, Answer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
     "a GPU of another profile": (
@@ -102,8 +119,8 @@ CASES = {
     "no container": (
         judge.container,
         Answer(1, "", "Error: No such container: vsml-worker"),
-        UNKNOWN,
-        "there is no container",
+        LACKING,
+        "Error: No such container: vsml-worker",
     ),
     "ATS on": (
         judge.ats,
@@ -114,35 +131,72 @@ CASES = {
     "ATS off": (
         judge.ats,
         Answer(0, "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"),
-        LACKING,
-        "ATSCtl:\tEnable-, Smallest Translation Unit: 00",
+        WARNING,
+        "ATSCtl:\tEnable-, Smallest Translation Unit: 00: not enabled, so GPUDirect RDMA does not reach its best",
     ),
-    "no ATS": (judge.ats, Answer(1, ""), LACKING, "no NIC shows the ATS capability"),
+    "no ATS": (
+        judge.ats,
+        Answer(1, ""),
+        WARNING,
+        "no NIC shows the capability: not enabled, so GPUDirect RDMA does not reach its best",
+    ),
+    "no lspci": (judge.ats, Answer(1, "", "sh: 1: lspci: not found\n"), UNKNOWN, "sh: 1: lspci: not found"),
+    "an interface": (roce_interface, Answer(0, shown(9000, "192.168.0.11")), OK, "ens224, MTU 9000, 192.168.0.11/24"),
+    "an interface for small packets": (
+        roce_interface,
+        Answer(0, shown(1500, "192.168.0.11")),
+        LACKING,
+        "ens224, MTU 1500, 192.168.0.11/24; ens224 has MTU 1500, not 9000",
+    ),
+    "an interface with another address": (
+        roce_interface,
+        Answer(0, shown(9000, "192.168.0.12")),
+        LACKING,
+        "ens224, MTU 9000, 192.168.0.12/24; ens224 lacks the address 192.168.0.11/24",
+    ),
+    "no interface": (
+        roce_interface,
+        Answer(1, "", 'Device "" does not exist.\n'),
+        LACKING,
+        'Device "" does not exist.',
+    ),
     "RDMA active": (
-        judge.rdma_device,
+        rdma_device,
         Answer(0, devinfo("PORT_ACTIVE", 4096)),
         OK,
         "mlx5_0 PORT_ACTIVE, path MTU 4096",
     ),
     "RDMA down": (
-        judge.rdma_device,
+        rdma_device,
         Answer(0, devinfo("PORT_DOWN", 4096)),
         LACKING,
         "mlx5_0 PORT_DOWN, path MTU 4096; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "RDMA with small packets": (
-        judge.rdma_device,
+        rdma_device,
         Answer(0, devinfo("PORT_ACTIVE", 1024)),
         LACKING,
         "mlx5_0 PORT_ACTIVE, path MTU 1024; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "no RDMA": (
-        judge.rdma_device,
+        rdma_device,
         Answer(0, "No IB devices found\n"),
         LACKING,
         "no device; wanted PORT_ACTIVE with path MTU 4096",
     ),
-    "a GID": (judge.gid, Answer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, "index 3 of mlx5_0 on ens224"),
+    "a GID": (judge.gid, Answer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, GID),
+    "a GID of another address": (
+        judge.gid,
+        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\n"),
+        LACKING,
+        "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.99; the node's own address is 192.168.0.11",
+    ),
+    "a GID among others": (
+        judge.gid,
+        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\nmlx5_0 5 ::ffff:192.168.0.11 RoCE v2 ens224\n"),
+        OK,
+        GID.replace("3", "5", 1),
+    ),
     "no GID": (judge.gid, Answer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
     "memory unlimited": (judge.memlock, Answer(0, "unlimited\n"), OK, "unlimited"),
     "memory limited": (judge.memlock, Answer(0, "65536\n"), LACKING, "65536"),
@@ -171,20 +225,27 @@ def test_what_is_printed_means_this(name: str) -> None:
 
 def test_the_path_mtu_wanted_follows_from_the_interfaces() -> None:
     answer = Answer(0, devinfo("PORT_ACTIVE", 1024))
-    assert judge.rdma_device(answer, facts(values={"roce_mtu": "1500"}))[0] is OK
+    assert judge.rdma_device(answer, NODE_1, mtu=1500)[0] is OK
 
 
 def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None:
     assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
 
 
-def seen_of(*, lab: bool = False, gpus: int = 1) -> tuple[Evidence, ...]:
-    return verify(Recorder(), facts(lab=lab, gpus=gpus))
+def book(*steps: str) -> Playbook:
+    return load_text('about = "x"\n' + "".join(f"[[step]]\n{step}\n" for step in steps))
+
+
+CONTAINER = 'kind = "container_sshd"\nimage = "nvcr.io/x:1"\nport = 2200'
+
+
+def seen_of(*books: Playbook, lab: bool = False, gpus: int = 1, nic: bool = True) -> tuple[Evidence, ...]:
+    return verify(Recorder(), facts(lab=lab, gpus=gpus, nic=nic), wanted.of(books))
 
 
 def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
     shell = Recorder()
-    seen = verify(shell, NODE_1)
+    seen = verify(shell, NODE_1, wanted.of([book(CONTAINER)]))
     assert len(shell.asked) == 1
     assert not shell.told
     assert {each.fact: each.command for each in seen} == shell.asked[0]
@@ -201,8 +262,33 @@ def test_whatever_a_lab_guest_shows_says_lab() -> None:
 
 
 def test_a_node_without_gpus_is_not_asked_about_them() -> None:
-    assert not [each.fact for each in seen_of(gpus=0) if "GPU" in each.fact]
-    assert "SSH mesh" in {each.fact for each in seen_of(gpus=0)}
+    seen = {each.fact for each in seen_of(book(CONTAINER), gpus=0)}
+    assert not [fact for fact in seen if "GPU" in fact]
+    assert seen >= {"SSH mesh", "RDMA device", "SSH mesh of containers"}
+
+
+def test_a_node_without_a_fast_nic_is_not_asked_about_it() -> None:
+    seen = {each.fact for each in seen_of(nic=False)}
+    assert not [fact for fact in seen if "NIC" in fact or "RoCE" in fact or "RDMA" in fact or fact == "ATS"]
+    assert seen >= {"SSH mesh", "GPUs and profile"}
+
+
+def test_containers_are_asked_about_when_a_playbook_wants_one() -> None:
+    assert not [each.fact for each in seen_of() if "container" in each.fact]
+    seen = {each.fact: each.command for each in seen_of(book(CONTAINER))}
+    assert "GPU in the container" in seen
+    assert "-p 2200" in seen["SSH mesh of containers"]
+
+
+def test_what_is_right_is_what_the_playbooks_say() -> None:
+    steps = book('kind = "ssh_mesh"\nuser = "mpi"\nport = 2222', 'kind = "netplan_roce"\nmtu = 1500')
+    seen = {each.fact: each for each in seen_of(steps)}
+    assert "runuser -u mpi -- ssh" in seen["SSH mesh"].command
+    assert "-p 2222" in seen["SSH mesh"].command
+    assert "su - mpi" in seen["locked memory"].command
+    answers = {"RDMA device": Answer(0, devinfo("PORT_ACTIVE", 1024))}
+    found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.of([steps]))}
+    assert found["RDMA device"].verdict is OK
 
 
 def test_words_in_unforeseen_places_are_no_crash() -> None:

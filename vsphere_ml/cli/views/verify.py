@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.verify import Verified
     from vsphere_ml.guest.verify import Evidence
 
-STYLES = {"ok": "green", "lacking": "red", "unknown": "yellow"}
+STYLES = {"ok": "green", "warning": "yellow", "lacking": "red", "unknown": "yellow"}
 
 
 def text(seen: Verified, *, commands: bool = False) -> Group:
@@ -40,9 +40,15 @@ def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
     titles = ("NODE", "FACT", "STATE", "EVIDENCE", *(("COMMAND",) if commands else ()))
     if seen.evidence:
         yield table(titles, (_row(each, commands=commands) for each in seen.evidence))
-    unknown = sum(each.verdict.value == "unknown" for each in seen.evidence)
     if seen.error is None:
-        yield line((f"{seen.cluster} is verified", "green"), f"; {unknown} facts could not be told" if unknown else "")
+        lab = " in the lab, where stand-ins answer for hardware" if any(each.lab for each in seen.evidence) else ""
+        yield line((f"{seen.cluster} is verified{lab}", "green"), _besides(seen))
+
+
+def _besides(seen: Verified) -> str:
+    warned, unknown = (sum(each.verdict.value == state for each in seen.evidence) for state in ("warning", "unknown"))
+    warnings = f"; {warned} warning{'' if warned == 1 else 's'}" if warned else ""
+    return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} could not be told" if unknown else "")
 
 
 def _row(each: Evidence, *, commands: bool) -> tuple[str | Text, ...]:

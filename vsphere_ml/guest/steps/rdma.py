@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
 from vsphere_ml.guest.steps.shell import q
@@ -22,6 +24,7 @@ class Gid:
     device: str
     index: int
     interface: str
+    address: str  # the IPv4 address it stands for
 
     @property
     def record(self) -> str:
@@ -29,6 +32,15 @@ class Gid:
         return (
             f"VSML_ROCE_DEVICE={self.device}\nVSML_ROCE_GID_INDEX={self.index}\nVSML_ROCE_INTERFACE={self.interface}\n"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A network interface as `ip` shows it; without a name there is none."""
+
+    name: str = ""
+    mtu: int = 0
+    addresses: tuple[str, ...] = ()  # IPv4, with the prefix length
 
 
 def interface(facts: GuestFacts) -> str:
@@ -44,6 +56,21 @@ def interface(facts: GuestFacts) -> str:
     )
 
 
+def addresses(facts: GuestFacts) -> str:
+    """Ask for MTU and addresses of that interface."""
+    return f'ip -j addr show dev "$({interface(facts)})"'
+
+
+def link(answer: Answer) -> Link:
+    """Return what the answer to `addresses` shows."""
+    try:
+        read = json.loads(answer.text)[0]
+        found = tuple(f"{each['local']}/{each['prefixlen']}" for each in read["addr_info"] if each["family"] == "inet")
+        return Link(name=read["ifname"], mtu=read["mtu"], addresses=found)
+    except (ValueError, LookupError, TypeError):
+        return Link()
+
+
 def gids(facts: GuestFacts) -> str:
     """Ask for the RoCE GIDs of that interface, one a line: device, index, GID, version, interface."""
     sysfs = (
@@ -56,9 +83,16 @@ def gids(facts: GuestFacts) -> str:
     return f'nic="$({interface(facts)})"; test -n "$nic" && {read}'
 
 
-def best(answer: Answer) -> Gid | None:
-    """Return the first GID of RoCE v2 with an IPv4 address, or None."""
-    return next((gid for gid in map(_gid, answer.out.splitlines()) if gid is not None), None)
+def own_address(facts: GuestFacts) -> str | None:
+    """Return the guest's RoCE address, perhaps with a prefix length; None where DHCP gives one."""
+    return next((peer.roce_address for peer in facts.peers if peer.name == facts.name), None)
+
+
+def best(answer: Answer, facts: GuestFacts) -> Gid | None:
+    """Return the GID of RoCE v2 for the guest's RoCE address; the first one of any IPv4 address else, or None."""
+    found = [gid for gid in map(_gid, answer.out.splitlines()) if gid is not None]
+    own = (own_address(facts) or "").partition("/")[0]
+    return next((gid for gid in found if gid.address == own), found[0] if found else None)
 
 
 def _gid(line: str) -> Gid | None:
@@ -67,4 +101,8 @@ def _gid(line: str) -> Gid | None:
     at = next((at for at, word in enumerate(words) if _MAPPED.match(word)), None)
     if not at or "v2" not in words[at:] or not words[at - 1].isdigit():
         return None
-    return Gid(device=words[0], index=int(words[at - 1]), interface=words[-1])
+    try:
+        address = str(IPv6Address(words[at]).ipv4_mapped)
+    except ValueError:
+        return None
+    return Gid(device=words[0], index=int(words[at - 1]), interface=words[-1], address=address)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
 from vsphere_ml.guest import render
@@ -40,15 +39,15 @@ class NetplanRoce:
         return "RoCE interface"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        show = f'ip -j addr show dev "$({rdma.interface(facts)})"'
-        return {"netplan": self._content(facts).probe, "interface": rdma.interface(facts), "address": show}
+        asked = {"interface": rdma.interface(facts), "address": rdma.addresses(facts)}
+        return {"netplan": self._content(facts).probe} | asked
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         if not seen["interface"].text:
             return "there is no RoCE interface" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
         if lack := self._content(facts).lack(seen["netplan"]):
             return lack
-        return self._wrong(_interface(seen["address"]), seen["interface"].text, facts)
+        return self.wrong(rdma.link(seen["address"]), facts)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         self._content(facts).put(shell)
@@ -58,17 +57,17 @@ class NetplanRoce:
         shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
         return Need.NOTHING
 
-    def _wrong(self, link: Mapping[str, Any], name: str, facts: GuestFacts) -> str | None:
-        if link.get("mtu") != self.mtu:
-            return f"{name} has MTU {link.get('mtu', 'unknown')}, not {self.mtu}"
-        there = [f"{each['local']}/{each['prefixlen']}" for each in link.get("addr_info", []) if _is_ipv4(each)]
+    def wrong(self, link: rdma.Link, facts: GuestFacts) -> str | None:
+        """Return in words what is not as wanted of the interface."""
+        if link.mtu != self.mtu:
+            return f"{link.name or 'the interface'} has MTU {link.mtu or 'unknown'}, not {self.mtu}"
         wanted = self._address(facts)
         if wanted is None:
-            return None if there else f"{name} has no IPv4 address"
-        return None if wanted in there else f"{name} lacks the address {wanted}"
+            return None if link.addresses else f"{link.name} has no IPv4 address"
+        return None if wanted in link.addresses else f"{link.name} lacks the address {wanted}"
 
     def _address(self, facts: GuestFacts) -> str | None:
-        address = next((peer.roce_address for peer in facts.peers if peer.name == facts.name), None)
+        address = rdma.own_address(facts)
         return address if address is None or "/" in address else f"{address}/{self.prefix}"
 
     def _content(self, facts: GuestFacts) -> Content:
@@ -76,17 +75,6 @@ class NetplanRoce:
         text = render.render(render.shipped_template("netplan-roce.yaml"), values, "netplan-roce.yaml")
         # netplan warns about files that others can read.
         return Content(path="/etc/netplan/90-vsml-roce.yaml", text=text, mode=0o600)
-
-
-def _interface(answer: Answer) -> Mapping[str, Any]:
-    try:
-        return dict(json.loads(answer.text)[0])
-    except (ValueError, IndexError, TypeError):
-        return {}
-
-
-def _is_ipv4(address: Mapping[str, Any]) -> bool:
-    return address.get("family") == "inet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +116,14 @@ class RoceQos:
                 return lack
         if not seen["enabled"].ok:
             return "vsml-roce-qos.service does not start at boot"
-        return self._unset(seen) or _unrecorded(seen)
+        return self._unset(seen) or _unrecorded(seen, facts)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         self._script(facts).put(shell)
         self._unit.put(shell)
         unit = "vsml-roce-qos.service"
         shell.run(f"systemctl daemon-reload && systemctl enable {unit} && systemctl restart {unit}")
-        gid = rdma.best(shell.ask({"gids": rdma.gids(facts)})["gids"])
+        gid = rdma.best(shell.ask({"gids": rdma.gids(facts)})["gids"], facts)
         if gid is not None:
             shell.write(rdma.RECORD, gid.record)
         return Need.NOTHING
@@ -168,8 +156,8 @@ class RoceQos:
         return Content(path="/etc/systemd/system/vsml-roce-qos.service", text=text)
 
 
-def _unrecorded(seen: Mapping[str, Answer]) -> str | None:
-    gid = rdma.best(seen["gids"])
+def _unrecorded(seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    gid = rdma.best(seen["gids"], facts)
     if gid is None:
         return "there is no GID of RoCE v2 with an IPv4 address"
     return None if seen["record"].out == gid.record else f"{rdma.RECORD} does not name GID {gid.index} of {gid.device}"

@@ -23,6 +23,7 @@ DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 60.0
 KEYS_DEADLINE_S = 10.0
 _FAST = ("sriov", "passthrough")
+ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs and this VM; the guest's lspci shows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,7 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     hostname = cloudinit.hostname(metadata, vm.name)
     (at / "address").write_text(f"{address.ip}\n")
     (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
+    (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
     (at / "hostname").write_text(f"{hostname}\n")
     for name in ("guestinfo", "booted"):
         (at / "tools" / name).unlink(missing_ok=True)
