@@ -145,6 +145,19 @@ class Lab:
         return {vm["name"]: vm for vm in seen.document["data"]["vms"]}
 
 
+def clean_environment(folder: Path) -> dict[str, str]:
+    """Return this machine's environment without what its user has set, with state in the folder."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(OTHER_TOOLS)}
+    root = str(Path(__file__).parents[2])
+    return env | {
+        "VSML_STATE_DIR": str(folder / "state"),
+        "VSML_CACHE_DIR": str(folders.cache().parent),
+        "PYTHONPATH": root,
+        # A keyring that asks would hang a test; there is none here.
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+
+
 @pytest.fixture(scope="session")
 def _built() -> None:
     build.binary()
@@ -153,16 +166,7 @@ def _built() -> None:
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """Return a shell in a folder of the test's own; programs the lab was built to are shared."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith(OTHER_TOOLS)}
-    root = str(Path(__file__).parents[2])
-    env |= {
-        "VSML_STATE_DIR": str(tmp_path / "state"),
-        "VSML_CACHE_DIR": str(folders.cache().parent),
-        "PYTHONPATH": root,
-        # A keyring that asks would hang a test; there is none here.
-        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
-    }
-    return Shell(tmp_path, env)
+    return Shell(tmp_path, clean_environment(tmp_path))
 
 
 @pytest.fixture

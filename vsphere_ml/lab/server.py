@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, state
-from vsphere_ml.lab.guests import hub, needs, packages, power_hook
+from vsphere_ml.lab.guests import hub, needs, packages, power_hook, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,6 +120,7 @@ def _start(program: Path, topology: Path, home: Path, name: str, port: int, *, g
     arguments += ["--listen", f"127.0.0.1:{port}", "--password-file", str(password)]
     if guests:
         packages.build(home / power_hook.GUESTS / "packages", packages.driver_version(topology))
+        wheels.build(home / power_hook.GUESTS / "wheelhouse.tar")
         arguments += ["--power-hook", str(power_hook.write(home))]
     pid = _spawn(arguments, home / "log")
     try:

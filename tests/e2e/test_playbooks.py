@@ -1,0 +1,54 @@
+"""Every playbook that ships, by the real command on lab guests: configured once, seen to be so, nothing left to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e import trained
+from tests.e2e.trained import ALL, NAMES, Cluster
+from tests.integration.guests import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with trained.cluster(tmp_path_factory.mktemp("playbooks")) as made:
+        made.playbooks(*ALL)
+        done = made.configure()
+        assert done.status == 0, done.err
+        yield made
+
+
+def facts(cluster: Cluster, *more: str) -> dict[tuple[str, str], Any]:
+    seen = cluster.verify("-o", "json", *more)
+    return {(each["node"], each["fact"]): each for each in seen.document["data"]["facts"]}
+
+
+def test_a_second_run_does_nothing(cluster: Cluster) -> None:
+    again = cluster.configure("-o", "json")
+    assert again.status == 0, again.err
+    assert (again.document["data"]["acted"], again.document["data"]["done"]) == (False, True)
+
+
+def test_verify_is_green_and_each_fact_has_its_command(cluster: Cluster) -> None:
+    seen = cluster.verify()
+    assert seen.status == 0, seen.err
+    assert "train is verified in the lab, where stand-ins answer for hardware; 2 warnings" in seen.out
+    found = facts(cluster)
+    wrong = {key: each["evidence"] for key, each in found.items() if each["verdict"] != "ok"}
+    assert {fact for _, fact in wrong} <= {"ATS", "driver branch"}, wrong
+    assert all(each["lab"] and each["command"] for each in found.values())
+    assert len(found) == 16 * len(NAMES)
+
+
+def test_ats_that_nobody_enabled_is_told_and_strictly_a_failure(cluster: Cluster) -> None:
+    assert facts(cluster)["node-1", "ATS"]["verdict"] == "warning"
+    strict = cluster.verify("--strict")
+    assert strict.status == 5
+    assert "node-2: ATS: lab: ATSCtl" in strict.err

@@ -1,0 +1,105 @@
+"""A cluster on lab guests, with every playbook that ships, driven by the real command."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import QUAD, Shell, clean_environment
+from tests.integration import guests
+from vsphere_ml.lab import server
+from vsphere_ml.ssh.keys import key_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.conftest import Ended
+    from vsphere_ml.lab.state import Lab
+
+NAMES = ("node-1", "node-2")
+ALL = ("base", "roce", "driver", "container", "runtime", "mpi")
+# What must never be seen anywhere but in the file that holds it.
+SECRETS = {"licence_token": "hunter2-token-hunter2", "registry_key": "hunter2-registry-hunter2"}
+SETTINGS = {
+    "doca_url": "file:/opt/vsml-lab",
+    "doca_trusted": "true",
+    "toolkit_url": "file:/opt/vsml-lab",
+    "toolkit_suite": "./",
+    "toolkit_key": "",
+    "toolkit_trusted": "true",
+    "image": "nvcr.io/nvidia/tensorflow:23.05-tf2-py3",
+}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Running VMs whose guests have had their first boot, and nothing else yet."""
+
+    shell: Shell
+    lab: Lab
+
+    @property
+    def home(self) -> Path:
+        """Where the lab keeps its guests."""
+        return self.lab.password_file.parent / "guests"
+
+    def playbooks(self, *names: str, **settings: str) -> None:
+        """Let the cluster file name these playbooks."""
+        values = {**SETTINGS, **self._files(), **settings}
+        lines = [*(f'{key} = "{value}"' for key, value in values.items()), "[guest.secrets]"]
+        lines += [f'{name} = {{ file = "{name}" }}' for name in SECRETS]
+        listed = ", ".join(f'"{name}"' for name in names)
+        key = key_pair(self.shell.folder / "key", "train").private
+        guest = f'[guest]\nkey_file = "{key}"\nplaybooks = [{listed}]\n[guest.settings]\n'
+        self.shell.write("cluster.toml", _nodes(self.shell.folder) + guest + "\n".join(lines) + "\n")
+
+    def configure(self, *more: str) -> Ended:
+        return self.shell.vsml("configure", "--yes", *more)
+
+    def verify(self, *more: str) -> Ended:
+        return self.shell.vsml("verify", *more)
+
+    def moid(self, name: str) -> str:
+        """Return the VM's id, by which the lab knows its guest."""
+        seen = self.shell.vsml("inventory", "--lab", "default", "-o", "json")
+        return str(next(vm["ref"] for vm in seen.document["data"]["vms"] if vm["name"] == name))
+
+    def _files(self) -> dict[str, str]:
+        (driver,) = (self.home / "packages").glob("nvidia-linux-grid-*.deb")
+        return {"driver_file": str(driver), "wheelhouse": str(self.home / "wheelhouse.tar")}
+
+
+def _nodes(folder: Path) -> str:
+    blocks = [_node(folder, name) for name in NAMES]
+    return QUAD.partition("[[nodes]]")[0] + "".join(blocks)
+
+
+def _node(folder: Path, name: str) -> str:
+    boot = guests.first_boot(folder / "key", name, None)
+    extra = ", ".join(f'"{key}" = "{value}"' for key, value in boot.items())
+    return f'[[nodes]]\nname = "{name}"\nextra_config = {{ {extra} }}\n'
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Run a lab with two nodes in it."""
+    shell = Shell(folder, clean_environment(folder))
+    key_pair(folder / "key", "train")
+    for name, text in SECRETS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VSML_STATE_DIR", shell.env["VSML_STATE_DIR"])
+        lab, _ = server.up(guests=True)
+        made = Cluster(shell, lab)
+        try:
+            made.playbooks("base")
+            built = shell.vsml("provision", "--yes")
+            assert built.status == 0, built.err
+            yield made
+        finally:
+            server.down()
