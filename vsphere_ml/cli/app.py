@@ -26,6 +26,7 @@ from vsphere_ml.cli import (
 from vsphere_ml.cli import (
     run as run_command,
 )
+from vsphere_ml.cli.bench.app import app as bench
 from vsphere_ml.cli.options import callback
 
 app = typer.Typer(
@@ -69,6 +70,7 @@ app.command()(ssh.ssh)
 app.command()(destroy.destroy)
 app.command()(inventory.inventory)
 app.command()(doctor.doctor)
+app.add_typer(bench, name="bench")
 app.add_typer(lab.app, name="lab")
 
 

@@ -1,0 +1,202 @@
+"""What one launch of a benchmark left behind: the values of the document `vsml.bench/1`.
+
+A record is a folder with one such document a launch (`store.py` reads and writes it). Field names are the keys of the
+JSON, so units stand in them: `_s` seconds, `_bytes`, `_bytes_per_s`, `_bits_per_s`. 1 GB is 10⁹ bytes.
+docs/reference/bench.schema.json is made from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - the reader looks at the fields' types
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+SCHEMA = "vsml.bench/1"
+
+
+class Workload(StrEnum):
+    """What ran."""
+
+    TRAIN = "train"
+    ALLREDUCE = "allreduce"
+    LINK = "link"
+    NCCL = "nccl"
+    SCRIPT = "script"
+
+
+class Transport(StrEnum):
+    """What the bytes between nodes were asked to go by; `Run.paths` has what they went by."""
+
+    TCP = "tcp"
+    ROCE = "roce"
+    GPUDIRECT = "gpudirect"
+
+
+class Outcome(StrEnum):
+    """How a launch ended. Only a complete one is measured."""
+
+    COMPLETE = "complete"
+    FAILED = "failed"
+    INVALID = "invalid"  # it ran, and a proof failed: ranks out of sync, on the wrong hosts, by the wrong path
+    CUT = "cut"
+
+
+class Verdict(StrEnum):
+    """Whether a proof holds."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """All that was asked for. Launches with equal configurations are repeats of each other; others are not compared."""
+
+    workload: Workload
+    nodes: int
+    ranks: int
+    transport: Transport = Transport.TCP
+    launcher: str = ""  # horovodrun, mpirun, import
+    backend: str = ""  # what carries the collectives: gloo, mpi, nccl
+    model: str = ""
+    parameters: int | None = None
+    batch: int | None = None  # samples a rank takes in one step
+    precision: str = "fp32"  # of the arithmetic
+    gradients: str = "fp32"  # as they go over the wire; fp16 with Horovod's compression
+    options: Mapping[str, str] = field(default_factory=dict)  # whatever else changes the result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The cluster as it was when the launch began."""
+
+    name: str
+    plan_digest: str = ""
+    playbook_digests: Mapping[str, str] = field(default_factory=dict)
+    vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """What ran it."""
+
+    versions: Mapping[str, str] = field(default_factory=dict)  # vsml, kernel, driver, CUDA, NCCL, MPI, Horovod, ...
+    variables: Mapping[str, str] = field(default_factory=dict)  # those that matter; never a secret
+    command: tuple[str, ...] = ()
+    clocks: Mapping[str, str] = field(default_factory=dict)  # of the GPUs, by node: what the device said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A node's way to the others."""
+
+    line_rate_bits_per_s: float | None = None  # of one NIC
+    nics: int = 1
+    mtu_bytes: int | None = None  # of the Ethernet link
+    calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a rank ran, as it told itself; `host` comes from vCenter."""
+
+    rank: int
+    local_rank: int
+    node: str
+    hostname: str
+    host: str = ""
+    device: str = ""  # a GPU's UUID, or cpu
+    nic: str = ""
+    numa_node: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Times of training steps, rank by rank, the warm-up included: `step_s[rank][step]`."""
+
+    step_s: tuple[tuple[float, ...], ...]
+    # Time of the rank's own work in each step, without waiting for others; empty when the workload cannot tell.
+    # Ranks that train in step all have the same step times, so only this can name a straggler.
+    compute_s: tuple[tuple[float, ...], ...] = ()
+    samples_per_step: int | None = None  # of one rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """One message size of an all-reduce sweep; each repeat's time is that of its slowest rank."""
+
+    size_bytes: int
+    time_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkResult:
+    """What a point-to-point tool measured between two nodes."""
+
+    tool: str  # iperf3, ib_write_bw
+    sender: str
+    receiver: str
+    bytes_per_s: float
+    message_bytes: int | None = None
+    gpu_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Something a result is worthless without: in_sync, placement, path, clean."""
+
+    name: str
+    verdict: Verdict
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """What a channel between two ranks went by, read from the run's own log."""
+
+    channel: str
+    sender: str
+    receiver: str
+    carrier: str  # NET/IB/GDRDMA, NET/IB, NET/Socket, P2P, SHM, gloo/tcp, ...
+    evidence: str  # the line of the log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something a person should know about the run."""
+
+    code: str
+    target: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One launch of one configuration."""
+
+    run_id: str  # the mark its processes carried
+    launch: int = 1  # 1 for the first launch of its configuration
+    lab: bool = False  # on lab guests: nothing in it is a claim about hardware
+    synthetic: bool = False  # computed by a generator, never measured
+    source: str = "vsml"  # another tool's name when its output was imported
+    started: str  # RFC 3339, UTC
+    ended: str
+    outcome: Outcome
+    reason: str = ""  # why it is not complete
+    configuration: Configuration
+    cluster: Cluster | None = None
+    environment: Environment = field(default_factory=Environment)
+    link: Link = field(default_factory=Link)
+    placement: tuple[Place, ...] = ()
+    steps: Steps | None = None
+    sweep: tuple[SweepPoint, ...] = ()
+    link_results: tuple[LinkResult, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+    paths: tuple[Path, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    def proof(self, name: str) -> Verdict:
+        """Return whether this proof holds; unknown when nobody tried it."""
+        return next((each.verdict for each in self.proofs if each.name == name), Verdict.UNKNOWN)

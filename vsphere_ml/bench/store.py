@@ -1,0 +1,141 @@
+"""A record on disk: a folder with one JSON document a launch, each written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import codec
+from vsphere_ml.bench.positions import line_of
+from vsphere_ml.bench.record import SCHEMA, Run
+from vsphere_ml.bench.sound import check
+from vsphere_ml.core.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LARGEST = 256 << 20  # bytes: a day of steps on 64 ranks is far below
+_HINT = "`vsml bench` writes records; one that was edited must still be valid"
+
+
+def text(run: Run) -> str:
+    """Return the document of a launch: a line a key, a line a list of numbers."""
+    document = {"schema": SCHEMA, **codec.encode(run)}
+    return _lines(document, "") + "\n"
+
+
+def write(run: Run, folder: Path) -> Path:
+    """Write a launch's document into the record `folder`, made when it is not there, and return its file.
+
+    Launches of one configuration sort in their order; a file is there whole or not at all.
+    """
+    file = folder / f"{run.started.replace(':', '')}-{run.run_id}.json"
+    part = file.with_suffix(".part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="utf-8") as stream:
+            stream.write(text(run))
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(file)
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be written: {error.strerror}",
+            code="record.unwritable",
+            target=str(file),
+            hint="give a folder that can be written to",
+        ) from error
+    return file
+
+
+def read(*paths: Path) -> tuple[Run, ...]:
+    """Return the runs of these records (folders) and documents (files), in the order they were started.
+
+    Raises ConfigError with every bad document's file and line, or when there is no run at all.
+    """
+    runs: list[Run] = []
+    problems: list[Problem] = []
+    for file in _files(paths):
+        try:
+            runs.append(parse(_text(file), str(file)))
+        except ConfigError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise _unreadable(problems)
+    if not runs:
+        told = " and ".join(str(each) for each in paths)
+        raise ConfigError(f"there is no run in {told}", code="record.empty", target=told, hint="`vsml bench` makes one")
+    return tuple(sorted(runs, key=lambda run: (run.started, run.launch)))
+
+
+def parse(content: str, name: str) -> Run:
+    """Return the run of a document's text; raises ConfigError with file and line."""
+    try:
+        document = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise _unreadable([Problem(file=name, line=error.lineno, key="", message=f"not JSON: {error.msg}")]) from error
+    except RecursionError as error:
+        raise _unreadable([Problem(file=name, line=None, key="", message="nested too deep")]) from error
+    try:
+        run = codec.decode(Run, _body(document))
+        check(run)
+    except codec.Mismatch as error:
+        key = ".".join(str(each) for each in error.path)
+        line = line_of(content, error.path)
+        raise _unreadable([Problem(file=name, line=line, key=key, message=error.message)]) from error
+    return run
+
+
+def _body(document: object) -> dict[str, object]:
+    if not isinstance(document, dict) or "schema" not in document:
+        raise codec.Mismatch((), f"this is no document of schema {SCHEMA}")
+    if document["schema"] != SCHEMA:
+        raise codec.Mismatch(("schema",), f"its schema is {document['schema']!r}, this vsml reads {SCHEMA}")
+    return {key: value for key, value in document.items() if key != "schema"}
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(path.glob("*.json"))
+        elif path.is_file():
+            files.append(path)
+        else:
+            problem = Problem(file=str(path), line=None, key="", message="there is no such record")
+            raise _unreadable([problem])
+    return files
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > LARGEST:
+            raise _unreadable([Problem(file=str(file), line=None, key="", message="larger than 256 MiB")])
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error
+
+
+def _unreadable(problems: list[Problem]) -> ConfigError:
+    files = {problem.file for problem in problems}
+    what = next(iter(files)) if len(files) == 1 else f"{len(files)} documents"
+    return ConfigError(
+        f"{what} cannot be read as a benchmark record",
+        problems=tuple(problems),
+        code="record.unreadable",
+        target=what,
+        hint=_HINT,
+    )
+
+
+def _lines(value: object, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        members = (f"{inner}{json.dumps(key)}: {_lines(each, inner)}" for key, each in value.items())
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        return "[\n" + ",\n".join(inner + _lines(each, inner) for each in value) + f"\n{indent}]"
+    return json.dumps(value)

@@ -1,0 +1,15 @@
+"""The sub-commands of `vsml bench`. A new one is a file beside this one and a line here."""
+
+from __future__ import annotations
+
+import typer
+
+from vsphere_ml.cli.bench import report
+from vsphere_ml.cli.bench.group import BenchGroup
+
+app = typer.Typer(
+    cls=BenchGroup,
+    no_args_is_help=True,
+    help="Benchmark Horovod across the cluster's VMs, and say what the figures mean.",
+)
+app.command()(report.report)
