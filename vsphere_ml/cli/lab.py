@@ -25,15 +25,19 @@ def up(
     ] = "quad-8.0u3",
     name: Name = "default",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port of 127.0.0.1; 0 is any.")] = 0,
+    *,
+    guests: Annotated[
+        bool, typer.Option("--guests", help="Stand a Linux guest behind each VM with first boot data (needs root).")
+    ] = False,
 ) -> Answer:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
 
-    Example: `vsml lab up`, or `vsml lab up seed-7.0u2 --name seed`
+    Example: `vsml lab up`, or `sudo vsml lab up seed-7.0u2 --name seed --guests`
     """
     from vsphere_ml.cli.views import lab as view
     from vsphere_ml.lab import server
 
-    lab, started = server.up(topology, name, port, terminal.say)
+    lab, started = server.up(topology, name, port, terminal.say, guests=guests)
     what = "is up" if started else "was up already"
     terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
     return Answer(text=view.text(lab), data=view.data(lab) | {"started": started})
@@ -42,16 +46,92 @@ def up(
 @app.command()
 @command
 def status(terminal: Terminal, name: Name = "default") -> Answer:
-    """Show whether the lab runs, and where.
+    """Show whether the lab runs, where, and its guests.
 
     Example: `vsml lab status`
     """
     from vsphere_ml.cli.views import lab as view
     from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import seen
 
-    lab = state.running(name)
-    terminal.chat(f"its state lies in {state.folder(name)}")
-    return Answer(text=view.text(lab), data=view.data(lab))
+    lab, home = state.running(name), state.folder(name)
+    terminal.chat(f"its state lies in {home}")
+    guests = seen.guests(home)
+    return Answer(text=view.status(lab, guests), data=view.data(lab) | {"guests": guests})
+
+
+@app.command()
+@command
+def shape(
+    terminal: Terminal,
+    nodes: Annotated[
+        list[str] | None, typer.Argument(metavar="[NODE]...", help="VM names; all guests when left out.")
+    ] = None,
+    rate: Annotated[str, typer.Option(help="Such as 1gbit or 200mbit; `none` takes the rate away.")] = "none",
+    name: Name = "default",
+) -> Answer:
+    """Give the links of lab guests a rate, in both directions, as a slow switch would (needs root).
+
+    Example: `sudo vsml lab shape --rate 1gbit`, or `sudo vsml lab shape node-02 --rate none`
+    """
+    from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import needs, power_hook, seen
+    from vsphere_ml.lab.guests import shape as links
+
+    needs.check()
+    state.running(name)
+    home = state.folder(name)
+    wanted = seen.named(home, nodes or [])
+    done = links.shape(home / power_hook.GUESTS, None if rate == "none" else rate, tuple(each.vm for each in wanted))
+    shaped = [guest for guest in seen.guests(home) if guest.vm in done]
+    for guest in shaped:
+        terminal.say(f"{guest.name}: {guest.rate or 'no'} rate on its links")
+    return Answer(data={"name": name, "guests": shaped})
+
+
+@app.command()
+@command
+def fault(
+    terminal: Terminal,
+    node: Annotated[str, typer.Argument(help="The VM's name.")],
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FAULT]",
+            help="ssh-refused, cut, disk-full, package-fails, reboot, host-key, slow; none with --clear means all.",
+        ),
+    ] = None,
+    *,
+    clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False,
+    package: Annotated[str, typer.Option(help="The stand-in package that fails, or in whose installing to cut.")] = "",
+    name: Name = "default",
+) -> Answer:
+    """Let something go wrong with a lab guest, or end that (needs root). `vsml lab status` shows what is in force.
+
+    Example: `sudo vsml lab fault node-02 package-fails --package docker.io`, then `sudo vsml lab fault node-02 --clear`
+    """
+    from vsphere_ml.core.errors import ConfigError
+    from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import needs, power_hook, seen, troubles
+
+    needs.check()
+    state.running(name)
+    (guest,) = seen.named(state.folder(name), [node])
+    home = state.folder(name) / power_hook.GUESTS
+    if clear:
+        for ended in troubles.end(home, guest.vm, kind):
+            terminal.say(f"{node}: {ended} is over")
+    elif kind:
+        troubles.begin(home, guest.vm, kind, package)
+        terminal.say(f"{node}: {troubles.KINDS[kind].about}")
+    else:
+        raise ConfigError(
+            "there is no word of what is to go wrong",
+            code="lab.bad-fault",
+            target=node,
+            hint=f"name one of {', '.join(troubles.KINDS)}, or add --clear",
+        )
+    return Answer(data={"name": name, "guest": seen.named(state.folder(name), [node])[0]})
 
 
 @app.command()

@@ -68,7 +68,7 @@ def up(
     with folders.alone(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:
             _same_topology(lab, file)
-            _same_guests(lab, home, guests=guests)
+            _same_guests(lab, guests=guests)
             return lab, False
         program = build.binary(say)
         _sweep(home)
@@ -96,8 +96,8 @@ def _same_topology(lab: state.Lab, file: Path) -> None:
         )
 
 
-def _same_guests(lab: state.Lab, home: Path, *, guests: bool) -> None:
-    if guests and not power_hook.path(home).exists():
+def _same_guests(lab: state.Lab, *, guests: bool) -> None:
+    if guests and not lab.has_guests:
         raise NotPossible(
             f"the lab vCenter `{lab.name}` runs, and its VMs have no guests",
             code="lab.no-guests",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.lab import folders
+from vsphere_ml.lab.guests import power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +35,7 @@ class Lab:
     topology: str
     api_version: str
     control: str
+    has_guests: bool
 
     def password(self) -> str:
         """Return the password, read from its file now."""
@@ -100,4 +102,5 @@ def _lab(name: str, home: Path, told: Mapping[str, object]) -> Lab:
         topology=str(told.get("topology", "")),
         api_version=str(told.get("api_version", "")),
         control=str(told.get("control", "")),
+        has_guests=power_hook.path(home).exists(),
     )

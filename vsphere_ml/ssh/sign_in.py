@@ -20,9 +20,11 @@ def translate(error: Exception, target: SshTarget, *, late: bool = False) -> Gue
     """
     if isinstance(error, (paramiko.PasswordRequiredException, FileNotFoundError, PermissionError)):
         return _key_unusable(error, target)
+    if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
+        return _late(target)
     if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
         return _refused(error, target)
-    if late or isinstance(error, TimeoutError) or "timeout" in str(error).lower():
+    if late:
         return _late(target)
     if isinstance(error, ValueError) or "not a valid" in str(error) or "key file" in str(error):
         return _key_unusable(error, target)

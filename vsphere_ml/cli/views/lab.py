@@ -5,18 +5,22 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group
 from rich.text import Text
 
 from vsphere_ml.cli.views.text import line, lines, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from rich.console import RenderableType
     from rich.table import Table
 
+    from vsphere_ml.lab.guests.seen import Guest
     from vsphere_ml.lab.state import Lab
 
+GUESTS = "Linux, behind each VM that is powered on with first boot data"
 NO_HARDWARE = "(simulated: it stands in for hardware)"
 
 
@@ -29,7 +33,19 @@ def text(lab: Lab) -> Text:
         line(("user      ", "bold"), lab.username),
         line(("password  ", "bold"), f"in {lab.password_file}"),
         line(("CA        ", "bold"), str(lab.ca_file)),
+        line(("guests    ", "bold"), GUESTS if lab.has_guests else "none"),
     )
+
+
+def status(lab: Lab, guests: Sequence[Guest]) -> RenderableType:
+    """Return where the lab answers, and its guests."""
+    if not guests:
+        return text(lab)
+    rows = [
+        (each.name, each.state, each.address, each.rate or "", ", ".join(each.faults), each.host_key) for each in guests
+    ]
+    titles = ("GUEST", "STATE", "ADDRESS", "RATE", "FAULTS", "HOST KEY")
+    return Group(text(lab), Text(), table(titles, rows))
 
 
 def data(lab: Lab) -> dict[str, Any]:

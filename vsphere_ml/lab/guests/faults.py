@@ -5,27 +5,48 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
-from vsphere_ml.lab.guests import hub, machine, shape
+from vsphere_ml.lab.guests import hub, machine
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
-SLOW = "256kbit"
+_ON_INSTALL = "/var/lib/vsml-lab/on-install"
+_KEY = "/etc/ssh/ssh_host_ed25519_key"
+_CUT = "pkill -KILL -f '^sshd: .*(@|\\[priv\\])' || :"
+_ANEW = "pkill -f '[s]shd -D -e'"  # the listener; sessions have other titles
+_CLOSED = f"while grep -q ':0016 .* 0A ' /proc/net/tcp /proc/net/tcp6; do {_ANEW}; sleep 0.02; done"
+_SLOW = f"/run/vsml-lab/{machine.SLOW}"
+# It ends with everybody awake, also when it is told to in the middle. The lab's own commands are left alone: nsenter
+# stops itself when the one that it waits for is stopped (util-linux 2.38).
+_STUTTER = f"""\
+while [ -e {_SLOW} ]; do
+    kill -s STOP $(pgrep -v -f vsml-lab) 2>/dev/null
+    sleep 0.15
+    kill -s CONT -- -1
+    sleep 0.05
+done
+"""
 
 
 def refuse_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd refuse everybody, as when it is not up yet; sessions go on."""
-    _in(home, vm_id, ": >/run/vsml-lab/no-sshd; pkill -x -o sshd")
+    _in(home, vm_id, f": >/run/vsml-lab/{machine.NO_SSHD}; {_CLOSED}")
 
 
 def accept_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd answer again."""
-    _in(home, vm_id, "rm -f /run/vsml-lab/no-sshd")
+    _in(home, vm_id, f"rm -f /run/vsml-lab/{machine.NO_SSHD}")
 
 
 def cut(home: Path, vm_id: str) -> None:
     """Cut every session in the middle of what it does; sshd goes on."""
-    _in(home, vm_id, "pkill -KILL -f '^sshd: .*(@|\\[priv\\])' || :")
+    _in(home, vm_id, _CUT)
+
+
+def cut_at_package(home: Path, vm_id: str, package: str) -> None:
+    """Cut every session once, when a stand-in package is being installed."""
+    _at_install(home, vm_id, package, f"rm -f $fault; {_CUT}; sleep 1")
 
 
 def fill_disk(home: Path, vm_id: str) -> None:
@@ -43,14 +64,13 @@ def empty_disk(home: Path, vm_id: str) -> None:
 
 def fail_package(home: Path, vm_id: str, package: str) -> None:
     """Let a stand-in package fail to install, until `mend_package`."""
-    _known(package)
-    _in(home, vm_id, f"mkdir -p /var/lib/vsml-lab/fail && : >/var/lib/vsml-lab/fail/{package}")
+    _at_install(home, vm_id, package, f'echo "{package}: fails on demand of the vsml lab" >&2; exit 1')
 
 
 def mend_package(home: Path, vm_id: str, package: str) -> None:
-    """Let it install again."""
+    """Let it install again, and nothing be cut meanwhile."""
     _known(package)
-    _in(home, vm_id, f"rm -f /var/lib/vsml-lab/fail/{package}")
+    _in(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
 
 
 def reboot(home: Path, vm_id: str) -> None:
@@ -62,13 +82,32 @@ def reboot(home: Path, vm_id: str) -> None:
 
 def change_host_key(home: Path, vm_id: str) -> None:
     """Give the guest another host key, as when somebody else took its place; it is published nowhere."""
-    file = "/etc/ssh/ssh_host_ed25519_key"
-    _in(home, vm_id, f"rm -f {file} {file}.pub; ssh-keygen -q -t ed25519 -N '' -C '' -f {file}; pkill -x -o sshd")
+    new = f"ssh-keygen -q -t ed25519 -N '' -C '' -f {_KEY}"
+    keep = f"[ -e {_KEY}.own ] || {{ mv {_KEY} {_KEY}.own; mv {_KEY}.pub {_KEY}.pub.own; }}"
+    _in(home, vm_id, f"{keep}; rm -f {_KEY} {_KEY}.pub; {new}; {_ANEW}")
+
+
+def own_host_key(home: Path, vm_id: str) -> None:
+    """Give the guest its own host key back."""
+    back = f"mv {_KEY}.own {_KEY}; mv {_KEY}.pub.own {_KEY}.pub"
+    _in(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW}; }}")
 
 
 def slow(home: Path, vm_id: str) -> None:
-    """Let the guest answer slowly; `shape(home, None)` ends that."""
-    shape.shape(home, SLOW, (vm_id,))
+    """Let everything in the guest run a quarter of the time."""
+    (machine.folder(home, vm_id) / "tools" / machine.SLOW).write_text(_STUTTER)
+    _in(home, vm_id, f"setsid sh {_SLOW} >/dev/null 2>&1 </dev/null &")
+
+
+def fast(home: Path, vm_id: str) -> None:
+    """Let the guest run all the time again."""
+    (machine.folder(home, vm_id) / "tools" / machine.SLOW).unlink(missing_ok=True)
+
+
+def _at_install(home: Path, vm_id: str, package: str, script: str) -> None:
+    """Let a stand-in package run this while it is being installed."""
+    _known(package)
+    _in(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
 
 
 def _known(package: str) -> None:
@@ -83,7 +122,7 @@ def _in(home: Path, vm_id: str, command: str) -> str:
         raise NotPossible(f"the guest of {vm_id} does not run", code="lab.no-guests", target=vm_id)
     guest = _init(pid)
     namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid"]
-    return hub.run("nsenter", "--target", str(guest), *namespaces, "--root", "--wd=/", "sh", "-c", command)
+    return hub.run("nsenter", "--target", str(guest), *namespaces, "--root", "--wd=/", "sh", "-c", command, "vsml-lab")
 
 
 def _init(pid: int) -> int:

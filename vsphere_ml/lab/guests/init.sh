@@ -71,9 +71,12 @@ for each in /sys/class/net/eth[1-9]*; do
 done
 # shellcheck disable=SC1091
 . /run/vsml-lab/boot.sh
+# A person would read it on the console.
+ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub | cut -d " " -f 2 >/run/vsml-lab/host_key
 trap 'exit 85' USR1
 trap 'exit 0' TERM
 systemctl boot >>/var/log/vsml-lab-boot.log 2>&1 || :
+[ ! -e /run/vsml-lab/slow ] || sh /run/vsml-lab/slow &
 log=/var/log/vsml-lab-sshd.log
 for each in /var/lib/cloud/scripts/per-boot/*; do
     [ ! -x "$each" ] || "$each" >>/var/log/cloud-init-output.log 2>&1 &

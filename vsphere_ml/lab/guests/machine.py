@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 60.0
 KEYS_DEADLINE_S = 10.0
+# Files that the guest sees in /run/vsml-lab.
+BOOTED, NO_SSHD, SLOW = "booted", "no-sshd", "slow"
+UNTIL_OFF = "faults-until-off"  # what was done to it that its power takes along
 _FAST = ("sriov", "passthrough")
 ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs and this VM; the guest's lspci shows it
 
@@ -77,7 +80,6 @@ def begin(center: hub.Hub, vm: Vm) -> None:
     machine += ["sh", str(hub.HERE / "machine.sh"), str(at), str(disk), str(center.pid), *_adapters(vm)]
     inside = ["nsenter", "--target", str(center.pid), "--mount", "--net", "--pid"]
     command = f"{make}; exec {' '.join(map(quote, machine))}"
-    (at / "machine.pid").unlink(missing_ok=True)
     hub.spawn([*inside, "sh", "-c", command], at / "console.log")
 
 
@@ -86,7 +88,7 @@ def report(center: hub.Hub, vm: Vm) -> Report:
     at = folder(center.home, vm.id)
     hub.await_(lambda: pid(at) is not None, f"the guest of {vm.name} did not start", at / "console.log")
     address = (at / "address").read_text().strip()
-    booted = at / "tools" / "booted"
+    booted = at / "tools" / BOOTED
     late = f"the guest of {vm.name} did not answer"
     hub.await_(lambda: booted.exists() and _answers(address), late, at / "console.log", BOOT_DEADLINE_S)
     deadline = time.monotonic() + KEYS_DEADLINE_S
@@ -100,7 +102,13 @@ def end(center: hub.Hub, vm_id: str) -> None:
     at = folder(center.home, vm_id)
     if (found := pid(at)) is not None:
         hub.kill(found)
-    (at / "machine.pid").unlink(missing_ok=True)
+    _forget(at)
+
+
+def _forget(at: Path) -> None:
+    """Let go of what ends with the power: the running machine, its links' rate, and what its sshd and pace suffer."""
+    for name in ("machine.pid", "rate", UNTIL_OFF, *(f"tools/{each}" for each in (BOOTED, NO_SSHD, SLOW))):
+        (at / name).unlink(missing_ok=True)
 
 
 def destroy(center: hub.Hub, vm_id: str) -> None:
@@ -127,8 +135,9 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
     (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
     (at / "hostname").write_text(f"{hostname}\n")
-    for name in ("guestinfo", "booted"):
-        (at / "tools" / name).unlink(missing_ok=True)
+    (at / "vm").write_text(vm.name)
+    (at / "tools" / "guestinfo").unlink(missing_ok=True)
+    _forget(at)
     if any("/scripts/per-boot/" in str(file["path"]) for file in userdata.get("write_files") or ()):
         (at / "publishes").touch()
     network = [f"ip address replace {address} dev eth0", "ip link set eth0 up"]

@@ -18,6 +18,7 @@ echo "$pid" >"$at/machine.pid.new"
 mv "$at/machine.pid.new" "$at/machine.pid"
 again=85
 while [ $again -eq 85 ]; do
+    rm -f "$at/tools/booted"
     cat /proc/sys/kernel/random/uuid >"$at/boot_id"
     unshare --mount --pid --fork --kill-child sh "$at/init.sh" "$at" "$disk" && again=0 || again=$?
 done

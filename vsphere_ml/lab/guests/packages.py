@@ -22,9 +22,10 @@ VERSIONS = {
 _NO_HOST_DRIVER = "535.183.04"
 _BASE = "base"  # what every guest has before anything is installed
 _DRIVER = "nvidia-driver"
-_FAIL = """\
+_POSTINST = """\
 #!/bin/sh
-[ ! -e /var/lib/vsml-lab/fail/{name} ] || {{ echo "{name}: fails on demand of the vsml lab" >&2; exit 1; }}
+fault=/var/lib/vsml-lab/on-install/{name}
+[ ! -e $fault ] || . $fault
 echo "{name} is a stand-in of the vsml lab" >&2
 """
 
@@ -82,5 +83,5 @@ def _control(folder: Path, name: str, control: str) -> None:
     folder.mkdir()
     (folder / "control").write_text(control)
     script = folder / "postinst"
-    script.write_text(_FAIL.format(name=name))
+    script.write_text(_POSTINST.format(name=name))
     script.chmod(0o755)

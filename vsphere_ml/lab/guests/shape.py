@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -33,8 +34,23 @@ def shape(home: Path, rate: str | None, names: tuple[str, ...] = ()) -> list[str
         for number in range(_adapters(pid)):
             _set(center.pid, f"{at.name}-{number}", rate)
             _set(pid, f"eth{number}", rate)
+        _note(at, rate)
         shaped.append(machine.vm_id(at))
     return shaped
+
+
+def rate(at: Path) -> str | None:
+    """Return the rate that a guest's links have, None when they have none."""
+    with suppress(OSError):
+        return (at / "rate").read_text()
+    return None
+
+
+def _note(at: Path, rate: str | None) -> None:
+    if rate is None:
+        (at / "rate").unlink(missing_ok=True)
+    else:
+        (at / "rate").write_text(rate)
 
 
 def _adapters(pid: int) -> int:
