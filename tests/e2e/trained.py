@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,6 +72,11 @@ class Cluster:
     def _files(self) -> dict[str, str]:
         (driver,) = (self.home / "packages").glob("nvidia-linux-grid-*.deb")
         return {"driver_file": str(driver), "wheelhouse": str(self.home / "wheelhouse.tar")}
+
+
+def document(out: str) -> Any:
+    """Return the JSON document a command wrote."""
+    return json.loads(out)
 
 
 def _nodes(folder: Path) -> str:

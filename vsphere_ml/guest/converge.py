@@ -78,7 +78,7 @@ def converge(
         shell.reboot()
         again = run.once()
         if again:
-            raise _failed(facts, again[0], "it asks for a reboot again right after one", ())
+            raise _failed(facts, again[0], "it asks for a reboot again right after one")
     if run.lacked:
         run.settled()
     return run.convergence(rebooted=bool(wanting))
@@ -120,7 +120,7 @@ class _Run:
         for at, step in enumerate(self.steps):
             lack = step.lack(seen[at], self.facts)
             if lack is not None:
-                raise _failed(self.facts, step.title, f"a later step undid it: {lack}", ())
+                raise _failed(self.facts, step.title, f"a later step undid it: {lack}")
 
     def convergence(self, *, rebooted: bool) -> Convergence:
         outcomes = tuple(
@@ -144,9 +144,7 @@ class _Run:
         try:
             return step.apply(self.shell, self.facts)
         except GuestError as error:
-            if error.code != "guest.command-failed":
-                raise
-            raise _failed(self.facts, step.title, error.message, error.details, error.hint) from error
+            raise _during(self.facts, step.title, error) from error
 
     def _believe(self, step: Step, seen: Mapping[str, Answer]) -> None:
         lack = step.lack(seen, self.facts)
@@ -181,11 +179,20 @@ def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0)
     return seen
 
 
-def _failed(facts: GuestFacts, step: str, why: str, details: tuple[str, ...], hint: str = "") -> GuestError:
+def _during(facts: GuestFacts, step: str, error: GuestError) -> GuestError:
+    """Return the error with the step it came up in. What is no command's failure keeps its code."""
+    failed = error.code == "guest.command-failed"
+    why = error.message.removeprefix(f"{facts.name}: ")
     return GuestError(
-        f"{facts.name}: step `{step}` failed: {why}",
-        code="guest.step-failed",
-        target=facts.name,
-        details=details,
-        hint=hint,
+        f"{facts.name}: step `{step}`{' failed' if failed else ''}: {why}",
+        code="guest.step-failed" if failed else error.code,
+        target=error.target,
+        hint=error.hint,
+        details=error.details,
+    )
+
+
+def _failed(facts: GuestFacts, step: str, why: str, details: tuple[str, ...] = ()) -> GuestError:
+    return GuestError(
+        f"{facts.name}: step `{step}` failed: {why}", code="guest.step-failed", target=facts.name, details=details
     )

@@ -88,9 +88,9 @@ def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
 
 
 def short(command: str) -> str:
-    """Return a command as it fits into a sentence."""
+    """Return a command as it fits into a sentence. Of a long one the end tells most: settings come first."""
     line = " ".join(command.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 3]}…{line[1 - LONGEST + LONGEST // 3 :]}"
 
 
 def _ended(status: int) -> str:

@@ -47,9 +47,9 @@ def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
 
 def install(packages: Iterable[str], facts: GuestFacts, options: str = "", *, refresh: bool = True) -> str:
     """Return the command that installs packages by apt without a question."""
-    apt = f"{APT} {options}".strip()
-    update = f"{apt} update && " if refresh else ""
-    return online(f"export DEBIAN_FRONTEND=noninteractive; {update}{apt} install {words(packages)}", facts)
+    more = f" {options}" if options else ""
+    update = f"apt-get{more} update && " if refresh else ""
+    return online(f"export DEBIAN_FRONTEND=noninteractive; {update}{APT}{more} install {words(packages)}", facts)
 
 
 def secret(facts: GuestFacts, name: str) -> Sensitive:
