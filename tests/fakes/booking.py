@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.inventory import EthernetCard, GpuUse, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.locality import between, rank
-from vsphere_ml.core.units import Bytes
+from vsphere_ml.core.profiles import parse
+from vsphere_ml.core.units import Bytes, gib
 
 if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings
@@ -31,8 +32,9 @@ def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
         raise _refusal("vsphere.memory-capacity", vm, "the host has too little unreserved memory")
     host = _with_groups(host, vm, settings, from_far=from_far)
     host = _with_functions(host, vm, settings)
-    loose = sum(isinstance(device, VgpuDevice) and device.group is None for device in settings.devices)
-    host = _with_gpus(host, vm, _choice(host, vm, loose, from_far=from_far))
+    for device in settings.devices:
+        if isinstance(device, VgpuDevice) and device.group is None:
+            host = _with_vgpu(host, vm, device.profile, from_far=from_far)
     host = replace(host, memory_reserved=Bytes(host.memory_reserved + settings.memory_reservation))
     return _running(site, host, replace(vm, powered_on=True))
 
@@ -70,20 +72,41 @@ def _free_gpus(host: Host) -> list[Gpu]:
     return [gpu for gpu in host.gpus if not gpu.used_by and gpu.graphics_type == "sharedDirect"]
 
 
-def _choice(host: Host, vm: Vm, number: int, *, from_far: bool) -> list[PciAddress]:
-    """Return the GPUs ESXi takes: those of the NUMA node the VM is bound to first, or the last ones of all."""
+def _with_vgpu(host: Host, vm: Vm, profile: str, *, from_far: bool) -> Host:
+    """Book a vGPU where ESXi puts it: on the NUMA node the VM is bound to, on the least loaded GPU; or the last."""
     affinity = vm.settings.extra_config.get("numa.nodeAffinity") if vm.settings else None
-    free = sorted(_free_gpus(host), key=lambda gpu: (str(host.numa_of(gpu.address)) != affinity, gpu.address))
-    if len(free) < number:
+
+    def order(gpu: Gpu) -> tuple[bool, int, str]:
+        return str(host.numa_of(gpu.address)) != affinity, len(_vgpus(gpu)), gpu.address
+
+    roomy = sorted((gpu for gpu in host.gpus if _has_room_for(gpu, profile)), key=order)
+    if not roomy:
         raise _refusal("vsphere.graphics-capacity", vm, "no GPU has room for the VM's vGPU")
-    ordered = free[::-1] if from_far else free
-    return [gpu.address for gpu in ordered[:number]]
+    return _with_gpus(host, vm, [roomy[-1 if from_far else 0].address], profile)
 
 
-def _with_gpus(host: Host, vm: Vm, taken: list[PciAddress]) -> Host:
-    use = GpuUse(vm=vm.ref, vm_name=vm.name, profile="grid_a100-40c")
-    gpus = tuple(replace(gpu, used_by=(*gpu.used_by, use)) if gpu.address in taken else gpu for gpu in host.gpus)
-    return replace(host, gpus=gpus)
+def _vgpus(gpu: Gpu) -> list[str]:
+    return [use.profile or "" for use in gpu.used_by for _ in range(use.count)]
+
+
+def _has_room_for(gpu: Gpu, profile: str) -> bool:
+    """Return whether a GPU has room for one more: of one kind and size, as many as its memory holds."""
+    wanted = parse(profile)
+    there = [parse(each) for each in _vgpus(gpu)]
+    if gpu.graphics_type != "sharedDirect" or (gpu.vgpu_mode == "multiInstanceGpu") is (wanted.mig_slices is None):
+        return False
+    if any(each.framebuffer_gib != wanted.framebuffer_gib for each in there):
+        return False
+    return (len(there) + 1) * gib(wanted.framebuffer_gib) <= gpu.memory
+
+
+def _with_gpus(host: Host, vm: Vm, taken: list[PciAddress], profile: str = "grid_a100-40c") -> Host:
+    def used(gpu: Gpu) -> Gpu:
+        more = sum(use.count for use in gpu.used_by if use.vm == vm.ref) + 1
+        others = tuple(use for use in gpu.used_by if use.vm != vm.ref)
+        return replace(gpu, used_by=(*others, GpuUse(vm=vm.ref, vm_name=vm.name, profile=profile, count=more)))
+
+    return replace(host, gpus=tuple(used(gpu) if gpu.address in taken else gpu for gpu in host.gpus))
 
 
 def _with_groups(host: Host, vm: Vm, settings: VmSettings, *, from_far: bool) -> Host:
@@ -92,8 +115,21 @@ def _with_groups(host: Host, vm: Vm, settings: VmSettings, *, from_far: bool) ->
         members = [device for device in settings.devices if device.group == key]
         number = sum(isinstance(device, VgpuDevice) for device in members)
         whole = any(isinstance(device, PciFunctionDevice) for device in members)
-        host = _with_group(host, vm, number, whole=whole, from_far=from_far)
+        if number == len(members):
+            host = _with_link(host, vm, number, from_far=from_far)
+        else:
+            host = _with_group(host, vm, number, whole=whole, from_far=from_far)
     return host
+
+
+def _with_link(host: Host, vm: Vm, number: int, *, from_far: bool) -> Host:
+    """Book the vGPUs of an NVLink group on GPUs that are neighbours."""
+    starts = range(0, len(host.gpus) - number + 1, number)
+    for start in reversed(starts) if from_far else starts:
+        gpus = host.gpus[start : start + number]
+        if all(not gpu.used_by for gpu in gpus):
+            return _with_gpus(host, vm, [gpu.address for gpu in gpus])
+    raise _refusal("vsphere.graphics-capacity", vm, "no device group of this kind is free")
 
 
 def _with_group(host: Host, vm: Vm, number: int, *, whole: bool, from_far: bool) -> Host:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from vsphere_ml.config import ranges, thumbprints
-from vsphere_ml.core import profiles
+from vsphere_ml.core import gpu
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
 from vsphere_ml.core.units import MIB, Bytes, parse_size
@@ -127,10 +127,11 @@ def _ip(value: str) -> str:
 
 
 def _gpu_kind(value: object) -> GpuKind:
-    kind: GpuKind = _choice(value, GpuKind, shown=[GpuKind.VGPU])
-    if kind is not GpuKind.VGPU:
+    built = [GpuKind.VGPU, GpuKind.MIG, GpuKind.NVLINK]
+    kind: GpuKind = _choice(value, GpuKind, shown=built)
+    if kind not in built:
         refuse(
-            f"GPUs of kind `{kind}` are not built yet; vsml gives whole GPUs as vGPUs",
+            f"GPUs of kind `{kind}` are not built yet; vsml gives vGPUs",
             'kind = "vgpu" with a profile such as "A100-40C"',
         )
     return kind
@@ -164,7 +165,7 @@ def _choice(value: object, kind: type[Any], shown: list[Any] | None = None) -> A
 
 
 def _profile(value: str) -> str:
-    refusal = _said(profiles.refusal, value)
+    refusal = _said(gpu.profile_refusal, value)
     if refusal is not None:
         refuse(clip(refusal, 300))
     return value.strip()

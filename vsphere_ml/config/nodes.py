@@ -9,6 +9,7 @@ from vsphere_ml.config import addresses, names
 from vsphere_ml.config.compose import Composed, compose
 from vsphere_ml.config.positions import shown
 from vsphere_ml.config.reading import unknown, unknown_name
+from vsphere_ml.core import gpu
 from vsphere_ml.core.boards import power_of_two
 from vsphere_ml.core.profiles import board_of
 from vsphere_ml.core.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
@@ -42,6 +43,8 @@ class Roster:
         whole = self._composed(at, block)
         complete = self._needed(whole)
         self._mmio(whole)
+        if complete:
+            self._gpus(whole)
         given = addresses.dealt(whole, called, self.mistakes)
         self._distinct(given, whole)
         hosts = self._hosts(at, block, called)
@@ -110,6 +113,15 @@ class Roster:
                 f"mmio_gib = {least}, or leave it out",
             )
 
+    def _gpus(self, whole: Composed) -> None:
+        """Tell when no site can give such GPUs, or not beside such a NIC."""
+        asked, nic = _gpu(whole), _nic(whole)
+        if (why := gpu.refusal(asked)) is not None:
+            key = "kind" if whole.get("gpu", "kind") else "profile"
+            self.mistakes.add(whole.place("gpu", key), why)
+        elif (why := gpu.nic_refusal(asked, nic)) is not None:
+            self.mistakes.add(whole.place("nic", "kind"), why)
+
     def _distinct(self, given: Mapping[str, addresses.Given], whole: Composed) -> None:
         for name, each in given.items():
             ip = each.address.partition("/")[0]
@@ -144,16 +156,8 @@ def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: 
         cpus=whole.get("cpus"),
         memory=whole.get("memory"),
         disk=whole.get("disk"),
-        gpu=GpuRequest(
-            kind=whole.get("gpu", "kind", default=GpuKind.VGPU),
-            profile=whole.get("gpu", "profile"),
-            count=whole.get("gpu", "count", default=1),
-        ),
-        nic=NicRequest(
-            kind=whole.get("nic", "kind", default=NicKind.AUTO),
-            model=whole.get("nic", "model", default=_DEFAULT_MODEL),
-            port_group=whole.get("nic", "port_group"),
-        ),
+        gpu=_gpu(whole),
+        nic=_nic(whole),
         port_group=whole.get("network", "port_group"),
         address=address,
         host=host,
@@ -163,4 +167,18 @@ def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: 
         latency=whole.get("latency", default=Latency.NORMAL),
         hardware_version=whole.get("hardware_version"),
         extra_config=whole.table("extra_config"),
+    )
+
+
+def _gpu(whole: Composed) -> GpuRequest:
+    profile: str = whole.get("gpu", "profile")
+    kind: GpuKind = whole.get("gpu", "kind") or gpu.kind_of(profile)
+    return GpuRequest(kind=kind, profile=profile, count=whole.get("gpu", "count", default=1))
+
+
+def _nic(whole: Composed) -> NicRequest:
+    return NicRequest(
+        kind=whole.get("nic", "kind", default=NicKind.AUTO),
+        model=whole.get("nic", "model", default=_DEFAULT_MODEL),
+        port_group=whole.get("nic", "port_group"),
     )

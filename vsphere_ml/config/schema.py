@@ -68,10 +68,14 @@ class Source(Table):
 
 class Gpu(Table):
     kind: f.GpuKindField | None = Field(
-        default=None, description="`vgpu`; other kinds are refused until they are built"
+        default=None,
+        description="`vgpu` (time-sliced, the default), `mig` (the default of MIG profiles), or `nvlink`: that many "
+        "whole GPUs joined by NVLink, as a vendor device group; other kinds are refused until they are built",
     )
     profile: f.Profile | None = Field(
-        default=None, description="a whole GPU's profile such as `A100-40C`; each host's own spelling of it is found"
+        default=None,
+        description="a C-series profile such as `A100-40C` (a whole GPU), `A100-20C` (half of one) or "
+        "`A100-3-20C` (a MIG instance); each host's own spelling of it is found",
     )
     count: f.GpuCount | None = Field(default=None, description="GPUs of each node; default 1")
 

@@ -61,7 +61,7 @@ def _wrong_host(seat: Seat, host: Host, *, allowed: bool) -> Iterator[Finding]:
 
 def _gpu_elsewhere(seat: Seat, host: Host) -> Iterator[Finding]:
     """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
-    if seat.standing is None or not seat.standing.powered_on or seat.way is Way.GPU_ONLY:
+    if seat.standing is None or not seat.standing.powered_on or seat.way in {Way.GPU_ONLY, Way.NVLINK}:
         return
     hint = f"power {seat.node.name} off and on again when the nearer GPU is free"
     where = f"runs on GPU {', '.join(seat.gpus)}"

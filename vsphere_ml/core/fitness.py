@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import capacity, catalogue
 from vsphere_ml.core.boards import BY_DEVICE, NVIDIA
 from vsphere_ml.core.profiles import offered
 from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.units import MIB, Bytes
-from vsphere_ml.core.versions import PCI_HARDWARE, most_vgpus
+from vsphere_ml.core.versions import PCI_HARDWARE, most_vgpus, numbers, several_shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.inventory import Gpu, Host
-    from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.rooms import Room, Share
     from vsphere_ml.core.wish import Wish
 
 _SHARED_DIRECT = "sharedDirect"
-_MIG_MODE = "multiInstanceGpu"
 _SHOWN = 6
 # A host reports a GPU's memory a little below or above its profile's framebuffer.
 _LEAST, _MOST = 0.9, 1.2
@@ -46,17 +46,17 @@ def short(room: Room, wish: Wish) -> Iterator[Reason]:
         left = Bytes(room.memory // MIB * MIB)
         yield Reason(Lack.MEMORY, f"{left} of memory left to reserve, {wish.memory} needed")
     suitable = [gpu for gpu in room.host.gpus if serves(room.host, gpu, wish)]
-    taken = [words for gpu in suitable if (words := _taken(room, gpu))]
-    free = len(suitable) - len(taken)
-    if free < wish.gpus:
+    counts = [spare(room, gpu, wish) for gpu in suitable]
+    if sum(counts) < wish.gpus:
+        taken = [words for gpu in suitable if (words := _taken(room, gpu, wish))]
         holders = f": {', '.join(taken)}" if taken else ""
         lack = Lack.GPU if all(gpu.graphics_type == _SHARED_DIRECT for gpu in suitable) else Lack.GRAPHICS
-        yield Reason(lack, f"{free} of {len(suitable)} GPUs free, {wish.gpus} needed{holders}")
+        yield Reason(lack, f"{_free(wish, counts)}, {wish.gpus} needed{holders}")
 
 
 def held(room: Room, wish: Wish) -> Iterator[Reason]:
     """Yield who holds the GPUs that would otherwise do."""
-    taken = [words for gpu in room.host.gpus if serves(room.host, gpu, wish) and (words := _taken(room, gpu))]
+    taken = [words for gpu in room.host.gpus if serves(room.host, gpu, wish) and (words := _taken(room, gpu, wish))]
     if taken:
         yield Reason(Lack.GPU, ", ".join(taken))
 
@@ -71,20 +71,40 @@ def serves(host: Host, gpu: Gpu, wish: Wish) -> bool:
     return _LEAST * full <= gpu.memory <= _MOST * full
 
 
-def free(room: Room, gpu: Gpu) -> bool:
-    """Return whether a whole-GPU profile can be had of this GPU now."""
-    return not _taken(room, gpu)
+def spare(room: Room, gpu: Gpu, wish: Wish) -> int:
+    """Return how many more vGPUs of the wished profile this GPU can hold now."""
+    if gpu.address in room.holders or gpu.graphics_type != _SHARED_DIRECT:
+        return 0
+    beside = tuple(sorted((share.profile for share in room.shares.get(gpu.address, ())), key=str))
+    return capacity.left(wish.profile, beside, gpu.vgpu_mode)
 
 
-def _taken(room: Room, gpu: Gpu) -> str:
-    """Return why a GPU cannot be had, in words; empty when it can."""
+def _free(wish: Wish, counts: list[int]) -> str:
+    if wish.profile.is_full:
+        return f"{sum(counts)} of {len(counts)} GPUs free"
+    return f"room for {sum(counts)} more {wish.profile} on {len(counts)} GPUs"
+
+
+def _taken(room: Room, gpu: Gpu, wish: Wish) -> str:
+    """Return why nothing of a GPU can be had, in words; empty when something can."""
     if gpu.address in room.holders:
         return f"GPU {gpu.address} {room.holders[gpu.address]}"
     if gpu.graphics_type != _SHARED_DIRECT:
         return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {_SHARED_DIRECT} needed"
-    if gpu.vgpu_mode == _MIG_MODE:
-        return f"GPU {gpu.address} is in MIG mode"
-    return ""
+    sliced = wish.profile.mig_slices is not None
+    if gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced:
+        return f"GPU {gpu.address} is {'not ' if sliced else ''}in MIG mode"
+    if spare(room, gpu, wish):
+        return ""
+    return f"GPU {gpu.address} {_shared(room.shares.get(gpu.address, ()))}"
+
+
+def _shared(shares: tuple[Share, ...]) -> str:
+    """Return who has parts of a GPU: each once, with the profile where it is not the whole GPU."""
+    parts = dict.fromkeys(
+        share.whose if share.profile.is_full else f"{share.whose} ({share.profile})" for share in shares
+    )
+    return ", ".join(parts)
 
 
 def _too_old(host: Host, wish: Wish) -> Iterator[Reason]:
@@ -94,6 +114,14 @@ def _too_old(host: Host, wish: Wish) -> Iterator[Reason]:
     most = most_vgpus(host.version)
     if wish.gpus > most:
         yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {wish.gpus} wanted")
+    if wish.gpus > 1 and not wish.profile.is_full and not several_shares(host.version):
+        yield Reason(
+            Lack.GPU, f"ESXi {host.version} gives a VM several vGPUs only of whole GPUs, {wish.profile} wanted"
+        )
+    profile = catalogue.find(wish.profile)
+    if profile is not None and numbers(host.version) < profile.since:
+        since = ".".join(str(each) for each in profile.since)
+        yield Reason(Lack.PROFILE, f"ESXi {host.version} has no {wish.profile}, {since} needed")
 
 
 def _offers(host: Host) -> str:

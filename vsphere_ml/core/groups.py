@@ -10,22 +10,43 @@ from vsphere_ml.core.profiles import same
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, has_device_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vsphere_ml.core.inventory import DeviceGroup, Host
     from vsphere_ml.core.wish import Wish
 
+_NVLINK = "%NVLink"  # how vSphere's names of such groups end
 _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 
 
 def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
     """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
+    return _first(host, api_version, lambda group: group_fits(group, wish)) or (
+        f"the host has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
+    )
+
+
+def link_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
+    """Return the device group that is exactly the node's GPUs, joined by NVLink, or why there is none."""
+    return _first(host, api_version, lambda group: link_fits(group, wish)) or (
+        f"the host has no device group of {wish.gpus} × {wish.profile} joined by NVLink"
+    )
+
+
+def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool]) -> DeviceGroup | str:
+    """Return the first group by name that fits, why there are no groups at all, or an empty text when none fits."""
     if not has_device_groups(api_version):
         return f"vCenter API {api_version} has no vendor device groups"
     if host.max_hardware_version < DEVICE_GROUPS_HARDWARE:
         return f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
-    fits = [group for group in host.groups if group_fits(group, wish)]
-    if fits:
-        return min(fits, key=lambda group: group.name)
-    return f"the host has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
+    return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default="")
+
+
+def link_fits(group: DeviceGroup, wish: Wish) -> bool:
+    """Return whether a group is exactly the node's GPUs, joined by NVLink."""
+    vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU and part.profile is not None]
+    alike = all(same(wish.profile, part.profile or "") for part in vgpus)
+    return len(vgpus) == len(group.components) == wish.gpus and alike and group.name.endswith(_NVLINK)
 
 
 def group_fits(group: DeviceGroup, wish: Wish) -> bool:

@@ -58,11 +58,12 @@ class Sharing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUse:
-    """A VM that holds (part of) a physical GPU. `profile` is None when it could not be read."""
+    """A VM that holds (part of) a physical GPU. `profile` is None when it could not be read, or is not one alone."""
 
     vm: VmRef
     vm_name: str
     profile: str | None
+    count: int = 1  # its vGPUs there, as far as they can be told apart from those on other GPUs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +155,7 @@ class Host:
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
+    assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     datastores: frozenset[DatastoreRef] = frozenset()
     networks: frozenset[NetworkRef] = frozenset()
 

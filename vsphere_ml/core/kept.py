@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.groups import group_fits, nic_kind
+from vsphere_ml.core.fitness import spare
+from vsphere_ml.core.groups import group_fits, link_fits, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.locality import between, farthest
 from vsphere_ml.core.numa import node, settle
 from vsphere_ml.core.profiles import same
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
-from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.spec import GpuKind, NicKind
 from vsphere_ml.core.ways import Offer, offer, preference
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _as_held(wish: Wish, hold: Hold) -> Wish:
     """Return the wish for the way that the VM has already, when it has one."""
     if hold.way is Way.DEVICE_GROUP:
         return replace(wish, nic=NicKind.DEVICE_GROUP)
-    if hold.way is Way.PAIRING:
+    if hold.nic is not None:
         by_sriov = hold.nic_by is ComponentKind.SRIOV
         return replace(wish, nic=NicKind.SRIOV if by_sriov else NicKind.PASSTHROUGH)
     return wish
@@ -83,14 +84,17 @@ def held(room: Room, wish: Wish, vm: Vm) -> Hold:
         return Hold(way=None)
     numa_node = bound_to(vm.settings)
     group = _group(room, wish, vm.settings)
-    if group is not None:
+    if group is not None and wish.kind is not GpuKind.NVLINK:
         return Hold(way=Way.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
+    if group is None and wish.kind is GpuKind.NVLINK:
+        return Hold(way=None, numa_node=numa_node)
     if wish.nic is NicKind.NONE:
-        return Hold(way=Way.GPU_ONLY, numa_node=numa_node)
+        return Hold(way=Way.NVLINK if group else Way.GPU_ONLY, group=group, numa_node=numa_node)
     for nic in room.host.nics:
         by = _function(nic, wish, vm.settings)
         if by is not None:
-            return Hold(way=Way.PAIRING, nic=nic.address, nic_by=by, numa_node=numa_node)
+            way = Way.NVLINK if group else Way.PAIRING
+            return Hold(way=way, group=group, nic=nic.address, nic_by=by, numa_node=numa_node)
     return Hold(way=None, numa_node=numa_node)
 
 
@@ -101,14 +105,15 @@ def bound_to(settings: VmSettings) -> int | None:
 
 
 def gpus_of(room: Room, vm: Vm) -> tuple[PciAddress, ...]:
-    """Return the GPUs that back a VM's vGPUs now."""
-    return tuple(gpu.address for gpu in room.host.gpus if any(use.vm == vm.ref for use in gpu.used_by))
+    """Return the GPUs that back a VM's vGPUs now, each as often as it gives one."""
+    uses = ((gpu.address, use) for gpu in room.host.gpus for use in gpu.used_by if use.vm == vm.ref)
+    return tuple(address for address, use in uses for _ in range(use.count))
 
 
 def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
     """Return the seat of a running VM as it is, or None when it lacks devices or its size does not fit any more."""
     gpus = gpus_of(room, vm)
-    if not vm.powered_on or hold.way is None or len(gpus) != wish.gpus or any(gpu in room.holders for gpu in gpus):
+    if not vm.powered_on or hold.way is None or len(gpus) != wish.gpus or not _still_fit(room, wish, gpus):
         return None
     if _vgpus(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
         return None
@@ -123,6 +128,12 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
         why=f"stands on {room.host.name} and keeps its devices",
     )
     return _bound(room, wish, option, hold)
+
+
+def _still_fit(room: Room, wish: Wish, gpus: tuple[PciAddress, ...]) -> bool:
+    """Return whether the GPUs of a running VM have room for it beside those that were seated before."""
+    by_address = {gpu.address: gpu for gpu in room.host.gpus}
+    return all(spare(room, by_address[address], wish) >= gpus.count(address) for address in set(gpus))
 
 
 def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
@@ -144,10 +155,11 @@ def _distance(option: Option, hold: Hold) -> tuple[bool, bool, bool]:
 
 
 def _group(room: Room, wish: Wish, settings: VmSettings) -> DeviceGroup | None:
-    if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+    fits = link_fits if wish.kind is GpuKind.NVLINK else group_fits
+    if wish.kind is not GpuKind.NVLINK and wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
         return None
     names = {instance.name for instance in settings.groups}
-    return next((group for group in room.host.groups if group.name in names and group_fits(group, wish)), None)
+    return next((group for group in room.host.groups if group.name in names and fits(group, wish)), None)
 
 
 def _function(nic: NicPort, wish: Wish, settings: VmSettings) -> ComponentKind | None:

@@ -208,7 +208,7 @@ class _Table:
 
     def _give(self, node: NodeSpec) -> None:
         room, option = self.taken.pop(node.name)
-        room.give(self.wishes[node.name], option)
+        room.give(node.name, self.wishes[node.name], option)
 
     def _hardness(self, node: NodeSpec) -> tuple[bool, int, bool, int, int, tuple[tuple[int, str], ...]]:
         """Return where a node stands in the queue: pinned ones, then many GPUs, then large ones, then by name."""
@@ -227,8 +227,8 @@ def _notes(spec: ClusterSpec, ground: Ground, table: _Table) -> Iterator[str]:
         room, option = table.taken[node.name]
         if option.note:
             told.setdefault(option.note, []).append(node.name)
-        far = option.way is Way.PAIRING and rank(option.locality) > rank(Locality.SAME_ROOT)
-        if far:
+        chosen = option.nic is not None and option.way is not Way.DEVICE_GROUP
+        if chosen and rank(option.locality) > rank(Locality.SAME_ROOT):
             words = (
                 f"GPU and NIC on {room.host.name}: {option.locality}; GPUDirect RDMA wants them under one root complex"
             )

@@ -63,6 +63,14 @@ def parse(name: str) -> ProfileName:
     )
 
 
+def read(name: str | None) -> ProfileName | None:
+    """Return the parts of a profile's name, or None when there is none or it is no such name."""
+    try:
+        return parse(name) if name else None
+    except ValueError:
+        return None
+
+
 def board_of(name: str) -> Board | None:
     """Return the board a profile belongs to, or None when we do not know it; ValueError as `parse`."""
     return BY_CODE.get(parse(name).board)
@@ -78,30 +86,6 @@ def known_names() -> tuple[str, ...]:
     return tuple(board.full_profile for board in BOARDS)
 
 
-def refusal(name: str) -> str | None:
-    """Return why vsml cannot give this profile, in words for a person, or None when it can; ValueError as `parse`."""
-    profile = parse(name)
-    board = BY_CODE.get(profile.board)
-    if board is None:
-        known = nearest(str(profile), known_names())
-        meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
-        return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
-    if profile.is_full:
-        return None
-    instead = f"write `{board.full_profile}`, the whole GPU"
-    if profile.mig_slices is not None:
-        return f"`{name}` is a MIG profile, and those are not built yet; {instead}"
-    if profile.series != "C":
-        return f"`{name}` is of the {profile.series} series, which is not for compute; {instead}"
-    if profile.framebuffer_gib > board.full_gb:
-        larger = [
-            each for each in BOARDS if each.code.startswith(board.code) and each.full_gb == profile.framebuffer_gib
-        ]
-        others = "".join(f", or `{each.full_profile}` of {each.title}" for each in larger)
-        return f"`{name}` does not exist: {board.title} has {board.full_gb} GB; {instead}{others}"
-    return f"`{name}` is a fractional profile, and those are not built yet; {instead}"
-
-
 def offered(wanted: ProfileName, profiles: Iterable[VgpuProfile]) -> VgpuProfile | None:
     """Return the profile a host offers under this name, with the host's own spelling; None when it offers none."""
     return next((each for each in profiles if same(wanted, each.name)), None)
@@ -109,7 +93,4 @@ def offered(wanted: ProfileName, profiles: Iterable[VgpuProfile]) -> VgpuProfile
 
 def same(wanted: ProfileName, name: str) -> bool:
     """Return whether `name`, as a host or a VM spells it, is the wanted profile."""
-    try:
-        return parse(name) == wanted
-    except ValueError:
-        return False
+    return read(name) == wanted

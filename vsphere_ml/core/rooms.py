@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import ComponentKind
-from vsphere_ml.core.seats import Way
+from vsphere_ml.core.profiles import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef
-    from vsphere_ml.core.seats import Locality
+    from vsphere_ml.core.profiles import ProfileName
+    from vsphere_ml.core.seats import Locality, Way
     from vsphere_ml.core.wish import Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One way to seat a node on a host."""
+    """One way to seat a node on a host. A GPU is named once for each vGPU it gives."""
 
     way: Way
     gpus: tuple[PciAddress, ...]
@@ -31,9 +32,20 @@ class Option:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A vGPU on a physical GPU, and in words whose it is."""
+
+    profile: ProfileName
+    whose: str
+
+
 @dataclass(slots=True)
 class Room:
-    """A host and what nobody holds on it yet. `holders` tells in words who holds a GPU or a whole NIC function."""
+    """A host and what nobody holds on it yet.
+
+    `holders` tells in words who holds a whole function, be it a GPU or a NIC; `shares` are the vGPUs of each GPU.
+    """
 
     host: Host
     order: int
@@ -41,6 +53,7 @@ class Room:
     cores: dict[int, int]
     numa_memory: dict[int, int]
     holders: dict[PciAddress, str]
+    shares: dict[PciAddress, tuple[Share, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     seats: int = 0
     grouped: int = 0  # seats by device group
@@ -49,22 +62,22 @@ class Room:
     def take(self, node: str, wish: Wish, option: Option) -> None:
         self._book(wish, option, -1)
         for address in option.gpus:
-            self.holders[address] = f'given to node "{node}"'
+            self.shares[address] = (*self.shares.get(address, ()), Share(wish.profile, _given(node)))
         if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
-            self.holders[option.nic] = f'given to node "{node}"'
+            self.holders[option.nic] = _given(node)
 
-    def give(self, wish: Wish, option: Option) -> None:
+    def give(self, node: str, wish: Wish, option: Option) -> None:
         """Undo a take."""
         self._book(wish, option, 1)
-        for address in option.gpus:
-            del self.holders[address]
+        for address in set(option.gpus):
+            self.shares[address] = tuple(each for each in self.shares[address] if each.whose != _given(node))
         if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
             del self.holders[option.nic]
 
     def _book(self, wish: Wish, option: Option, sign: int) -> None:
         self.state += 1
         self.seats -= sign
-        self.grouped -= sign * (option.way is Way.DEVICE_GROUP)
+        self.grouped -= sign * (option.group is not None)
         self.memory += sign * wish.memory
         if option.numa_node is not None:
             self.cores[option.numa_node] += sign * wish.cpus
@@ -87,10 +100,16 @@ def rooms(hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm]) ->
 
 def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str]) -> Room:
     holders: dict[PciAddress, str] = {}
+    shares: dict[PciAddress, tuple[Share, ...]] = {}
     for gpu in host.gpus:
         for use in gpu.used_by:
             if use.vm not in own:
-                holders.setdefault(gpu.address, f'used by vm "{use.vm_name}"')
+                whose, profile = f'used by vm "{use.vm_name}"', read(use.profile)
+                if profile is None:  # nobody knows what is left beside it
+                    holders.setdefault(gpu.address, whose)
+                else:
+                    more = (Share(profile, whose),) * use.count
+                    shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
     for nic in host.nics:
         if nic.held_by is not None and nic.held_by not in own:
             holders[nic.address] = f'used by vm "{names.get(nic.held_by, nic.held_by)}"'
@@ -101,8 +120,13 @@ def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names:
         cores={node.id: node.cores for node in host.numa},
         numa_memory={node.id: node.memory for node in host.numa},
         holders=holders,
+        shares=shares,
         functions={nic.address: _functions(nic, own) for nic in host.nics},
     )
+
+
+def _given(node: str) -> str:
+    return f'given to node "{node}"'
 
 
 def _functions(nic: NicPort, ours: frozenset[VmRef]) -> int:

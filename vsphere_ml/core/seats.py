@@ -29,6 +29,7 @@ class Way(StrEnum):
     """How GPU and NIC are bound together: by vSphere's group, by our own choice of functions, or not at all."""
 
     DEVICE_GROUP = "device group"
+    NVLINK = "NVLink group"  # of GPUs alone; the NIC is our own choice
     PAIRING = "own pairing"
     GPU_ONLY = "GPU only"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GpuKind(StrEnum):
-    """Ways to give a VM a GPU; only VGPU is built yet, and only with full-framebuffer time-sliced profiles."""
+    """Ways to give a VM a GPU. NVLINK is a vendor device group of whole vGPUs; DirectPath kinds are not built yet."""
 
     VGPU = "vgpu"
     MIG = "mig"

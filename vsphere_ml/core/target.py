@@ -52,7 +52,7 @@ def profile_name(wish: Wish, host: Host) -> str:
 
 
 def _hardware_version(wish: Wish, option: Option, vm: Vm) -> int:
-    floor = DEVICE_GROUPS_HARDWARE if option.way is Way.DEVICE_GROUP else PCI_HARDWARE
+    floor = DEVICE_GROUPS_HARDWARE if option.group is not None else PCI_HARDWARE
     return max(floor, wish.hardware_version, vm.hardware_version)
 
 
@@ -77,10 +77,10 @@ def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=wish.network.ref, network_name=wish.network.name)
     if option.group is not None:
         yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
-        return
-    for _ in range(wish.gpus):
-        yield WantVgpu(profile=profile_name(wish, host))
-    if option.nic is None:
+    else:
+        for _ in range(wish.gpus):
+            yield WantVgpu(profile=profile_name(wish, host))
+    if option.nic is None or option.way is Way.DEVICE_GROUP:
         return
     if option.nic_by is ComponentKind.SRIOV:
         network = wish.nic_network

@@ -8,6 +8,9 @@ PCI_HARDWARE = 17  # of any vGPU or PCI function
 VGPUS_PER_VM = {7: 4, 8: 8}  # by ESXi's major version; vSphere 8.0 U3 may take more, which is not documented
 
 
+_SEVERAL_SHARES = (8, 0)
+
+
 def numbers(version: str) -> tuple[int, ...]:
     """Return a dotted version as numbers; what is not a number ends it."""
     parts: list[int] = []
@@ -20,6 +23,11 @@ def numbers(version: str) -> tuple[int, ...]:
 
 def has_device_groups(api_version: str) -> bool:
     return numbers(api_version) >= DEVICE_GROUPS_API
+
+
+def several_shares(esxi_version: str) -> bool:
+    """Return whether one VM may have several vGPUs that are not whole GPUs: from vSphere 8.0 on."""
+    return numbers(esxi_version) >= _SEVERAL_SHARES
 
 
 def most_vgpus(esxi_version: str) -> int:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import catalogue
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.fitness import free, held, serves, short, unfit
-from vsphere_ml.core.groups import fitting_group, nic_kind
+from vsphere_ml.core.fitness import held, serves, short, spare, unfit
+from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.locality import between, farthest, rank
 from vsphere_ml.core.numa import settle
 from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
-from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.core.inventory import DeviceGroup, NicPort
+    from vsphere_ml.core.inventory import DeviceGroup, Gpu, NicPort
+    from vsphere_ml.core.profiles import ProfileName
     from vsphere_ml.core.rooms import Room
     from vsphere_ml.core.wish import Wish
 
+CONSOLIDATION = "consolidation"
 _WAYS = {way: order for order, way in enumerate(Way)}
 _NO_NIC = PciAddress("")
 Nearness = tuple[int, int, bool]
@@ -73,6 +76,9 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterato
     Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
     and it may be those that the others count on.
     """
+    if wish.kind is GpuKind.NVLINK:
+        yield from _linked(room, wish, api_version)
+        return
     group = _group(room, wish, api_version)
     if not isinstance(group, str):
         grouped = list(_grouped(room, wish, group))
@@ -91,6 +97,24 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterato
             yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
     else:
         yield from _pairs(room, wish, group)
+
+
+def _linked(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
+    """Yield a seat for every free NVLink group, with the NIC functions that go with it."""
+    group = link_group(room.host, wish, api_version)
+    if isinstance(group, str):
+        yield Reason(Lack.GPU, group)
+    elif room.seats > room.grouped:
+        yield Reason(Lack.GPU, f"nodes on {room.host.name} have no device groups, and those share no host with others")
+    elif not (sets := tuple(gpu_sets(room, wish, None))):
+        yield Reason(Lack.GPU, f"device group `{group.name}` is used up")
+    elif wish.nic is NicKind.NONE:
+        why = f"device group `{group.name}` is free; no fast NIC was asked for"
+        for gpus in sets:
+            yield Option(way=Way.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
+    else:
+        for each in _pairs(room, wish, f"device group `{group.name}` is free"):
+            yield replace(each, way=Way.NVLINK, group=group) if isinstance(each, Option) else each
 
 
 def _settles(room: Room, wish: Wish, each: Option | Reason, *, lenient: bool) -> bool:
@@ -187,18 +211,56 @@ def _state(room: Room, nic: NicPort) -> str:
     return f"{nic.address} has SR-IOV off" + ("" if nic.passthrough else " and is not enabled for passthrough")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Room for one vGPU on a GPU; they sort in the order in which ESXi is expected to fill them."""
+
+    load: int  # MiB that the GPU gives already, this one's fellows included; negative where full GPUs come first
+    far: int
+    gpu: PciAddress
+
+
 def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
-    """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has."""
+    """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has.
+
+    A GPU comes as often as it gives a vGPU. Where several vGPUs share one, ESXi fills the least loaded GPU first, or
+    with the policy `consolidation` the most loaded one that has room.
+    """
     host = room.host
-    by_node: dict[int | None, list[PciAddress]] = {}
+    if wish.kind is GpuKind.NVLINK:
+        yield from _link_sets(room, wish)
+        return
+    by_node: dict[int | None, list[_Place]] = {}
     for gpu in host.gpus:
-        if serves(host, gpu, wish) and free(room, gpu):
-            by_node.setdefault(host.numa_of(gpu.address), []).append(gpu.address)
+        if serves(host, gpu, wish):
+            by_node.setdefault(host.numa_of(gpu.address), []).extend(_places(room, wish, gpu, near))
+    enough = [places for places in by_node.values() if len(places) >= wish.gpus]
+    everywhere = [place for places in by_node.values() for place in places]
+    for places in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
+        yield tuple(sorted(place.gpu for place in sorted(places)[: wish.gpus]))
 
-    def nearness(address: PciAddress) -> tuple[int, PciAddress]:
-        return (rank(between(host, address, near)) if near else 0), address
 
-    enough = [gpus for gpus in by_node.values() if len(gpus) >= wish.gpus]
-    everywhere = [address for gpus in by_node.values() for address in gpus]
-    for gpus in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
-        yield tuple(sorted(sorted(gpus, key=nearness)[: wish.gpus]))
+def _link_sets(room: Room, wish: Wish) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield the free GPUs that make up an NVLink group each.
+
+    vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
+    and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
+    """
+    gpus = [gpu for gpu in room.host.gpus if serves(room.host, gpu, wish)]
+    for begin in range(0, len(gpus) - wish.gpus + 1, wish.gpus):
+        group = gpus[begin : begin + wish.gpus]
+        if all(spare(room, gpu, wish) for gpu in group):
+            yield tuple(gpu.address for gpu in group)
+
+
+def _places(room: Room, wish: Wish, gpu: Gpu, near: PciAddress | None) -> Iterator[_Place]:
+    given = sum(_framebuffer(share.profile) for share in room.shares.get(gpu.address, ()))
+    sign = -1 if room.host.assignment_policy == CONSOLIDATION else 1
+    far = rank(between(room.host, gpu.address, near)) if near else 0
+    for number in range(spare(room, gpu, wish)):
+        yield _Place(sign * (given + number * _framebuffer(wish.profile)), far, gpu.address)
+
+
+def _framebuffer(name: ProfileName) -> int:
+    profile = catalogue.find(name)
+    return profile.framebuffer_mib if profile is not None else 0

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.boards import BY_CODE, Board
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.profiles import ProfileName, parse, refusal
+from vsphere_ml.core.gpu import nic_refusal, refusal
+from vsphere_ml.core.profiles import ProfileName, parse
 from vsphere_ml.core.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Wish:
 
     cpus: int
     memory: Bytes
+    kind: GpuKind
     profile: ProfileName
     gpus: int
     nic: NicKind
@@ -47,6 +49,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
     return Wish(
         cpus=node.cpus,
         memory=node.memory,
+        kind=node.gpu.kind,
         profile=parse(node.gpu.profile),
         gpus=node.gpu.count,
         nic=node.nic.kind,
@@ -63,9 +66,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
 def _buildable(node: NodeSpec) -> None:
     """Refuse what config.load refuses too, for callers that make a spec by other means."""
     try:
-        why = (
-            refusal(node.gpu.profile) if node.gpu.kind is GpuKind.VGPU else f"GPU kind {node.gpu.kind} is not built yet"
-        )
+        why = refusal(node.gpu) or nic_refusal(node.gpu, node.nic)
     except ValueError as error:
         why = str(error)
     if node.nic.kind is NicKind.PVRDMA:

@@ -10,19 +10,16 @@ from vsphere_ml.core.inventory import (
     ClusterRef,
     DatastoreRef,
     DeviceGroup,
-    Gpu,
-    GpuUse,
     Host,
     HostRef,
     NetworkRef,
     NumaNode,
     PciAddress,
-    VgpuDevice,
     VgpuProfile,
     VmRef,
 )
 from vsphere_ml.core.units import Bytes, mib
-from vsphere_ml.vsphere import nics
+from vsphere_ml.vsphere import gpus, nics
 from vsphere_ml.vsphere.collect import reference
 from vsphere_ml.vsphere.pci import address, functions
 
@@ -53,6 +50,7 @@ DEVICES = (
     "config.network.pnic",
     "config.network.rdmaDevice",
     "config.assignableHardwareBinding",
+    "config.graphicsConfig",
     "configManager.graphicsManager",
     "configManager.assignableHardwareManager",
 )
@@ -106,10 +104,11 @@ def host(
         memory_reserved=mib(reserved_mib),
         numa=_numa(props),
         pci=pci,
-        gpus=_gpus(props, vms),
+        gpus=gpus.shared(props, vms),
         nics=nics.ports(found, props, pci, extra.system_ids, vms) if pci else (),
         profiles=extra.profiles,
         groups=extra.groups,
+        assignment_policy=gpus.policy(props),
         datastores=frozenset(DatastoreRef(reference(each)) for each in props.get("datastore") or ()),
         networks=frozenset(NetworkRef(reference(each)) for each in props.get("network") or ()),
     )
@@ -138,28 +137,3 @@ def _numa(props: Mapping[str, Any]) -> tuple[NumaNode, ...]:
         )
         for node in nodes
     )
-
-
-def _gpus(props: Mapping[str, Any], vms: Mapping[VmRef, Vm]) -> tuple[Gpu, ...]:
-    gpus = (
-        Gpu(
-            address=address(info.pciId),
-            name=info.deviceName or "",
-            memory=Bytes((info.memorySizeInKB or 0) << 10),
-            graphics_type=info.graphicsType,
-            vgpu_mode=getattr(info, "vgpuMode", None),
-            used_by=tuple(_use(VmRef(reference(vm)), vms) for vm in info.vm or ()),
-        )
-        for info in props.get("config.graphicsInfo") or ()
-        if info.graphicsType != "basic"  # a server's console adapter
-    )
-    return tuple(sorted(gpus, key=lambda gpu: gpu.address))
-
-
-def _use(ref: VmRef, vms: Mapping[VmRef, Vm]) -> GpuUse:
-    vm = vms.get(ref)
-    if vm is None:
-        return GpuUse(vm=ref, vm_name=ref, profile=None)
-    devices = vm.settings.devices if vm.settings else ()
-    profiles = {device.profile for device in devices if isinstance(device, VgpuDevice)}
-    return GpuUse(vm=ref, vm_name=vm.name, profile=profiles.pop() if len(profiles) == 1 else None)

@@ -91,8 +91,8 @@ def test_used_virtual_functions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [
-        ({"gpu": GpuRequest(profile="A100-20C")}, "`A100-20C` is a fractional profile, and those are not built yet"),
-        ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")}, "GPU kind mig is not built yet"),
+        ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "GPU kind passthrough is not built yet"),
+        ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")}, "`A100-20C` is no MIG profile"),
         ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
         ({"nic": NicRequest(kind=NicKind.PVRDMA)}, "NIC kind pvrdma is not built yet"),
     ],

@@ -1,0 +1,101 @@
+"""How many vGPUs a GPU holds: NVIDIA's tables, and the rules for vGPUs side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vsphere_ml.core import catalogue
+from vsphere_ml.core.boards import BOARDS, BY_CODE
+from vsphere_ml.core.capacity import MIG, MIXED_SIZE, SAME_SIZE, left
+from vsphere_ml.core.profiles import ProfileName, parse
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.catalogue import Profile
+
+EVERY = [profile for board in BOARDS for profile in catalogue.of(board)]
+
+
+def room(wanted: str, *beside: str, mode: str | None = SAME_SIZE) -> int:
+    return left(parse(wanted), tuple(parse(each) for each in beside), mode)
+
+
+@pytest.mark.parametrize("profile", EVERY, ids=lambda each: str(each.name))
+def test_an_empty_gpu_holds_as_many_as_the_table_says(profile: Profile) -> None:
+    mode = MIG if profile.instance else SAME_SIZE
+    assert left(profile.name, (), mode) == profile.most
+    assert left(profile.name, (profile.name,) * profile.most, mode) == 0
+    if profile.most_mixed:
+        assert left(profile.name, (), MIXED_SIZE) == profile.most_mixed
+
+
+@pytest.mark.parametrize(
+    ("profile", "most", "mixed"),
+    [
+        ("A100-8C", 5, 4),
+        ("A100-4C", 10, 8),
+        ("A100D-16C", 5, 4),
+        ("H100-16C", 5, 4),
+        ("L40S-4C", 12, 8),
+        ("T4-4C", 4, 0),
+    ],
+)
+def test_uneven_sizes_are_as_nvidia_counts_them(profile: str, most: int, mixed: int) -> None:
+    assert (room(profile), room(profile, mode=MIXED_SIZE)) == (most, mixed)
+
+
+def test_vgpus_of_two_sizes_share_a_gpu_in_mixed_size_mode_only() -> None:
+    assert room("A100-10C", "A100-20C") == 0
+    assert room("A100-10C", "A100-20C", mode=None) == 0
+    assert room("A100-10C", "A100-20C", mode=MIXED_SIZE) == 2
+    assert room("A100-40C", "A100-4C", mode=MIXED_SIZE) == 0
+
+
+def test_mig_and_time_sliced_vgpus_never_share_a_gpu() -> None:
+    assert room("A100-20C", mode=MIG) == 0
+    assert room("A100-3-20C", mode=SAME_SIZE) == 0
+    assert room("A100-3-20C", "A100-20C", mode=None) == 0
+    assert room("A100-20C", "A100-1-5C", mode=None) == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "beside", "more"),
+    [
+        ("A100-3-20C", ["A100-4-20C"], 1),  # 4 + 3 compute slices
+        ("A100-4-20C", ["A100-4-20C"], 0),
+        ("A100-4-20C", ["A100-3-20C", "A100-1-5C"], 0),  # 8 compute slices
+        ("A100-2-10C", ["A100-3-20C"], 2),
+        ("A100-1-5C", ["A100-3-20C", "A100-3-20C"], 0),  # one compute slice is left, and no memory
+        ("A100-1-5C", ["A100-3-20C", "A100-2-10C"], 2),
+        ("A100-1-5C", ["A100-1-5CME"], 6),
+        ("A100-1-5CME", ["A100-1-5CME"], 0),
+        ("A100-7-40C", ["A100-1-5C"], 0),
+        ("A30-1-6C", ["A30-2-12C"], 2),
+        ("A30-4-24C", ["A30-1-6C"], 0),
+    ],
+)
+def test_mig_instances_lie_side_by_side_as_the_gpu_is_cut(wanted: str, beside: list[str], more: int) -> None:
+    assert room(wanted, *beside, mode=MIG) == more
+
+
+def test_a_gpu_with_something_unknown_on_it_has_nothing_left() -> None:
+    unknown = ProfileName(board="A100", framebuffer_gib=3, series="C")
+    assert left(parse("A100-4C"), (unknown,), SAME_SIZE) == 0
+
+
+@given(st.sampled_from(sorted({each.name.board for each in EVERY if each.instance})), st.data())
+def test_what_is_left_can_be_taken_one_by_one_and_no_more(code: str, data: st.DataObject) -> None:
+    names = [each.name for each in catalogue.of(BY_CODE[code]) if each.instance]
+    beside: tuple[ProfileName, ...] = ()
+    for _ in range(data.draw(st.integers(0, 7))):
+        name = data.draw(st.sampled_from(names))
+        if left(name, beside, MIG):
+            beside = (*beside, name)
+    wanted = data.draw(st.sampled_from(names))
+    more = left(wanted, beside, MIG)
+    for taken in range(more):
+        assert left(wanted, (*beside, *(wanted,) * taken), MIG) == more - taken
+    assert left(wanted, (*beside, *(wanted,) * more), MIG) == 0

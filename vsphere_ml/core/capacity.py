@@ -1,0 +1,73 @@
+"""How many more vGPUs of a profile one physical GPU can hold, beside those it has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import catalogue
+from vsphere_ml.core.boards import BY_CODE
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.catalogue import Instance, Profile
+    from vsphere_ml.core.profiles import ProfileName
+
+SAME_SIZE, MIXED_SIZE, MIG = "sameSize", "mixedSize", "multiInstanceGpu"
+
+
+@lru_cache(maxsize=4096)  # a site has many GPUs in few states
+def left(wanted: ProfileName, beside: tuple[ProfileName, ...], mode: str | None) -> int:
+    """Return how many more vGPUs of a profile a GPU holds beside these, in the mode vCenter tells (None: it does not).
+
+    MIG-backed and time-sliced vGPUs never share a GPU. Time-sliced ones are of one size, except in mixed-size mode
+    (vSphere 8.0 U3); MIG instances must find memory slices that are free where they may begin.
+    """
+    profile = catalogue.find(wanted)
+    others = tuple(catalogue.find(each) for each in beside)
+    if profile is None or None in others or not _mode_allows(profile, mode):
+        return 0
+    known = tuple(each for each in others if each is not None)
+    if any((each.instance is None) != (profile.instance is None) for each in known):
+        return 0
+    if profile.instance is not None:
+        return _instances_left(profile, known)
+    return _shares_left(profile, known, mixed=mode == MIXED_SIZE)
+
+
+def _mode_allows(profile: Profile, mode: str | None) -> bool:
+    return mode is None or (mode == MIG) == (profile.instance is not None)
+
+
+def _shares_left(profile: Profile, others: tuple[Profile, ...], *, mixed: bool) -> int:
+    same = sum(each.name == profile.name for each in others)
+    if not mixed:
+        alike = all(each.framebuffer_mib == profile.framebuffer_mib for each in others)
+        return max(0, profile.most - len(others)) if alike else 0
+    # two H100L-47C are a little more than one H100L-94C, and fit all the same
+    whole = max(each.framebuffer_mib * each.most_mixed for each in catalogue.of(BY_CODE[profile.name.board]))
+    free = whole - sum(each.framebuffer_mib for each in others)
+    return max(0, min(profile.most_mixed - same, free // profile.framebuffer_mib))
+
+
+def _instances_left(profile: Profile, others: tuple[Profile, ...]) -> int:
+    """Return how many more instances can be made, whatever order the others were made in."""
+    counts = Counter(each.name for each in others)
+    most = profile.most - counts[profile.name]
+    return next((more for more in range(most, 0, -1) if _placeable((*others, *(profile,) * more))), 0)
+
+
+def _placeable(profiles: tuple[Profile, ...]) -> bool:
+    """Return whether instances can lie side by side: the wide ones first, each at the first start that works."""
+    instances = [each.instance for each in profiles if each.instance is not None]
+    slices = sum(each.name.mig_slices or 0 for each in profiles)
+    whole = 4 if profiles[0].name.board == "A30" else 7
+    return slices <= whole and _laid(sorted(instances, key=lambda each: (-each.span, len(each.starts))), 0)
+
+
+def _laid(instances: list[Instance], taken: int) -> bool:
+    if not instances:
+        return True
+    first, rest = instances[0], instances[1:]
+    spans = (((1 << first.span) - 1) << start for start in first.starts)
+    return any(not taken & span and _laid(rest, taken | span) for span in spans)

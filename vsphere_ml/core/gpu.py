@@ -1,0 +1,104 @@
+"""What a node may ask of GPUs at all, whatever the site has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import catalogue
+from vsphere_ml.core.boards import BOARDS, BY_CODE, Board
+from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.profiles import known_names, parse
+from vsphere_ml.core.spec import GpuKind, NicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.profiles import ProfileName
+    from vsphere_ml.core.spec import GpuRequest, NicRequest
+
+GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
+PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
+
+
+def kind_of(profile: str) -> GpuKind:
+    """Return the kind a profile is of when nobody says it; ValueError as `parse`."""
+    return GpuKind.VGPU if parse(profile).mig_slices is None else GpuKind.MIG
+
+
+def profile_refusal(name: str) -> str | None:
+    """Return why there is no such compute profile, in words for a person, or None when there is; ValueError as `parse`.
+
+    There are those of NVIDIA's tables of C-series vGPUs.
+    """
+    profile = parse(name)
+    board = BY_CODE.get(profile.board)
+    if board is None:
+        known = nearest(str(profile), known_names())
+        meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
+        return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
+    if catalogue.find(profile) is not None:
+        return None
+    if profile.series != "C":
+        return f"`{name}` is of the {profile.series} series, which is not for compute; write `{board.full_profile}`"
+    return f"`{name}` does not exist: {_instead(profile, board)}{_larger(profile, board)}"
+
+
+def refusal(asked: GpuRequest) -> str | None:
+    """Return why no site can give what is asked for, in words for a person, or None; ValueError as `parse`."""
+    return profile_refusal(asked.profile) or next(_against(asked, parse(asked.profile)), None)
+
+
+def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
+    """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
+    if asked.kind is GpuKind.NVLINK and nic.kind is NicKind.DEVICE_GROUP:
+        return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
+    if asked.kind is GpuKind.MIG and nic.kind is NicKind.DEVICE_GROUP:
+        return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"
+    return None
+
+
+def _against(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
+    sliced = profile.mig_slices is not None
+    match asked.kind:
+        case GpuKind.VGPU if sliced:
+            yield f'`{profile}` is a MIG profile, and the kind is `vgpu`; write kind = "mig", or leave it out'
+        case GpuKind.MIG if not sliced:
+            yield f"`{profile}` is no MIG profile; {_instead(profile, BY_CODE[profile.board], mig=True)}"
+        case GpuKind.NVLINK:
+            yield from _against_link(asked, profile)
+        case GpuKind.PASSTHROUGH | GpuKind.DYNAMIC:
+            yield f"GPU kind {asked.kind} is not built yet"
+        case _:
+            pass
+
+
+def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
+    """Yield what keeps GPUs from being joined by NVLink: whole GPUs only, of a board that has it, in groups."""
+    board = BY_CODE[profile.board]
+    if profile.mig_slices is not None:
+        yield f"`{profile}` is a MIG profile, and MIG has no NVLink; write `{board.full_profile}`"
+    elif not profile.is_full:
+        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones; write `{board.full_profile}`"
+    elif board.code not in catalogue.NVLINK:
+        yield f"{board.title} has no NVLink between vGPUs"
+    elif asked.count not in GROUP_SIZES:
+        yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count}"
+    elif asked.count > PAIR and board.code not in catalogue.NVSWITCH:
+        yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not"
+
+
+def _instead(profile: ProfileName, board: Board, *, mig: bool | None = None) -> str:
+    """Return which profiles a board has of the kind that was meant."""
+    wants_mig = profile.mig_slices is not None if mig is None else mig
+    names = [str(each.name) for each in catalogue.of(board) if (each.instance is not None) is wants_mig]
+    if not names:
+        return f"{board.title} has no MIG; write `{board.full_profile}`, the whole GPU"
+    return f"{board.title} has {', '.join(names)}"
+
+
+def _larger(profile: ProfileName, board: Board) -> str:
+    """Return boards of the same family that do have so large a profile."""
+    if profile.mig_slices is not None or profile.framebuffer_gib <= board.full_gb:
+        return ""
+    family = [each for each in BOARDS if each.code.startswith(board.code) and each.full_gb == profile.framebuffer_gib]
+    return "".join(f", or `{each.full_profile}` of {each.title}" for each in family)

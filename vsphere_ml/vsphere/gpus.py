@@ -1,0 +1,52 @@
+"""Turns a host's graphics properties into the GPUs it shares, and who has vGPUs on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.core.inventory import Gpu, GpuUse, VgpuDevice, VmRef
+from vsphere_ml.core.units import Bytes
+from vsphere_ml.vsphere.collect import reference
+from vsphere_ml.vsphere.pci import address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.inventory import Vm
+
+
+def shared(props: Mapping[str, Any], vms: Mapping[VmRef, Vm]) -> tuple[Gpu, ...]:
+    """Return a host's GPUs in the order of their addresses; `vms` are the VMs read in detail."""
+    infos = [info for info in props.get("config.graphicsInfo") or () if info.graphicsType != "basic"]  # no console
+    infos.sort(key=lambda info: address(info.pciId))
+    spread = [[VmRef(reference(vm)) for vm in info.vm or ()] for info in infos]
+    return tuple(
+        Gpu(
+            address=address(info.pciId),
+            name=info.deviceName or "",
+            memory=Bytes((info.memorySizeInKB or 0) << 10),
+            graphics_type=info.graphicsType,
+            vgpu_mode=getattr(info, "vgpuMode", None),
+            used_by=tuple(_use(ref, vms.get(ref), number, spread) for ref in spread[number]),
+        )
+        for number, info in enumerate(infos)
+    )
+
+
+def policy(props: Mapping[str, Any]) -> str | None:
+    """Return how a host gives vGPUs to its GPUs, when it says so."""
+    config = props.get("config.graphicsConfig")
+    return getattr(config, "sharedPassthruAssignmentPolicy", None)
+
+
+def _use(ref: VmRef, vm: Vm | None, number: int, spread: Sequence[Sequence[VmRef]]) -> GpuUse:
+    """Return one VM's use of one GPU. vCenter does not say which vGPU is where: they count as spread evenly."""
+    if vm is None:
+        return GpuUse(vm=ref, vm_name=ref, profile=None)
+    devices = vm.settings.devices if vm.settings else ()
+    profiles = [device.profile for device in devices if isinstance(device, VgpuDevice)]
+    if len(set(profiles)) != 1:
+        return GpuUse(vm=ref, vm_name=vm.name, profile=None)
+    before = sum(ref in each for each in spread[:number])
+    whole, rest = divmod(len(profiles), sum(ref in each for each in spread))
+    return GpuUse(vm=ref, vm_name=vm.name, profile=profiles[0], count=max(1, whole + (before < rest)))
