@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows import guests as of_guests
-from vsphere_ml.guest.converge import Convergence, check, converge
+from vsphere_ml.guest.converge import Convergence, check_all, converge
 from vsphere_ml.guest.select import Selection
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def configure(
     """
     found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, wait_s), guests, wait_s)
     facts = of_guests.facts(spec, found, guests, given)
-    seen = of_guests.patiently(guests, found.places, lambda shell: _check(shell, playbooks, facts), wait_s)
+    seen = of_guests.patiently(
+        guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), wait_s
+    )
     plan = Lacking(
         cluster=spec.name,
         playbooks=tuple(playbooks),
@@ -156,10 +158,6 @@ def _unknown(name: str, playbooks: Sequence[Playbook]) -> ConfigError:
         target=name,
         hint=f"the steps are {', '.join(titles)}",
     )
-
-
-def _check(shell: Shell, playbooks: Sequence[Playbook], facts: Mapping[str, GuestFacts]) -> tuple[Convergence, ...]:
-    return tuple(check(book, shell, facts[shell.name]) for book in playbooks)
 
 
 def _checked(

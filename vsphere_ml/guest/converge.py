@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -54,13 +54,27 @@ class Convergence:
 
 def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
     """Return what the guest lacks of a playbook, in one round trip and without a change."""
-    steps = _chosen(playbook, selection)
-    seen = _ask(probe, steps, facts)
-    outcomes = tuple(
-        Outcome(step=step.title, state=State.OK if lack is None else State.LACKING, lack=lack)
-        for step, lack in ((step, step.lack(seen[at], facts)) for at, step in enumerate(steps))
+    chosen = playbook if selection is None else replace(playbook, steps=selection.of(playbook))
+    return check_all((chosen,), probe, facts)[0]
+
+
+def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) -> tuple[Convergence, ...]:
+    """Return what the guest lacks of each playbook, in one round trip for all of them and without a change."""
+    seen = iter(_ask(probe, [step for book in playbooks for step in book.steps], facts).values())
+    return tuple(
+        Convergence(
+            node=facts.name,
+            playbook=book.name,
+            digest=book.digest,
+            outcomes=tuple(_outcome(step, next(seen), facts) for step in book.steps),
+        )
+        for book in playbooks
     )
-    return Convergence(node=facts.name, playbook=playbook.name, digest=playbook.digest, outcomes=outcomes)
+
+
+def _outcome(step: Step, seen: Mapping[str, Answer], facts: GuestFacts) -> Outcome:
+    lack = step.lack(seen, facts)
+    return Outcome(step=step.title, state=State.OK if lack is None else State.LACKING, lack=lack)
 
 
 def converge(

@@ -52,7 +52,8 @@ class KnownHosts:
 
     def _entries(self, host: str, port: int) -> list[Entry]:
         place = place_of(host, port)
-        entries = (read_entry(line) for line in self._lines())
+        # Reading an entry costs far more than this, and a cluster's file has a line for each of its nodes.
+        entries = (read_entry(line) for line in self._lines() if place in line.lower() or "|1|" in line)
         return [entry for entry in entries if entry is not None and entry.is_for(place)]
 
     def _lines(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 from shlex import quote
 
 import pytest
@@ -18,7 +19,7 @@ SHELLS = [each for each in ("dash", "bash", "busybox") if shutil.which(each)]
 
 def answers(*snippets: str, limit: int = batch.LIMIT, shell: str = "sh") -> list[Answer]:
     command = [shell, "sh"] if shell == "busybox" else [shell]
-    text = batch.script(snippets, limit=limit, seconds=2)
+    text = batch.script(snippets, limit=limit, seconds=2, together_s=1)
     done = subprocess.run(command, input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=True)
     return batch.read(done.stdout, len(snippets), limit=limit)
 
@@ -41,6 +42,7 @@ def test_status_and_both_outputs_come_back_by_snippet(shell: str) -> None:
         "echo 'unclosed",
         "echo )",
         "kill $$",
+        "kill -9 $$",
         "exec 1>&- 2>&-",
         "cd /; rm -rf ./nothing; trap - EXIT",
         "s=; d=/; limit=false",
@@ -67,6 +69,25 @@ def test_a_snippet_that_hangs_is_ended_and_the_others_are_answered() -> None:
     hanging, other = answers("echo begun; sleep 60", "echo here")
     assert hanging == Answer(124, "begun\n")
     assert other == Answer(0, "here\n")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_snippets_that_take_long_only_together_are_all_answered(shell: str) -> None:
+    slow = [f"sleep 0.7; echo {number}" for number in range(4)]
+    assert answers(*slow, shell=shell) == [Answer(0, f"{number}\n") for number in range(4)]
+
+
+def test_a_snippet_sees_neither_arguments_nor_what_others_set() -> None:
+    first, second = answers("echo $#; x=1; cd /; export y=2", 'echo "$#$x$y"; pwd')
+    assert first == Answer(0, "0\n")
+    assert second == Answer(0, f"0\n{Path.cwd()}\n")
+
+
+def test_where_no_answer_can_be_kept_the_script_ends_and_says_so() -> None:
+    text = batch.script(['rm -rf "$vsml_d"', "echo after"])
+    ended = subprocess.run(["sh"], input=text, capture_output=True, text=True, check=False, timeout=30)
+    assert ended.returncode == 1
+    assert "answers cannot be kept" in ended.stderr
 
 
 def test_long_output_is_cut_at_the_limit_and_keeps_its_status() -> None:

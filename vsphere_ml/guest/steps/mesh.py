@@ -101,7 +101,10 @@ class SshMesh:
 
     def _known_hosts(self, facts: GuestFacts) -> str:
         """Return the pinned keys under every name and port that a node is gone to by."""
-        pinned = [line.split()[:3] for line in given(facts, "known_hosts").splitlines() if line.strip()]
+        pinned: dict[str, list[str]] = {}
+        for line in filter(str.strip, given(facts, "known_hosts").splitlines()):
+            node, *key = line.split()[:3]
+            pinned.setdefault(node, []).append(" ".join(key))
         lines = []
         for peer in facts.peers:
             hosts = ",".join(
@@ -109,7 +112,7 @@ class SshMesh:
                 for name in _names(peer)
                 for port in dict.fromkeys((self.port, self.container_port))
             )
-            lines += [f"{hosts} {kind} {key}\n" for node, kind, key in pinned if node == peer.name]
+            lines += [f"{hosts} {key}\n" for key in pinned.get(peer.name, ())]
         return "".join(lines)
 
 
