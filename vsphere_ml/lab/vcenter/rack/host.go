@@ -27,6 +27,7 @@ type host struct {
 	nics     []*NIC
 	groups   []instance
 	kernel   map[string]Kernel
+	faults   []string
 	memory   map[string]int64
 	uses     map[string][]Use // by PCI address
 }
@@ -91,6 +92,7 @@ func (h *host) installBoards() error {
 		}
 		h.nics = append(h.nics, newNIC(nic, board))
 	}
+	spread(h.nics)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package rack
 
 import (
 	"fmt"
+	"strings"
 
 	"vsml.dev/lab/vcenter/catalogue"
 	"vsml.dev/lab/vcenter/topology"
@@ -15,8 +16,10 @@ type NIC struct {
 	Parent      string
 	VMNic       string
 	MaxVFs      int
+	firstVF     int // how many functions after this one its virtual functions begin
 	Passthrough Passthrough
 	SRIOV       SRIOV
+	Firmware    []Setting
 }
 
 // SRIOV is a physical function's SR-IOV setting: as configured, and as in force since the last boot.
@@ -31,16 +34,42 @@ func newNIC(nic topology.NIC, board catalogue.Board) *NIC {
 		Address: nic.Address, Board: board, NUMA: nic.NUMA, Parent: nic.Parent, VMNic: nic.VMNic, MaxVFs: nic.VFs,
 		Passthrough: Passthrough{nic.Passthrough, nic.Passthrough, nic.Label},
 		SRIOV:       SRIOV{nic.SRIOVEnabled, nic.SRIOVActive, nic.SRIOVActive},
+		Firmware:    newFirmware(nic),
 	}
 }
 
-// VFAddresses are the PCI addresses of the virtual functions in force: those that follow the physical function.
+// VFAddresses are the PCI addresses of the virtual functions in force. They follow the physical functions of the card,
+// those of the first before those of the second.
 func (n NIC) VFAddresses() []string {
 	var addresses []string
 	for i := range n.SRIOV.Active {
-		addresses = append(addresses, after(n.Address, i+1))
+		addresses = append(addresses, after(n.Address, n.firstVF+i))
 	}
 	return addresses
+}
+
+// spread places the virtual functions of every card's ports.
+func spread(nics []*NIC) {
+	for _, nic := range nics {
+		before, ports := 0, 0
+		for _, other := range nics {
+			if cardOf(other.Address) != cardOf(nic.Address) {
+				continue
+			}
+			ports++
+			if other.Address < nic.Address {
+				before++
+				nic.firstVF += other.MaxVFs
+			}
+		}
+		nic.firstVF += ports - before
+	}
+}
+
+// cardOf is a function's address without the function.
+func cardOf(address string) string {
+	card, _, _ := strings.Cut(address, ".")
+	return card
 }
 
 // after is the address so many functions behind another: 0000:3d:00.7 is followed by 0000:3d:01.0.

@@ -23,28 +23,22 @@ func New(file topology.File) (*Rack, error) {
 	rack := &Rack{api: parseVersion(file.VCenter.APIVersion), hosts: map[string]*host{}}
 	for _, cluster := range file.Clusters {
 		for _, name := range cluster.Hosts {
-			model, ok := modelNamed(file, cluster.Model)
+			model, ok := file.HostModel(cluster, name)
 			if !ok {
-				return nil, fmt.Errorf("host %s: no model named %q", name, cluster.Model)
+				return nil, fmt.Errorf("host %s: no such model", name)
 			}
 			built, err := newHost(name, model, rack.api)
 			if err != nil {
 				return nil, fmt.Errorf("host %s: %w", name, err)
+			}
+			if own, ok := file.HostNamed(name); ok {
+				built.fail(own.Faults)
 			}
 			rack.order = append(rack.order, name)
 			rack.hosts[name] = built
 		}
 	}
 	return rack, nil
-}
-
-func modelNamed(file topology.File, name string) (topology.Model, bool) {
-	for _, model := range file.Models {
-		if model.Name == name {
-			return model, true
-		}
-	}
-	return topology.Model{}, false
 }
 
 // Hosts are the host names in the topology's order.

@@ -270,3 +270,21 @@ func TestFitNamesEveryHostsReason(t *testing.T) {
 		t.Error("Fit left a booking behind")
 	}
 }
+
+func TestPortsOfOneCardShareNoAddress(t *testing.T) {
+	first, second := &NIC{Address: "0000:3d:00.0", MaxVFs: 8}, &NIC{Address: "0000:3d:00.1", MaxVFs: 8}
+	spread([]*NIC{first, second})
+	seen := map[string]bool{first.Address: true, second.Address: true}
+	for _, nic := range []*NIC{first, second} {
+		nic.SRIOV.Active = 8
+		for _, address := range nic.VFAddresses() {
+			if seen[address] {
+				t.Errorf("%s is used twice", address)
+			}
+			seen[address] = true
+		}
+	}
+	if got := first.VFAddresses()[0]; got != "0000:3d:00.2" {
+		t.Errorf("the first virtual function is %s", got)
+	}
+}

@@ -1,6 +1,7 @@
 package rack
 
 import (
+	"slices"
 	"sort"
 
 	"vsml.dev/lab/vcenter/topology"
@@ -15,6 +16,7 @@ type View struct {
 	GPUs         []GPU
 	NICs         []NIC
 	Kernel       map[string]Kernel
+	Faults       []string
 	Uses         map[string][]Use // by PCI address
 	MemoryMiB    int64
 	ReservedMiB  int64
@@ -33,13 +35,15 @@ func (r *Rack) Host(name string) (View, bool) {
 func (h *host) view() View {
 	view := View{
 		Name: h.name, Model: h.model, GraphicsType: h.graphics, Policy: h.policy, Kernel: map[string]Kernel{},
-		Uses: map[string][]Use{}, MemoryMiB: h.memoryMiB(), ReservedMiB: h.reservedMiB(),
+		Faults: slices.Clone(h.faults), Uses: map[string][]Use{}, MemoryMiB: h.memoryMiB(), ReservedMiB: h.reservedMiB(),
 	}
 	for _, gpu := range h.gpus {
 		view.GPUs = append(view.GPUs, *gpu)
 	}
 	for _, nic := range h.nics {
-		view.NICs = append(view.NICs, *nic)
+		copied := *nic
+		copied.Firmware = slices.Clone(nic.Firmware)
+		view.NICs = append(view.NICs, copied)
 	}
 	for name, option := range h.kernel {
 		view.Kernel[name] = option

@@ -22,7 +22,8 @@ import (
 //	POST   /lab/delays            {"CloneVM_Task": 2000}: how long tasks take, in milliseconds
 //	POST   /lab/sessions/expire   ends every session; the next call of each is NotAuthenticated
 //	POST   /lab/restart           {"down_ms": 500}: drops all connections and sessions, keeps the inventory
-//	POST   /lab/hosts/NAME        {"connection": "notResponding", "reboot_ms": 1500, "fail_reboot": true}
+//	GET    /lab/hosts             where each host's shell is reached, how the host fails, how long its reboot takes
+//	POST   /lab/hosts/NAME        {"connection": "notResponding", "reboot_ms": 1500, "faults": ["no-return"]}
 //	POST   /lab/vms/NAME          {"guest_ip": "192.0.2.7"}: the guest reports an address, or "" for none
 //
 // Replies are JSON. A refused request answers {"error": "..."} with 400 or 404.
@@ -36,6 +37,7 @@ func (l *Lab) control() http.Handler {
 	mux.HandleFunc("POST /lab/delays", l.postDelays)
 	mux.HandleFunc("POST /lab/sessions/expire", l.postExpire)
 	mux.HandleFunc("POST /lab/restart", l.postRestart)
+	mux.HandleFunc("GET /lab/hosts", func(w http.ResponseWriter, _ *http.Request) { reply(w, l.hostStatuses()) })
 	mux.HandleFunc("POST /lab/hosts/{name}", l.postHost)
 	mux.HandleFunc("POST /lab/vms/{name}", l.postVM)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,45 +153,6 @@ func (l *Lab) restart(down time.Duration) {
 		panic(fmt.Sprintf("cannot listen on port %s again: %v", port, err))
 	}
 	l.serve(listener)
-}
-
-// hostChange is what POST /lab/hosts/NAME takes; absent keys stay as they are.
-type hostChange struct {
-	Connection *types.HostSystemConnectionState `json:"connection"`
-	RebootMS   *int                             `json:"reboot_ms"`
-	FailReboot *bool                            `json:"fail_reboot"`
-}
-
-func (l *Lab) postHost(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
-	machine, ok := l.site.hosts[name]
-	if !ok {
-		complain(w, http.StatusNotFound, fmt.Errorf("no host %s in this lab", name))
-		return
-	}
-	var change hostChange
-	if !read(w, r, &change) {
-		return
-	}
-	if state := change.Connection; state != nil {
-		switch *state {
-		case types.HostSystemConnectionStateConnected, types.HostSystemConnectionStateDisconnected, types.HostSystemConnectionStateNotResponding:
-			l.connect(l.Context, machine.system, *state)
-		default:
-			complain(w, http.StatusBadRequest, fmt.Errorf("connection is %q: it must be connected, disconnected or notResponding", *state))
-			return
-		}
-	}
-	reply(w, l.site.reboots.change(name, change))
-}
-
-// connect shows the host in that state to everybody who watches it.
-func (l *Lab) connect(ctx *simulator.Context, system *simulator.HostSystem, state types.HostSystemConnectionState) {
-	own := *ctx
-	own.Map.AtomicUpdate(&own, system, []types.PropertyChange{
-		{Name: "runtime.connectionState", Val: state},
-		{Name: "summary.runtime.connectionState", Val: state},
-	})
 }
 
 func (l *Lab) postVM(w http.ResponseWriter, r *http.Request) {

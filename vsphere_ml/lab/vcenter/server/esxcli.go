@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/xml"
+	"errors"
 	"reflect"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	vimxml "github.com/vmware/govmomi/vim25/xml"
+
+	"vsml.dev/lab/vcenter/esxi"
 )
 
 // esxcliResult is the answer to ExecuteSoap. govmomi keeps the API's own types in an internal package.
@@ -48,7 +51,9 @@ type esxcliCommand struct {
 	name  string
 	help  string
 	param []command.CommandInfoParam
-	kind  string // of the objects it lists; "" when it answers true
+	kind  string   // of the objects it lists; "" when it answers true
+	shown []string // titles of the fields, as the shell prints them; a field is its title without spaces
+	how   esxi.Layout
 	run   func(*Lab, *simulator.Context, *esx, command.Values) ([]command.Values, *esxcliError)
 }
 
@@ -95,6 +100,42 @@ func commandOf(method string) (esxcliCommand, bool) {
 		}
 	}
 	return esxcliCommand{}, false
+}
+
+// forShell is the command as the host's own shell runs it.
+func (c esxcliCommand) forShell(h hostShell) esxi.Command {
+	command := esxi.Command{
+		Namespace: strings.ReplaceAll(c.group, ".", " "), Name: c.name, Help: c.help, Titles: c.shown, Layout: c.how,
+		Run: func(given map[string]string) ([]esxi.Row, error) {
+			arguments := values()
+			for name, value := range given {
+				arguments[name] = []string{value}
+			}
+			rows, failure := c.run(h.lab, &simulator.Context{Map: h.lab.Context.Map}, h.esx, arguments)
+			if failure != nil {
+				return nil, errors.New(failure.message)
+			}
+			return shellRows(rows), nil
+		},
+	}
+	for _, one := range c.param {
+		command.Options = append(command.Options, esxi.Option{
+			Short: strings.TrimPrefix(one.Aliases[0], "-"), Long: one.Name, Help: one.Help, Required: c.kind == "",
+		})
+	}
+	return command
+}
+
+func shellRows(rows []command.Values) []esxi.Row {
+	var shown []esxi.Row
+	for _, row := range rows {
+		one := esxi.Row{}
+		for name := range row {
+			one[name] = row.Value(name)
+		}
+		shown = append(shown, one)
+	}
+	return shown
 }
 
 func (c esxcliCommand) result(method string, values []command.Values, failure *esxcliError) *esxcliResult {

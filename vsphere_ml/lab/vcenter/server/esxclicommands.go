@@ -9,17 +9,34 @@ import (
 	"github.com/vmware/govmomi/simulator"
 	simulated "github.com/vmware/govmomi/simulator/esx"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/esxi"
 )
 
-// esxcliCommands are the lab's commands. Their columns are those that esxcli prints (known, not verified by this lab).
+// esxcliCommands are the lab's commands. Their fields are those that esxcli prints (known, not verified by this lab).
 var esxcliCommands = []esxcliCommand{
 	{group: "system.settings.kernel", name: "list", help: "List VMkernel kernel settings.", kind: "KernelSetting", run: kernelList,
-		param: []command.CommandInfoParam{parameter("option", "-o")}},
-	{group: "system.settings.kernel", name: "set", help: "Set a VMKernel setting.", run: kernelSet,
+		param: []command.CommandInfoParam{parameter("option", "-o")},
+		shown: []string{"Name", "Type", "Configured", "Runtime", "Default", "Description"}},
+	{group: "system.settings.kernel", name: "set", help: "Set a VMKernel setting.", run: kernelSet, how: esxi.Silent,
 		param: []command.CommandInfoParam{parameter("setting", "-s"), parameter("value", "-v")}},
-	{group: "graphics.host", name: "get", help: "Get host graphics properties.", kind: "GraphicsHost", run: graphicsGet},
-	{group: "hardware.pci", name: "list", help: "List the PCI devices of the host.", kind: "PciDevice", run: pciList},
-	{group: "software.vib", name: "list", help: "List the installed VIB packages.", kind: "SummaryExt", run: vibList},
+	{group: "graphics.host", name: "get", help: "Get host graphics properties.", kind: "GraphicsHost", run: graphicsGet,
+		shown: []string{"Default Graphics Type", "Shared Passthru Assignment Policy"}, how: esxi.Fields},
+	{group: "graphics.device", name: "list", help: "Lists the graphics devices of the system.", kind: "GraphicsDevice", run: graphicsList,
+		shown: []string{"Address", "Vendor Name", "Device Name", "Module Name", "Graphics Type", "Memory Size in KB", "Number of VMs"}, how: esxi.Records},
+	{group: "hardware.pci", name: "list", help: "List the PCI devices of the host.", kind: "PciDevice", run: pciList,
+		shown: []string{"Address", "Bus", "Slot", "Function", "Vendor Name", "Device Name", "Vendor ID", "Device ID", "SubVendor ID",
+			"SubDevice ID", "Device Class", "Device Class Name", "Parent Device", "NUMA Node"}, how: esxi.Records},
+	{group: "software.vib", name: "list", help: "List the installed VIB packages.", kind: "SummaryExt", run: vibList,
+		shown: []string{"Name", "Version", "Vendor", "Acceptance Level", "Install Date"}},
+	{group: "system.maintenanceMode", name: "get", help: "Get the maintenance mode state of the system.", kind: "MaintenanceMode", run: maintenanceGet,
+		shown: []string{"Mode"}, how: esxi.Bare},
+	{group: "system.module.parameters", name: "list", help: "List the module options for a given module.", kind: "ModuleParameter", run: moduleList,
+		param: []command.CommandInfoParam{parameter("module", "-m")}, shown: []string{"Name", "Type", "Value", "Description"}},
+	{group: "system.module.parameters", name: "set", help: "Allows setting the load time parameters for the given module.", run: moduleSet, how: esxi.Silent,
+		param: []command.CommandInfoParam{parameter("module", "-m"), parameter("parameter-string", "-p")}},
+	{group: "system.version", name: "get", help: "Display the product name, version and build information.", kind: "SystemVersion", run: versionGet,
+		shown: []string{"Product", "Version", "Build", "Update", "Patch"}, how: esxi.Fields},
 }
 
 func parameter(name, short string) command.CommandInfoParam {
@@ -84,7 +101,7 @@ func kernelList(l *Lab, _ *simulator.Context, machine *esx, arguments command.Va
 		}
 	}
 	if wanted != "" && len(rows) == 0 {
-		return nil, &esxcliError{fmt.Sprintf("Invalid Key: %s", wanted)}
+		return nil, &esxcliError{"Invalid Key Name: " + wanted}
 	}
 	sort.Slice(rows, func(i, j int) bool { return rows[i].Value("Name") < rows[j].Value("Name") })
 	return rows, nil
@@ -96,16 +113,15 @@ func kernelSet(l *Lab, ctx *simulator.Context, machine *esx, arguments command.V
 		return nil, &esxcliError{fmt.Sprintf("Invalid value %s for setting %s", arguments.Value("value"), name)}
 	}
 	if !l.setKernel(ctx, machine, name, value == "TRUE") {
-		return nil, &esxcliError{fmt.Sprintf("Invalid Key: %s", name)}
+		return nil, &esxcliError{"Invalid Key Name: " + name}
 	}
 	return nil, nil
 }
 
 func graphicsGet(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
 	view := l.view(machine)
-	graphics := map[string]string{"sharedDirect": "SharedPassthru", "shared": "Shared"}[view.GraphicsType]
 	policy := strings.ToUpper(view.Policy[:1]) + view.Policy[1:]
-	return []command.Values{values("DefaultGraphicsType", graphics, "SharedPassthruAssignmentPolicy", policy)}, nil
+	return []command.Values{values("DefaultGraphicsType", graphicsName(view.GraphicsType), "SharedPassthruAssignmentPolicy", policy)}, nil
 }
 
 func pciList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
@@ -132,8 +148,9 @@ func pciRow(device types.HostPciDevice, node int) command.Values {
 		"ParentDevice", device.ParentBridge, "NUMANode", fmt.Sprint(node))
 }
 
-// vibList: the name of the vGPU manager's VIB follows NVIDIA's packages for NVIDIA AI Enterprise.
-func vibList(_ *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
+// vibList: the name of the vGPU manager's VIB follows NVIDIA's packages for NVIDIA AI Enterprise. Those of NVIDIA's
+// firmware tools are known, not verified.
+func vibList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
 	esxi := machine.model.ESXiVersion
 	rows := []command.Values{values("Name", "esx-base", "Version", esxi+"-"+machine.model.ESXiBuild, "Vendor", "VMware",
 		"AcceptanceLevel", "VMwareCertified", "InstallDate", "2024-01-10", "ID", "VMware_bootbank_esx-base_"+esxi)}
@@ -141,6 +158,12 @@ func vibList(_ *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]co
 		name := fmt.Sprintf("NVD-AIE_ESXi_%s.0.0_Driver", strings.SplitN(esxi, ".", 2)[0])
 		rows = append(rows, values("Name", name, "Version", driver+"-1OEM", "Vendor", "NVD",
 			"AcceptanceLevel", "VMwareAccepted", "InstallDate", "2024-01-10", "ID", "NVD_bootbank_"+name+"_"+driver))
+	}
+	if tools := machine.model.MFT; tools != "" && !l.view(machine).Fails("no-mft") {
+		for _, name := range []string{"mft", "nmst"} {
+			rows = append(rows, values("Name", name, "Version", tools+"-1OEM", "Vendor", "MEL",
+				"AcceptanceLevel", "PartnerSupported", "InstallDate", "2024-01-10", "ID", "MEL_bootbank_"+name+"_"+tools))
+		}
 	}
 	return rows, nil
 }

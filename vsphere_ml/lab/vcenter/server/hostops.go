@@ -107,64 +107,6 @@ func (h *host) ExitMaintenanceModeTask(ctx *simulator.Context, _ *types.ExitMain
 	return &methods.ExitMaintenanceMode_TaskBody{Res: &types.ExitMaintenanceMode_TaskResponse{Returnval: task}}
 }
 
-// RebootHostTask reboots a host in maintenance mode, or any with force. The task ends when the host goes down; the
-// host then does not respond until it has booted.
-func (h *host) RebootHostTask(ctx *simulator.Context, req *types.RebootHost_Task) soap.HasFault {
-	force := req.Force
-	task := h.task(ctx, "RebootHost_Task", func(ctx *simulator.Context, _ *simulator.Task) types.BaseMethodFault {
-		if fault := h.connected(ctx); fault != nil {
-			return fault
-		}
-		if !force && !h.inMaintenance(ctx) {
-			return &types.InvalidState{}
-		}
-		h.goDown(ctx)
-		return nil
-	})
-	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: task}}
-}
-
-func (h *host) goDown(ctx *simulator.Context) {
-	h.connection(ctx, types.HostSystemConnectionStateNotResponding)
-	h.endVMs(ctx)
-	style := h.lab.site.reboots.of(h.Name)
-	if style.FailReboot {
-		return
-	}
-	own := *ctx
-	time.AfterFunc(time.Duration(style.RebootMS)*time.Millisecond, func() { h.comeBack(&own) })
-}
-
-// comeBack puts in force what was configured before the reboot.
-func (h *host) comeBack(ctx *simulator.Context) {
-	h.lab.Rack.Reboot(h.Name)
-	h.lab.refresh(ctx, h.Name)
-	booted := types.NewTime(time.Now())
-	h.changeRuntime(ctx, "runtime.bootTime", booted, func(r *types.HostRuntimeInfo) { r.BootTime = booted })
-	h.connection(ctx, types.HostSystemConnectionStateConnected)
-}
-
-// connection changes what vCenter sees of the host.
-func (h *host) connection(ctx *simulator.Context, state types.HostSystemConnectionState) {
-	h.changeRuntime(ctx, "runtime.connectionState", state, func(r *types.HostRuntimeInfo) { r.ConnectionState = state })
-}
-
-// endVMs: whatever runs on the host ends with it.
-func (h *host) endVMs(ctx *simulator.Context) {
-	machine := h.lab.esxOf(&h.Self)
-	for _, object := range ctx.Map.AllReference("VirtualMachine") {
-		if !runsOn(ctx, object.Reference(), machine) {
-			continue
-		}
-		victim := machineOf(ctx, object.Reference())
-		_, _ = delegate(ctx, victim, func() types.ManagedObjectReference {
-			body := victim.PowerOffVMTask(ctx, &types.PowerOffVM_Task{This: victim.Self})
-			return body.(*methods.PowerOffVM_TaskBody).Res.Returnval
-		})
-		h.lab.release(ctx, victim)
-	}
-}
-
 // DisconnectHostTask takes the host out of vCenter's hands; its VMs run on.
 func (h *host) DisconnectHostTask(ctx *simulator.Context, _ *types.DisconnectHost_Task) soap.HasFault {
 	task := h.task(ctx, "DisconnectHost_Task", func(ctx *simulator.Context, _ *simulator.Task) types.BaseMethodFault {

@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	command "github.com/vmware/govmomi/cli/esx"
 	"github.com/vmware/govmomi/object"
@@ -42,6 +43,32 @@ func (r *rig) waitConnection(host *object.HostSystem, want types.HostSystemConne
 	}
 }
 
+// bootTime is when the host booted, as vCenter shows it.
+func (r *rig) bootTime(host *object.HostSystem) time.Time {
+	r.Helper()
+	var properties mo.HostSystem
+	if err := host.Properties(r.ctx, host.Reference(), []string{"runtime"}, &properties); err != nil {
+		r.Fatal(err)
+	}
+	return *properties.Runtime.BootTime
+}
+
+// rebooted reboots the host in maintenance mode and waits until it is back.
+func (r *rig) rebooted(host *object.HostSystem) {
+	r.Helper()
+	before := r.bootTime(host)
+	if fault := r.reboot(host, false); fault != nil {
+		r.Fatalf("%T", fault)
+	}
+	for !r.bootTime(host).After(before) {
+		time.Sleep(10 * time.Millisecond)
+		if r.ctx.Err() != nil {
+			r.Fatal("the host does not come back")
+		}
+	}
+	r.waitConnection(host, types.HostSystemConnectionStateConnected)
+}
+
 func (r *rig) reboot(host *object.HostSystem, force bool) types.BaseMethodFault {
 	r.Helper()
 	response, err := methods.RebootHost_Task(r.ctx, r.client, &types.RebootHost_Task{This: host.Reference(), Force: force})
@@ -69,10 +96,7 @@ func TestKernelOptionCountsAfterTheReboot(t *testing.T) {
 		t.Fatalf("%T", fault)
 	}
 	r.lab.site.reboots.change("esx-01.lab.test", hostChange{RebootMS: new(int)})
-	if fault := r.reboot(host, false); fault != nil {
-		t.Fatalf("%T", fault)
-	}
-	r.waitConnection(host, types.HostSystemConnectionStateConnected)
+	r.rebooted(host)
 	if configured, runtime := r.kernel(host, "atsSupport"); configured != "TRUE" || runtime != "TRUE" {
 		t.Errorf("after the reboot: %s/%s", configured, runtime)
 	}
@@ -83,8 +107,10 @@ func TestKernelOptionCountsAfterTheReboot(t *testing.T) {
 
 func TestHostThatDoesNotComeBack(t *testing.T) {
 	r := newRig(t, "quad-8.0u3", nil)
-	host, failing := r.host("esx-02.lab.test"), true
-	r.lab.site.reboots.change("esx-02.lab.test", hostChange{FailReboot: &failing})
+	host := r.host("esx-02.lab.test")
+	if err := r.lab.Rack.Fail("esx-02.lab.test", []string{"no-return"}); err != nil {
+		t.Fatal(err)
+	}
 	if fault := r.reboot(host, true); fault != nil {
 		t.Fatalf("%T", fault)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
@@ -12,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"vsml.dev/lab/vcenter/esxi"
 	"vsml.dev/lab/vcenter/rack"
 	"vsml.dev/lab/vcenter/topology"
 )
@@ -25,30 +25,25 @@ type esx struct {
 	graphics *graphicsManager
 	passthru *passthruSystem
 	hardware *assignableHardware
+	services *serviceSystem
+	address  string       // of its management interface
+	ssh      *esxi.Server // nil until its SSH service was first started
 }
 
 // addHosts puts every host of the topology into its cluster: registered directly, because a task for each takes
 // minutes at a thousand hosts.
 func (l *Lab) addHosts() error {
 	for _, described := range l.File.Clusters {
-		model, ok := l.modelNamed(described.Model)
-		if !ok {
-			return fmt.Errorf("cluster %q: no model %q", described.Name, described.Model)
-		}
 		owner := l.site.clusters[described.Name]
 		for _, name := range described.Hosts {
+			model, ok := l.File.HostModel(described, name)
+			if !ok {
+				return fmt.Errorf("host %q: no such model", name)
+			}
 			l.addHost(owner, name, model)
 		}
 	}
 	return nil
-}
-
-func (l *Lab) modelNamed(name string) (topology.Model, bool) {
-	index := slices.IndexFunc(l.File.Models, func(m topology.Model) bool { return m.Name == name })
-	if index < 0 {
-		return topology.Model{}, false
-	}
-	return l.File.Models[index], true
 }
 
 func (l *Lab) addHost(owner *simulator.ClusterComputeResource, name string, model topology.Model) {
@@ -65,12 +60,16 @@ func (l *Lab) addHost(owner *simulator.ClusterComputeResource, name string, mode
 	addCapacity(owner.Summary.GetComputeResourceSummary(), host)
 	l.site.hosts[name] = machine
 	l.site.byReference[host.Self] = machine
+	if own, ok := l.File.HostNamed(name); ok {
+		l.site.reboots.change(name, hostChange{RebootMS: own.RebootMS})
+	}
 	l.refresh(ctx, name)
 }
 
 // equip gives the host its model's hardware and names.
 func (l *Lab) equip(machine *esx, number int) {
 	host, model, api := machine.system, machine.model, apiVersion(l.File)
+	machine.address = loopback(number)
 	host.Name, host.Summary.Config.Name = machine.name, machine.name
 	host.Hardware = hardwareInfo(l.view(machine))
 	host.Summary.Hardware = hardwareSummary(host.Hardware, model)
@@ -83,8 +82,9 @@ func (l *Lab) equip(machine *esx, number int) {
 	host.Summary.Config.Product = &config.Product
 	config.AssignableHardwareConfig = &types.HostAssignableHardwareConfig{}
 	config.Network.Pnic = physicalNics(number, model)
+	config.Network.Vnic = managementInterface(config.Network.Vnic, machine.address)
 	config.Network.RdmaDevice = rdmaDevices(model)
-	config.Option = append(config.Option, kernelOptions(model)...)
+	config.Option = append(config.Option, kernelOptions(l.view(machine))...)
 }
 
 // view is the host's hardware and bookings as they are now.
@@ -133,9 +133,11 @@ func (l *Lab) employ(machine *esx) {
 	dismissAbsent(l.Context, &machine.system.ConfigManager)
 	machine.graphics = newGraphicsManager(l, machine)
 	machine.passthru = newPassthruSystem(l, machine)
+	machine.services = newServiceSystem(l, machine)
 	managers := &machine.system.ConfigManager
 	managers.GraphicsManager = l.appoint(machine.graphics, &machine.graphics.Self, "HostGraphicsManager", "graphicsManager", machine)
 	managers.PciPassthruSystem = l.appoint(machine.passthru, &machine.passthru.Self, "HostPciPassthruSystem", "pciPassthruSystem", machine)
+	managers.ServiceSystem = l.appoint(machine.services, &machine.services.Self, "HostServiceSystem", "serviceSystem", machine)
 	if older(apiVersion(l.File), "7.0.0.0") {
 		return // assignable hardware came with vSphere 7.0
 	}
@@ -162,6 +164,17 @@ func (l *Lab) appoint(manager mo.Reference, self *types.ManagedObjectReference, 
 	return &reference
 }
 
+// managementInterface is vmk0 with the host's own address.
+func managementInterface(template []types.HostVirtualNic, address string) []types.HostVirtualNic {
+	own := slices.Clone(template)
+	for i := range own {
+		ip := *own[i].Spec.Ip
+		ip.Dhcp, ip.IpAddress = false, address
+		own[i].Spec.Ip = &ip
+	}
+	return own
+}
+
 func hardwareSummary(hardware *types.HostHardwareInfo, model topology.Model) *types.HostHardwareSummary {
 	return &types.HostHardwareSummary{
 		Vendor: hardware.SystemInfo.Vendor, Model: hardware.SystemInfo.Model, Uuid: hardware.SystemInfo.Uuid,
@@ -185,14 +198,15 @@ func product(about *types.AboutInfo, model topology.Model) {
 	about.LicenseProductVersion = model.ESXiVersion
 }
 
-// kernelOptions: atsSupport shows itself as an advanced option from 7.0 U3d on and defaults to true there; on 7.0 U2
-// it exists for esxcli alone.
-func kernelOptions(model topology.Model) []types.BaseOptionValue {
-	if older(model.ESXiVersion, "7.0.3") {
-		return nil
+// kernelOptions are the boot options that this ESXi version shows as advanced settings too.
+func kernelOptions(view rack.View) []types.BaseOptionValue {
+	var options []types.BaseOptionValue
+	for name, option := range view.Kernel {
+		if option.Advanced {
+			options = append(options, &types.OptionValue{Key: kernelPrefix + name, Value: option.Configured})
+		}
 	}
-	enabled, set := model.Kernel["atsSupport"]
-	return []types.BaseOptionValue{&types.OptionValue{Key: "VMkernel.Boot.atsSupport", Value: enabled || !set}}
+	return options
 }
 
 func addCapacity(summary *types.ComputeResourceSummary, host *simulator.HostSystem) {
@@ -207,44 +221,4 @@ func addCapacity(summary *types.ComputeResourceSummary, host *simulator.HostSyst
 	summary.NumHosts++
 	summary.NumEffectiveHosts++
 	summary.OverallStatus = types.ManagedEntityStatusGreen
-}
-
-// reboots is how each host behaves when it is rebooted.
-type reboots struct {
-	mu   sync.Mutex
-	made map[string]rebootStyle
-}
-
-// rebootStyle is how long a reboot takes, and whether the host comes back at all.
-type rebootStyle struct {
-	RebootMS   int  `json:"reboot_ms"`
-	FailReboot bool `json:"fail_reboot"`
-}
-
-const usualRebootMS = 1000
-
-func (r *reboots) of(host string) rebootStyle {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if style, ok := r.made[host]; ok {
-		return style
-	}
-	return rebootStyle{RebootMS: usualRebootMS}
-}
-
-func (r *reboots) change(host string, change hostChange) rebootStyle {
-	style := r.of(host)
-	if change.RebootMS != nil {
-		style.RebootMS = *change.RebootMS
-	}
-	if change.FailReboot != nil {
-		style.FailReboot = *change.FailReboot
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.made == nil {
-		r.made = map[string]rebootStyle{}
-	}
-	r.made[host] = style
-	return style
 }

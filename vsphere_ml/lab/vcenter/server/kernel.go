@@ -63,7 +63,7 @@ func (l *Lab) setOption(ctx *simulator.Context, machine *esx, key string, value 
 		return &types.InvalidName{Name: key}
 	}
 	if name, ok := strings.CutPrefix(key, kernelPrefix); ok {
-		l.Rack.SetKernel(machine.name, name, strings.EqualFold(fmt.Sprint(value), "true"))
+		l.setKernel(ctx, machine, name, strings.EqualFold(fmt.Sprint(value), "true"))
 	}
 	return nil
 }
@@ -89,6 +89,6 @@ func (l *Lab) setKernel(ctx *simulator.Context, machine *esx, name string, value
 	if !l.Rack.SetKernel(machine.name, name, value) {
 		return false
 	}
-	l.writeOption(ctx, machine, kernelPrefix+name, value)
+	l.writeOption(ctx, machine, kernelPrefix+name, l.view(machine).Kernel[name].Configured)
 	return true
 }

@@ -49,6 +49,7 @@ type Lab struct {
 	delays  delays
 	calls   calls
 
+	shells       shells
 	hook         *powerHook // nil when there is none
 	provisioning provisioning
 	macs         atomic.Int64
@@ -176,6 +177,11 @@ func (l *Lab) Close() error {
 	defer cancel()
 	if l.http.Shutdown(ctx) != nil {
 		_ = l.http.Close() // somebody still waits for updates; vCenter does not wait for them either
+	}
+	for _, machine := range l.site.hosts {
+		if machine.ssh != nil {
+			machine.ssh.Stop(true)
+		}
 	}
 	l.hook.close()
 	return os.RemoveAll(l.datastoreDir())

@@ -28,6 +28,7 @@ func check(file File, found *problems) {
 		checkModel(model, found)
 	}
 	hosts := checkClusters(file, found)
+	checkHosts(file, hosts, found)
 	checkStorage(file, hosts, found)
 	checkNetworks(file, found)
 	checkTemplates(file, found)
@@ -50,6 +51,9 @@ func checkClusters(file File, found *problems) map[string]Model {
 				found.add("host %q is listed twice", name)
 			}
 			hosts[name] = model
+			if own, ok := file.HostModel(cluster, name); ok {
+				hosts[name] = own
+			}
 		}
 	}
 	return hosts

@@ -75,6 +75,7 @@ func expand(file *File, found *problems) {
 		}
 		store.Hosts = names
 	}
+	file.Hosts = expandHosts(file.Hosts, found)
 	file.VMs = expandVMs(file.VMs, hosts, found)
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 func TestShippedTopologiesLoad(t *testing.T) {
-	for name, hosts := range map[string]int{"quad-8.0u3": 4, "seed-7.0u2": 1} {
+	for name, hosts := range map[string]int{"quad-8.0u3": 4, "seed-7.0u2": 1, "mixed-ats": 5, "sixteen-7.0u2": 16} {
 		file, err := Load("../../topologies/" + name + ".toml")
 		if err != nil {
 			t.Fatal(err)
@@ -91,6 +91,26 @@ profiles = ["grid_none"]
 		`no [[portgroup]] is named "nowhere"`, `no host is named "esx-77"`, `power is "half"`, `"grid_none" is unknown`,
 	} {
 		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+func TestHostsDifferFromTheirCluster(t *testing.T) {
+	const other = "[[model]]\nname = \"o\"\nesxi_version = \"7.0.2\"\ncpu_vendor = \"amd\"\n[[model.numa]]\nid = 0\ncores = 8\nmemory_gib = 64\n"
+	file, err := Parse(minimal + other + "[[host]]\nname = \"esx-[09-10].lab.test\"\nmodel = \"o\"\nfaults = [\"no-return\"]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := file.HostModel(file.Clusters[0], "esx-08.lab.test")
+	last, _ := file.HostModel(file.Clusters[0], "esx-10.lab.test")
+	if own, _ := file.HostNamed("esx-10.lab.test"); first.Name != "m" || last.Name != "o" || own.Faults[0] != "no-return" {
+		t.Errorf("models %s and %s, host %+v", first.Name, last.Name, own)
+	}
+	_, err = Parse(minimal + "[[host]]\nname = \"esx-08.lab.test\"\nmodel = \"none\"\nfaults = [\"none\"]\nreboot_ms = -1\n" +
+		"[[host]]\nname = \"esx-08.lab.test\"\n[[host]]\nname = \"esx-99\"\n")
+	for _, want := range []string{`no [[model]] is named "none"`, `fault is "none"`, "reboot_ms is -1", "described twice", `"esx-99": no cluster has it`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
 	}

@@ -10,6 +10,7 @@ type File struct {
 	Datacenter Datacenter  `toml:"datacenter"`
 	Clusters   []Cluster   `toml:"cluster"`
 	Models     []Model     `toml:"model"`
+	Hosts      []Host      `toml:"host"`
 	Datastores []Datastore `toml:"datastore"`
 	Switches   []Switch    `toml:"dvs"`
 	Portgroups []Portgroup `toml:"portgroup"`
@@ -55,12 +56,21 @@ type Model struct {
 	AssignmentPolicy   string          `toml:"assignment_policy"`
 	VGPUManager        string          `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
 	DeviceGroups       *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
+	MFT                string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
 	Kernel             map[string]bool `toml:"kernel"`
 	NUMA               []NUMANode      `toml:"numa"`
 	Bridges            []Bridge        `toml:"bridge"`
 	GPUs               []GPU           `toml:"gpu"`
 	NICs               []NIC           `toml:"nic"`
 	NVLinks            []NVLink        `toml:"nvlink"`
+}
+
+// Host says how one host, or a range of them, differs from the others of its cluster.
+type Host struct {
+	Name     string   `toml:"name"`
+	Model    string   `toml:"model"`  // instead of the cluster's
+	Faults   []string `toml:"faults"` // see HostFaults
+	RebootMS *int     `toml:"reboot_ms"`
 }
 
 // NUMANode is one socket's share of cores and memory.

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	command "github.com/vmware/govmomi/cli/esx"
+	"github.com/vmware/govmomi/simulator"
+)
+
+func graphicsList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
+	view := l.view(machine)
+	var rows []command.Values
+	for _, gpu := range view.GPUs {
+		rows = append(rows, values("Address", gpu.Address, "VendorName", gpu.Board.VendorName(), "DeviceName", gpu.Board.DeviceName,
+			"ModuleName", "None", "GraphicsType", graphicsName(gpu.GraphicsType),
+			"MemorySizeinKB", strconv.Itoa(gpu.Board.MemoryMiB*1024), "NumberofVMs", strconv.Itoa(len(view.VMs(gpu.Address)))))
+	}
+	return rows, nil
+}
+
+// graphicsName is a graphics type of the vSphere API as esxcli spells it.
+func graphicsName(graphics string) string {
+	return map[string]string{"sharedDirect": "SharedPassthru", "shared": "Shared"}[graphics]
+}
+
+func maintenanceGet(l *Lab, ctx *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
+	mode := "Disabled"
+	if (&host{machine.system, l}).inMaintenance(ctx) {
+		mode = "Enabled"
+	}
+	return []command.Values{values("Mode", mode)}, nil
+}
+
+func versionGet(_ *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
+	version := machine.model.ESXiVersion
+	update := "0"
+	if parts := strings.Split(version, "."); len(parts) > 2 {
+		update = parts[2]
+	}
+	return []command.Values{values("Product", "VMware ESXi", "Version", version, "Build", "Releasebuild-"+machine.model.ESXiBuild,
+		"Update", update, "Patch", "0")}, nil
+}
+
+// moduleList knows max_vfs of the ConnectX driver: one number for each of its ports, in force since the last boot.
+func moduleList(l *Lab, _ *simulator.Context, machine *esx, arguments command.Values) ([]command.Values, *esxcliError) {
+	if fault := onlyConnectX(arguments); fault != nil {
+		return nil, fault
+	}
+	var counts []string
+	for _, nic := range l.view(machine).NICs {
+		counts = append(counts, strconv.Itoa(nic.SRIOV.Requested))
+	}
+	return []command.Values{values("Name", "max_vfs", "Type", "array of uint", "Value", strings.Join(counts, ","),
+		"Description", "Number of PCI VFs to initialize")}, nil
+}
+
+// moduleSet replaces the whole string of parameters, as ESXi does; of them the lab heeds max_vfs, from the next boot.
+func moduleSet(l *Lab, _ *simulator.Context, machine *esx, arguments command.Values) ([]command.Values, *esxcliError) {
+	if fault := onlyConnectX(arguments); fault != nil {
+		return nil, fault
+	}
+	var counts []string
+	for _, word := range strings.Fields(arguments.Value("parameter-string")) {
+		if list, ok := strings.CutPrefix(word, "max_vfs="); ok {
+			counts = strings.Split(list, ",")
+		}
+	}
+	for i, nic := range l.view(machine).NICs {
+		count := 0
+		if i < len(counts) {
+			count, _ = strconv.Atoi(counts[i])
+		}
+		if err := l.Rack.SetSRIOV(machine.name, nic.Address, count > 0, count, false); err != nil {
+			return nil, &esxcliError{err.Error()}
+		}
+	}
+	return nil, nil
+}
+
+func onlyConnectX(arguments command.Values) *esxcliError {
+	if module := arguments.Value("module"); module != "nmlx5_core" {
+		return &esxcliError{fmt.Sprintf("Unable to find module %s", module)}
+	}
+	return nil
+}
