@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 
-.PHONY: help setup demo test check lint types layers go-test py-test bench-provision lock clean
+.PHONY: help setup demo test check lint types layers go-test py-test bench-provision bench-guests lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ py-test:
 
 bench-provision: setup ## speed against a limit or a peer in the same run
 	$(BIN)/python -m benchmarks.provision
+
+bench-guests: setup ## a look at 32 lab guests against a bare SSH loop (needs root on Linux)
+	$(BIN)/python -m benchmarks.guests
 
 lock: ## renew the locked requirements (needs uv)
 	scripts/lock

@@ -49,11 +49,11 @@ PAGE = 1000
 
 
 @contextmanager
-def running(topology: str) -> Iterator[Lab]:
+def running(topology: str, *, guests: bool = False) -> Iterator[Lab]:
     """Run a lab of its own called `bench`, and take it down."""
     with tempfile.TemporaryDirectory() as state:
         os.environ["VSML_STATE_DIR"] = state
-        lab, _ = server.up(str(HERE / topology), name="bench")
+        lab, _ = server.up(str(HERE / topology), name="bench", guests=guests)
         try:
             yield lab
         finally:
@@ -79,7 +79,7 @@ def act() -> bool:
 def one_provision() -> float:
     file = str(HERE / "sixteen-cluster.toml")
     begun = time.monotonic()
-    told = vsml("provision", file, "--yes", "--parallel", "64", "-o", "json")
+    told = vsml("provision", file, "--yes", "--parallel", "64")
     whole = time.monotonic() - begun
     acting = float(told["data"]["seconds"])
     print(f"  act {acting:.2f} s   whole command, with start, look, plan and second look {whole:.2f} s")
@@ -87,7 +87,7 @@ def one_provision() -> float:
 
 
 def vsml(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([VSML, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([VSML, *arguments, "-o", "json"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"vsml {' '.join(arguments)} failed:\n{done.stdout}\n{done.stderr}")
     envelope: dict[str, Any] = json.loads(done.stdout)
