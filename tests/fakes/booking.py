@@ -12,7 +12,9 @@ from vsphere_ml.core.profiles import parse
 from vsphere_ml.core.units import Bytes, gib
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings
+    from collections.abc import Callable
+
+    from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings, WholeGpu
 
 
 def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
@@ -52,6 +54,7 @@ def freed(site: Inventory, vm: Vm) -> Inventory:
         memory_reserved=Bytes(max(0, host.memory_reserved - held)),
         gpus=tuple(replace(gpu, used_by=tuple(u for u in gpu.used_by if u.vm != vm.ref)) for gpu in host.gpus),
         nics=tuple(_without(nic, vm) for nic in host.nics),
+        whole_gpus=tuple(replace(gpu, held_by=None) if gpu.held_by == vm.ref else gpu for gpu in host.whole_gpus),
     )
     return _running(site, host, replace(vm, powered_on=False, guest_ip=None))
 
@@ -154,11 +157,27 @@ def _with_functions(host: Host, vm: Vm, settings: VmSettings) -> Host:
         match device:
             case EthernetCard(physical_function=address, group=None) if address is not None:
                 host = _with_function(host, vm, address, whole=False)
+            case PciFunctionDevice(group=None, allowed=allowed, label=label) if allowed:
+                host = _with_whole_gpu(host, vm, lambda gpu: _is_allowed(gpu, allowed, label))
+            case PciFunctionDevice(address=address, group=None) if address in {gpu.address for gpu in host.whole_gpus}:
+                host = _with_whole_gpu(host, vm, lambda gpu: gpu.address == address)
             case PciFunctionDevice(address=address, group=None) if address is not None:
                 host = _with_function(host, vm, address, whole=True)
             case _:
                 pass
     return host
+
+
+def _is_allowed(gpu: WholeGpu, allowed: tuple[tuple[int, int], ...], label: str) -> bool:
+    return (gpu.vendor, gpu.device) in allowed and (not label or gpu.label == label)
+
+
+def _with_whole_gpu(host: Host, vm: Vm, fits: Callable[[WholeGpu], bool]) -> Host:
+    free = next((gpu for gpu in host.whole_gpus if gpu.active and gpu.held_by is None and fits(gpu)), None)
+    if free is None:
+        raise _refusal("vsphere.device-backing", vm, "no GPU of this kind is free for DirectPath")
+    gpus = tuple(replace(gpu, held_by=vm.ref) if gpu is free else gpu for gpu in host.whole_gpus)
+    return replace(host, whole_gpus=gpus)
 
 
 def _with_function(host: Host, vm: Vm, address: PciAddress, *, whole: bool) -> Host:

@@ -16,7 +16,7 @@ from vsphere_ml.core.inventory import (
     Vm,
     VmDevice,
 )
-from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 
 if TYPE_CHECKING:
@@ -60,13 +60,16 @@ class Workshop:
         settings = replace(vm.settings, devices=(*vm.settings.devices, *members), groups=(*vm.settings.groups, *kept))
         return replace(vm, settings=settings)
 
-    def device(self, want: WantVgpu | WantSriov | WantPassthrough | WantNic) -> VmDevice:
+    def device(self, want: WantVgpu | WantSriov | WantPassthrough | WantDynamic | WantNic) -> VmDevice:
         key = next(self.numbers)
         match want:
             case WantVgpu():
                 return VgpuDevice(key=key, profile=want.profile)
             case WantPassthrough():
                 return PciFunctionDevice(key=key, address=want.address)
+            case WantDynamic():
+                ids = (want.vendor, want.device)
+                return PciFunctionDevice(key=key, address=None, allowed=(ids,), label=want.label)
             case WantSriov():
                 return EthernetCard(
                     key=key,

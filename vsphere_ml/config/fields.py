@@ -126,17 +126,6 @@ def _ip(value: str) -> str:
         return refuse(f"`{clip(value)}` is not an IP address")
 
 
-def _gpu_kind(value: object) -> GpuKind:
-    built = [GpuKind.VGPU, GpuKind.MIG, GpuKind.NVLINK]
-    kind: GpuKind = _choice(value, GpuKind, shown=built)
-    if kind not in built:
-        refuse(
-            f"GPUs of kind `{kind}` are not built yet; vsml gives vGPUs",
-            'kind = "vgpu" with a profile such as "A100-40C"',
-        )
-    return kind
-
-
 def _nic_kind(value: object) -> NicKind:
     kind: NicKind = _choice(value, NicKind, shown=[each for each in NicKind if each is not NicKind.PVRDMA])
     if kind is NicKind.PVRDMA:
@@ -168,6 +157,11 @@ def _profile(value: str) -> str:
     refusal = _said(gpu.profile_refusal, value)
     if refusal is not None:
         refuse(clip(refusal, 300))
+    return value.strip()
+
+
+def _gpu_device(value: str) -> str:
+    _said(gpu.device_ids, value)
     return value.strip()
 
 
@@ -262,9 +256,10 @@ Memory = Annotated[Bytes, PlainValidator(_memory)]
 Names = Annotated[list[str], PlainValidator(_names)]
 Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses)]
 Ip = Annotated[str, AfterValidator(_ip)]
-GpuKindField = Annotated[GpuKind, PlainValidator(_gpu_kind)]
+GpuKindField = Annotated[GpuKind, PlainValidator(choice(GpuKind))]
 NicKindField = Annotated[NicKind, PlainValidator(_nic_kind)]
 Profile = Annotated[Text, AfterValidator(_profile)]
+GpuDevice = Annotated[Text, AfterValidator(_gpu_device)]
 Model = Annotated[Text, AfterValidator(_model)]
 Numa = Annotated[int | None, PlainValidator(_numa)]
 Mmio = Annotated[int, AfterValidator(_mmio)]

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import NodeKeys, Nodes
 
-_NEEDED = (("cpus",), ("memory",), ("gpu", "profile"), ("network", "port_group"))
-_EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "port_group": '"vm-mgmt"'}
+_NEEDED = (("cpus",), ("memory",), ("network", "port_group"))
+_EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "device": '"A100"', "port_group": '"vm-mgmt"'}
+_DIRECT_PATH = frozenset({GpuKind.PASSTHROUGH, GpuKind.DYNAMIC})
 _DEFAULT_MODEL = NicRequest().model
 
 
@@ -79,7 +80,8 @@ class Roster:
 
     def _needed(self, whole: Composed) -> bool:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
-        lacking = [path for path in _NEEDED if path not in whole.keys]
+        which = ("gpu", "device" if whole.get("gpu", "kind") in _DIRECT_PATH else "profile")
+        lacking = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in whole.keys]
         for path in lacking:
             if not self._explained(whole, path):
                 self.mistakes.add(
@@ -171,9 +173,15 @@ def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: 
 
 
 def _gpu(whole: Composed) -> GpuRequest:
-    profile: str = whole.get("gpu", "profile")
-    kind: GpuKind = whole.get("gpu", "kind") or gpu.kind_of(profile)
-    return GpuRequest(kind=kind, profile=profile, count=whole.get("gpu", "count", default=1))
+    profile: str = whole.get("gpu", "profile", default="")
+    kind: GpuKind | None = whole.get("gpu", "kind")
+    return GpuRequest(
+        kind=kind or gpu.kind_of(profile),
+        profile=profile,
+        device=whole.get("gpu", "device", default=""),
+        label=whole.get("gpu", "label", default=""),
+        count=whole.get("gpu", "count", default=1),
+    )
 
 
 def _nic(whole: Composed) -> NicRequest:

@@ -70,13 +70,20 @@ class Gpu(Table):
     kind: f.GpuKindField | None = Field(
         default=None,
         description="`vgpu` (time-sliced, the default), `mig` (the default of MIG profiles), or `nvlink`: that many "
-        "whole GPUs joined by NVLink, as a vendor device group; other kinds are refused until they are built",
+        "whole GPUs joined by NVLink, as a vendor device group; `passthrough` (fixed DirectPath: a function that vsml "
+        "chooses) or `dynamic-directpath` (one that vSphere chooses at power-on)",
     )
     profile: f.Profile | None = Field(
         default=None,
         description="a C-series profile such as `A100-40C` (a whole GPU), `A100-20C` (half of one) or "
         "`A100-3-20C` (a MIG instance); each host's own spelling of it is found",
     )
+    device: f.GpuDevice | None = Field(
+        default=None,
+        description="of DirectPath, instead of a profile: the board by its code such as `A100`, or its PCI ids such as "
+        "`10de:20f1`",
+    )
+    label: f.Text | None = Field(default=None, description="of dynamic DirectPath: the hardware label to ask for")
     count: f.GpuCount | None = Field(default=None, description="GPUs of each node; default 1")
 
 

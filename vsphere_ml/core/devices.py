@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
-from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,11 +80,21 @@ def satisfies(device: VmDevice, want: WantedDevice) -> bool:
         case WantVgpu():
             return isinstance(device, VgpuDevice) and device.profile.casefold() == want.profile.casefold()
         case WantPassthrough():
-            return isinstance(device, PciFunctionDevice) and _plain_address(device.address) == want.address
+            return (
+                isinstance(device, PciFunctionDevice)
+                and not device.allowed
+                and plain_address(device.address) == want.address
+            )
+        case WantDynamic():
+            return (
+                isinstance(device, PciFunctionDevice)
+                and (want.vendor, want.device) in device.allowed
+                and device.label == want.label
+            )
         case WantSriov():
             return (
                 isinstance(device, EthernetCard)
-                and _plain_address(device.physical_function) == want.physical_function
+                and plain_address(device.physical_function) == want.physical_function
                 and device.network == want.network
             )
         case WantNic():
@@ -101,7 +111,8 @@ def name(device: VmDevice) -> str:
         case VgpuDevice():
             return f"vGPU {device.profile}"
         case PciFunctionDevice():
-            return f"PCI function {device.address or device.key}"
+            kinds = ", ".join(f"{vendor:04x}:{number:04x}" for vendor, number in device.allowed)
+            return f"PCI function {kinds or device.address or device.key}"
         case EthernetCard():
             function = f" of {device.physical_function}" if device.physical_function else ""
             return f"{device.adapter} NIC {device.mac}{function}".rstrip()
@@ -119,6 +130,11 @@ def duplicate_macs(cards: Iterable[tuple[str, EthernetCard]]) -> Iterator[tuple[
         seen.add(mac)
 
 
+def plain_address(address: PciAddress | None) -> str:
+    """Return a PCI address as vSphere's `Automatic-0000:3b:00.0` means it."""
+    return (address or "").casefold().removeprefix("automatic-")
+
+
 def _must_go(device: VmDevice, source: VmSettings | None) -> bool:
     if not isinstance(device, EthernetCard) or device.adapter == _SRIOV or device.group is not None:
         return True
@@ -128,8 +144,3 @@ def _must_go(device: VmDevice, source: VmSettings | None) -> bool:
         and (card.key, card.adapter, card.network) == (device.key, device.adapter, device.network)
         for card in theirs
     )
-
-
-def _plain_address(address: PciAddress | None) -> str:
-    """Return a PCI address as vSphere's `Automatic-0000:3b:00.0` means it."""
-    return (address or "").casefold().removeprefix("automatic-")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import catalogue
-from vsphere_ml.core.boards import BOARDS, BY_CODE, Board
+from vsphere_ml.core.boards import BOARDS, BY_CODE, NVIDIA, Board
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.profiles import known_names, parse
 from vsphere_ml.core.spec import GpuKind, NicKind
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.profiles import ProfileName
     from vsphere_ml.core.spec import GpuRequest, NicRequest
 
+_IDS = re.compile(r"(?:0x)?([0-9a-f]{4}):(?:0x)?([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
 GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
 PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
 
@@ -43,8 +45,27 @@ def profile_refusal(name: str) -> str | None:
     return f"`{name}` does not exist: {_instead(profile, board)}{_larger(profile, board)}"
 
 
+def device_ids(text: str) -> tuple[int, int]:
+    """Return the PCI vendor and device id of `10de:20f1`, or of a board by its code; ValueError says what was expected.
+
+    Some boards have no id of their own in the PCI ID database; they are asked for by their ids.
+    """
+    if found := _IDS.fullmatch(text.strip()):
+        return int(found[1], 16), int(found[2], 16)
+    board = BY_CODE.get(text.strip().upper())
+    if board is None or board.device is None:
+        known = nearest(text, [each.code for each in BOARDS if each.device is not None])
+        meant = f"; did you mean `{known}`?" if known else ""
+        raise ValueError(f"`{text}` is no GPU; write a board such as A100, or its PCI ids such as 10de:20f1{meant}")
+    return NVIDIA, board.device
+
+
 def refusal(asked: GpuRequest) -> str | None:
     """Return why no site can give what is asked for, in words for a person, or None; ValueError as `parse`."""
+    if asked.whole:
+        return next(_against_whole(asked), None)
+    if asked.device or asked.label:
+        return f"`{asked.device or asked.label}` is of DirectPath, and the kind is `{asked.kind}`; name a profile"
     return profile_refusal(asked.profile) or next(_against(asked, parse(asked.profile)), None)
 
 
@@ -52,6 +73,8 @@ def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
     """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
     if asked.kind is GpuKind.NVLINK and nic.kind is NicKind.DEVICE_GROUP:
         return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
+    if asked.whole and nic.kind is NicKind.DEVICE_GROUP:
+        return "vSphere's device groups with a NIC are of vGPUs; leave nic.kind out, and vsml pairs one with it"
     if asked.kind is GpuKind.MIG and nic.kind is NicKind.DEVICE_GROUP:
         return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"
     return None
@@ -66,10 +89,17 @@ def _against(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
             yield f"`{profile}` is no MIG profile; {_instead(profile, BY_CODE[profile.board], mig=True)}"
         case GpuKind.NVLINK:
             yield from _against_link(asked, profile)
-        case GpuKind.PASSTHROUGH | GpuKind.DYNAMIC:
-            yield f"GPU kind {asked.kind} is not built yet"
         case _:
             pass
+
+
+def _against_whole(asked: GpuRequest) -> Iterator[str]:
+    if asked.profile:
+        yield f"`{asked.profile}` is a vGPU profile, and DirectPath gives whole GPUs; name the board as gpu.device"
+    elif asked.label and asked.kind is GpuKind.PASSTHROUGH:
+        yield "hardware labels are of dynamic DirectPath; leave gpu.label out"
+    else:
+        device_ids(asked.device)
 
 
 def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:

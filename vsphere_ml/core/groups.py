@@ -22,14 +22,14 @@ _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
     """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
     return _first(host, api_version, lambda group: group_fits(group, wish)) or (
-        f"the host has no device group of {wish.gpus} × {wish.profile} and one {wish.model}"
+        f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}"
     )
 
 
 def link_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
     """Return the device group that is exactly the node's GPUs, joined by NVLink, or why there is none."""
     return _first(host, api_version, lambda group: link_fits(group, wish)) or (
-        f"the host has no device group of {wish.gpus} × {wish.profile} joined by NVLink"
+        f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink"
     )
 
 
@@ -45,7 +45,7 @@ def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool]) ->
 def link_fits(group: DeviceGroup, wish: Wish) -> bool:
     """Return whether a group is exactly the node's GPUs, joined by NVLink."""
     vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU and part.profile is not None]
-    alike = all(same(wish.profile, part.profile or "") for part in vgpus)
+    alike = all(same(wish.gpu, part.profile or "") for part in vgpus)
     return len(vgpus) == len(group.components) == wish.gpus and alike and group.name.endswith(_NVLINK)
 
 
@@ -55,7 +55,7 @@ def group_fits(group: DeviceGroup, wish: Wish) -> bool:
     others = [part for part in group.components if part.kind is not ComponentKind.VGPU]
     if len(vgpus) != wish.gpus or len(others) != 1 or others[0].kind not in _FUNCTIONS:
         return False
-    if not all(part.profile is not None and same(wish.profile, part.profile) for part in vgpus):
+    if not all(part.profile is not None and same(wish.gpu, part.profile) for part in vgpus):
         return False
     return is_model(others[0].device_name, wish.model) or is_model(group.name, wish.model)
 

@@ -79,6 +79,20 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WholeGpu:
+    """A GPU that can be handed through whole by DirectPath; while it is `active` for that, it gives no vGPUs."""
+
+    address: PciAddress
+    vendor: int
+    device: int
+    name: str
+    active: bool
+    label: str = ""  # the hardware label, which dynamic DirectPath can ask for
+    system_id: str = ""  # from QueryConfigTarget; a fixed DirectPath backing needs it
+    held_by: VmRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NicPort:
     """A physical NIC function. `vf_holders` and `held_by` say who uses its virtual functions, or all of it."""
 
@@ -152,6 +166,7 @@ class Host:
     numa: tuple[NumaNode, ...] = ()
     pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
+    whole_gpus: tuple[WholeGpu, ...] = ()
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
@@ -175,11 +190,16 @@ class VgpuDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciFunctionDevice:
-    """A fixed DirectPath function of a VM, or a group's passthrough component (`address` then may be None)."""
+    """A DirectPath function of a VM, or a group's passthrough component.
+
+    `allowed` (vendor and device ids) is set for dynamic DirectPath, whose address is known while the VM runs.
+    """
 
     key: int
     address: PciAddress | None
     group: int | None = None
+    allowed: tuple[tuple[int, int], ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

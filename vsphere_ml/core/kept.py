@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import whole
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.fitness import spare
+from vsphere_ml.core.devices import plain_address
 from vsphere_ml.core.groups import group_fits, link_fits, nic_kind
-from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciAddress, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.locality import between, farthest
 from vsphere_ml.core.numa import node, settle
-from vsphere_ml.core.profiles import same
+from vsphere_ml.core.profiles import ProfileName, same
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
 from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.vgpus import spare
 from vsphere_ml.core.ways import Offer, offer, preference
+from vsphere_ml.core.wish import WholeWish, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.inventory import DeviceGroup, NicPort, PciAddress, Vm, VmSettings
+    from vsphere_ml.core.inventory import DeviceGroup, NicPort, Vm, VmDevice, VmSettings
     from vsphere_ml.core.rooms import Room
-    from vsphere_ml.core.wish import Wish
 
 AFFINITY = "numa.nodeAffinity"
 
@@ -44,11 +47,12 @@ def kept(room: Room, wish: Wish, vm: Vm, api_version: str) -> Offer:
     A running VM that has its devices keeps them as they are, with the NUMA node it was started on: what ESXi chose is a
     finding, never a reason to stop it.
     """
-    hold = held(room, wish, vm)
-    running = _as_it_runs(room, wish, vm, hold)
+    hold, own = held(room, wish, vm), _with_own(room, wish, vm)
+    running = _as_it_runs(room, own, vm, hold)
     if running is not None:
         return Offer((running,))
-    found = next((each for each in _offers(room, wish, hold, api_version) if each.options), None)
+    offers = chain(_offers(room, own, hold, api_version), _offers(room, wish, hold, api_version))
+    found = next((each for each in offers if each.options), None)
     if found is None:
         return offer(room, wish, api_version)
     by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
@@ -78,6 +82,16 @@ def _as_held(wish: Wish, hold: Hold) -> Wish:
     return wish
 
 
+def _with_own(room: Room, wish: Wish, vm: Vm) -> Wish:
+    """Return the wish limited to the whole GPUs a VM has by fixed DirectPath, when they are as many as it wants."""
+    if not isinstance(wish.gpu, WholeWish) or wish.kind is GpuKind.DYNAMIC or vm.settings is None:
+        return wish
+    there = {gpu.address for gpu in whole.matching(room.host, wish.gpu)}
+    devices = (device for device in vm.settings.devices if isinstance(device, PciFunctionDevice) and not device.allowed)
+    own = frozenset(PciAddress(plain_address(device.address)) for device in devices) & there
+    return replace(wish, gpu=replace(wish.gpu, only=own)) if len(own) == wish.gpus else wish
+
+
 def held(room: Room, wish: Wish, vm: Vm) -> Hold:
     """Return the fast NIC that a VM has and may keep."""
     if vm.settings is None:
@@ -105,9 +119,10 @@ def bound_to(settings: VmSettings) -> int | None:
 
 
 def gpus_of(room: Room, vm: Vm) -> tuple[PciAddress, ...]:
-    """Return the GPUs that back a VM's vGPUs now, each as often as it gives one."""
+    """Return the GPUs that a running VM has, each as often as it gives a vGPU."""
+    held = tuple(gpu.address for gpu in room.host.whole_gpus if gpu.held_by == vm.ref)
     uses = ((gpu.address, use) for gpu in room.host.gpus for use in gpu.used_by if use.vm == vm.ref)
-    return tuple(address for address, use in uses for _ in range(use.count))
+    return (*(address for address, use in uses for _ in range(use.count)), *held)
 
 
 def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
@@ -115,7 +130,7 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
     gpus = gpus_of(room, vm)
     if not vm.powered_on or hold.way is None or len(gpus) != wish.gpus or not _still_fit(room, wish, gpus):
         return None
-    if _vgpus(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
+    if _gpus_as_wished(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
         return None
     nic = hold.nic or _own_nic(room, wish, vm)
     option = Option(
@@ -132,8 +147,14 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
 
 def _still_fit(room: Room, wish: Wish, gpus: tuple[PciAddress, ...]) -> bool:
     """Return whether the GPUs of a running VM have room for it beside those that were seated before."""
+    if not isinstance(wish.gpu, ProfileName):
+        there = {gpu.address: gpu for gpu in whole.matching(room.host, wish.gpu)}
+        return all(address in there and whole.free(room, there[address]) for address in gpus)
     by_address = {gpu.address: gpu for gpu in room.host.gpus}
-    return all(spare(room, by_address[address], wish) >= gpus.count(address) for address in set(gpus))
+    return all(
+        address in by_address and spare(room, by_address[address], wish.gpu) >= gpus.count(address)
+        for address in set(gpus)
+    )
 
 
 def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
@@ -186,7 +207,19 @@ def _own_nic(room: Room, wish: Wish, vm: Vm) -> PciAddress | None:
     return own[0] if own else None
 
 
-def _vgpus(wish: Wish, settings: VmSettings | None) -> int:
-    """Return how many vGPUs of the wished profile a VM has."""
+def _gpus_as_wished(wish: Wish, settings: VmSettings | None) -> int:
+    """Return how many vGPUs of the wished profile, or whole GPUs of the wished kind, a VM has."""
     devices = settings.devices if settings else ()
-    return sum(isinstance(device, VgpuDevice) and same(wish.profile, device.profile) for device in devices)
+    return sum(_is_wished(wish, device) for device in devices)
+
+
+def _is_wished(wish: Wish, device: VmDevice) -> bool:
+    match device:
+        case VgpuDevice():
+            return same(wish.gpu, device.profile)
+        case PciFunctionDevice() if isinstance(wish.gpu, WholeWish):
+            if wish.kind is GpuKind.DYNAMIC:
+                return (wish.gpu.vendor, wish.gpu.device) in device.allowed and device.label == wish.gpu.label
+            return not device.allowed and plain_address(device.address) in wish.gpu.only
+        case _:
+            return False

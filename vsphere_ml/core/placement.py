@@ -20,7 +20,7 @@ from vsphere_ml.core.rooms import rooms
 from vsphere_ml.core.seats import Locality, Placement, Seat, Way
 from vsphere_ml.core.spec import Spread
 from vsphere_ml.core.standing import standing
-from vsphere_ml.core.target import profile_name, target
+from vsphere_ml.core.target import gpu_name, target
 from vsphere_ml.core.ways import nearness, offer, preference
 from vsphere_ml.core.wish import wish
 
@@ -119,7 +119,7 @@ class _Table:
             host_name=room.host.name,
             numa_node=option.numa_node,
             way=option.way,
-            profile=profile_name(asked, room.host),
+            profile=gpu_name(asked, room.host),
             gpus=option.gpus,
             nic=option.nic,
             locality=option.locality,

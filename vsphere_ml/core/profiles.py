@@ -91,6 +91,6 @@ def offered(wanted: ProfileName, profiles: Iterable[VgpuProfile]) -> VgpuProfile
     return next((each for each in profiles if same(wanted, each.name)), None)
 
 
-def same(wanted: ProfileName, name: str) -> bool:
+def same(wanted: object, name: str) -> bool:
     """Return whether `name`, as a host or a VM spells it, is the wanted profile."""
     return read(name) == wanted

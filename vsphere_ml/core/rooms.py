@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import ComponentKind
-from vsphere_ml.core.profiles import read
+from vsphere_ml.core.profiles import ProfileName, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef
-    from vsphere_ml.core.profiles import ProfileName
     from vsphere_ml.core.seats import Locality, Way
     from vsphere_ml.core.wish import Wish
 
@@ -62,7 +61,10 @@ class Room:
     def take(self, node: str, wish: Wish, option: Option) -> None:
         self._book(wish, option, -1)
         for address in option.gpus:
-            self.shares[address] = (*self.shares.get(address, ()), Share(wish.profile, _given(node)))
+            if not isinstance(wish.gpu, ProfileName):
+                self.holders[address] = _given(node)
+                continue
+            self.shares[address] = (*self.shares.get(address, ()), Share(wish.gpu, _given(node)))
         if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
             self.holders[option.nic] = _given(node)
 
@@ -70,6 +72,9 @@ class Room:
         """Undo a take."""
         self._book(wish, option, 1)
         for address in set(option.gpus):
+            if self.holders.get(address) == _given(node):
+                del self.holders[address]
+                continue
             self.shares[address] = tuple(each for each in self.shares[address] if each.whose != _given(node))
         if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
             del self.holders[option.nic]
@@ -110,9 +115,13 @@ def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names:
                 else:
                     more = (Share(profile, whose),) * use.count
                     shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
-    for nic in host.nics:
-        if nic.held_by is not None and nic.held_by not in own:
-            holders[nic.address] = f'used by vm "{names.get(nic.held_by, nic.held_by)}"'
+    held = [
+        *((nic.address, nic.held_by) for nic in host.nics),
+        *((gpu.address, gpu.held_by) for gpu in host.whole_gpus),
+    ]
+    for address, holder in held:
+        if holder is not None and holder not in own:
+            holders[address] = f'used by vm "{names.get(holder, holder)}"'
     return Room(
         host=host,
         order=order,

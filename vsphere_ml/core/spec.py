@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class GpuKind(StrEnum):
-    """Ways to give a VM a GPU. NVLINK is a vendor device group of whole vGPUs; DirectPath kinds are not built yet."""
+    """Ways to give a VM a GPU. NVLINK is a vendor device group of whole vGPUs; the last two are of whole GPUs."""
 
     VGPU = "vgpu"
     MIG = "mig"
@@ -95,11 +95,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRequest:
-    """GPUs of one node. `profile` is as the person wrote it (`A100-40C` or `grid_a100-40c`)."""
+    """GPUs of one node. `profile` of vGPUs and `device` of whole GPUs are as the person wrote them."""
 
     kind: GpuKind = GpuKind.VGPU
-    profile: str
+    profile: str = ""  # A100-40C or grid_a100-40c
+    device: str = ""  # a board's code or PCI ids: A100, 10de:20f1
+    label: str = ""  # the hardware label of dynamic DirectPath
     count: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether GPUs are handed through whole, by DirectPath."""
+        return self.kind in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}
+
+    def __str__(self) -> str:
+        return self.device if self.whole else self.profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,24 @@ from vsphere_ml.core.boards import power_of_two
 from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.kept import AFFINITY
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
-from vsphere_ml.core.profiles import offered
-from vsphere_ml.core.seats import Target, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu, Way
-from vsphere_ml.core.spec import Latency
+from vsphere_ml.core.profiles import ProfileName, offered
+from vsphere_ml.core.seats import (
+    Target,
+    WantDynamic,
+    WantGroup,
+    WantNic,
+    WantPassthrough,
+    WantSriov,
+    WantVgpu,
+    Way,
+)
+from vsphere_ml.core.spec import GpuKind, Latency
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.inventory import Host, Vm, VmSettings
+    from vsphere_ml.core.inventory import Host, Vm, VmSettings, WholeGpu
     from vsphere_ml.core.rooms import Option
     from vsphere_ml.core.seats import WantedDevice
     from vsphere_ml.core.spec import NodeSpec
@@ -26,6 +35,8 @@ if TYPE_CHECKING:
 PEER_TO_PEER = ("pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P")
 LARGE_MMIO = "pciPassthru.use64bitMMIO"
 MMIO_SIZE = "pciPassthru.64bitMMIOSizeGB"
+# What NVIDIA's table asks for the largest GPU it has, where vsml does not know the board.
+UNKNOWN_MMIO_GIB = 512
 _OURS = (*PEER_TO_PEER, AFFINITY)
 
 
@@ -45,10 +56,10 @@ def target(cluster: str, node: NodeSpec, wish: Wish, option: Option, *, host: Ho
     )
 
 
-def profile_name(wish: Wish, host: Host) -> str:
-    """Return the wished profile as this host spells it."""
-    profile = offered(wish.profile, host.profiles)
-    return profile.name if profile is not None else str(wish.profile)
+def gpu_name(wish: Wish, host: Host) -> str:
+    """Return the wished profile as this host spells it, or the board that is handed through whole."""
+    profile = offered(wish.gpu, host.profiles) if isinstance(wish.gpu, ProfileName) else None
+    return profile.name if profile is not None else str(wish.gpu)
 
 
 def _hardware_version(wish: Wish, option: Option, vm: Vm) -> int:
@@ -57,7 +68,7 @@ def _hardware_version(wish: Wish, option: Option, vm: Vm) -> int:
 
 
 def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen: VmSettings | None) -> dict[str, str]:
-    mmio = node.mmio_gib or power_of_two(wish.board.mmio_gib * wish.gpus)
+    mmio = node.mmio_gib or power_of_two(wish.board.mmio_gib * wish.gpus if wish.board else UNKNOWN_MMIO_GIB)
     keys = {
         CLUSTER_KEY: cluster,
         NODE_KEY: node.name,
@@ -77,9 +88,14 @@ def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=wish.network.ref, network_name=wish.network.name)
     if option.group is not None:
         yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
-    else:
+    elif isinstance(wish.gpu, ProfileName):
         for _ in range(wish.gpus):
-            yield WantVgpu(profile=profile_name(wish, host))
+            yield WantVgpu(profile=gpu_name(wish, host))
+    elif wish.kind is GpuKind.DYNAMIC:
+        for _ in range(wish.gpus):
+            yield WantDynamic(vendor=wish.gpu.vendor, device=wish.gpu.device, label=wish.gpu.label)
+    else:
+        yield from (_whole(each) for each in host.whole_gpus if each.address in option.gpus)
     if option.nic is None or option.way is Way.DEVICE_GROUP:
         return
     if option.nic_by is ComponentKind.SRIOV:
@@ -94,4 +110,10 @@ def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
         device=function.device if function else 0,
         system_id=port.system_id,
         name=port.name,
+    )
+
+
+def _whole(gpu: WholeGpu) -> WantPassthrough:
+    return WantPassthrough(
+        address=gpu.address, vendor=gpu.vendor, device=gpu.device, system_id=gpu.system_id, name=gpu.name
     )

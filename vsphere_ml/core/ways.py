@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import catalogue
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.fitness import held, serves, short, spare, unfit
+from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.locality import between, farthest, rank
 from vsphere_ml.core.numa import settle
+from vsphere_ml.core.picks import gpu_sets
+from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
@@ -20,12 +21,10 @@ from vsphere_ml.core.spec import GpuKind, NicKind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.core.inventory import DeviceGroup, Gpu, NicPort
-    from vsphere_ml.core.profiles import ProfileName
+    from vsphere_ml.core.inventory import DeviceGroup, NicPort
     from vsphere_ml.core.rooms import Room
     from vsphere_ml.core.wish import Wish
 
-CONSOLIDATION = "consolidation"
 _WAYS = {way: order for order, way in enumerate(Way)}
 _NO_NIC = PciAddress("")
 Nearness = tuple[int, int, bool]
@@ -125,6 +124,8 @@ def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
     """Return the device group for a node here, or why there is none."""
     if wish.nic is NicKind.NONE:
         return "no fast NIC was asked for"
+    if not isinstance(wish.gpu, ProfileName):
+        return "GPUs are handed through whole"
     if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
         return f"nic.kind is {wish.nic}"
     if room.seats > room.grouped:
@@ -209,58 +210,3 @@ def _state(room: Room, nic: NicPort) -> str:
     if nic.sriov_enabled:
         return f"{nic.address} has {room.functions[nic.address]} of {nic.vfs} virtual functions left"
     return f"{nic.address} has SR-IOV off" + ("" if nic.passthrough else " and is not enabled for passthrough")
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Place:
-    """Room for one vGPU on a GPU; they sort in the order in which ESXi is expected to fill them."""
-
-    load: int  # MiB that the GPU gives already, this one's fellows included; negative where full GPUs come first
-    far: int
-    gpu: PciAddress
-
-
-def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
-    """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has.
-
-    A GPU comes as often as it gives a vGPU. Where several vGPUs share one, ESXi fills the least loaded GPU first, or
-    with the policy `consolidation` the most loaded one that has room.
-    """
-    host = room.host
-    if wish.kind is GpuKind.NVLINK:
-        yield from _link_sets(room, wish)
-        return
-    by_node: dict[int | None, list[_Place]] = {}
-    for gpu in host.gpus:
-        if serves(host, gpu, wish):
-            by_node.setdefault(host.numa_of(gpu.address), []).extend(_places(room, wish, gpu, near))
-    enough = [places for places in by_node.values() if len(places) >= wish.gpus]
-    everywhere = [place for places in by_node.values() for place in places]
-    for places in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
-        yield tuple(sorted(place.gpu for place in sorted(places)[: wish.gpus]))
-
-
-def _link_sets(room: Room, wish: Wish) -> Iterator[tuple[PciAddress, ...]]:
-    """Yield the free GPUs that make up an NVLink group each.
-
-    vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
-    and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
-    """
-    gpus = [gpu for gpu in room.host.gpus if serves(room.host, gpu, wish)]
-    for begin in range(0, len(gpus) - wish.gpus + 1, wish.gpus):
-        group = gpus[begin : begin + wish.gpus]
-        if all(spare(room, gpu, wish) for gpu in group):
-            yield tuple(gpu.address for gpu in group)
-
-
-def _places(room: Room, wish: Wish, gpu: Gpu, near: PciAddress | None) -> Iterator[_Place]:
-    given = sum(_framebuffer(share.profile) for share in room.shares.get(gpu.address, ()))
-    sign = -1 if room.host.assignment_policy == CONSOLIDATION else 1
-    far = rank(between(room.host, gpu.address, near)) if near else 0
-    for number in range(spare(room, gpu, wish)):
-        yield _Place(sign * (given + number * _framebuffer(wish.profile)), far, gpu.address)
-
-
-def _framebuffer(name: ProfileName) -> int:
-    profile = catalogue.find(name)
-    return profile.framebuffer_mib if profile is not None else 0

@@ -5,17 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.boards import BY_CODE, Board
+from vsphere_ml.core.boards import BY_CODE, BY_DEVICE, NVIDIA, Board
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.gpu import nic_refusal, refusal
+from vsphere_ml.core.gpu import device_ids, nic_refusal, refusal
 from vsphere_ml.core.profiles import ProfileName, parse
 from vsphere_ml.core.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import DatastoreRef, Network
+    from vsphere_ml.core.inventory import DatastoreRef, Network, PciAddress
     from vsphere_ml.core.seats import Ground
-    from vsphere_ml.core.spec import NodeSpec
+    from vsphere_ml.core.spec import GpuRequest, NodeSpec
     from vsphere_ml.core.units import Bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeWish:
+    """A GPU handed through whole. `only` limits it to the ones a standing VM has."""
+
+    vendor: int
+    device: int
+    label: str = ""
+    only: frozenset[PciAddress] = frozenset()
+
+    def __str__(self) -> str:
+        board = BY_DEVICE.get(self.device) if self.vendor == NVIDIA else None
+        return board.title if board is not None else f"{self.vendor:04x}:{self.device:04x}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +39,7 @@ class Wish:
     cpus: int
     memory: Bytes
     kind: GpuKind
-    profile: ProfileName
+    gpu: ProfileName | WholeWish
     gpus: int
     nic: NicKind
     model: str
@@ -37,8 +51,11 @@ class Wish:
     nic_network: Network  # of an SR-IOV function
 
     @property
-    def board(self) -> Board:
-        return BY_CODE[self.profile.board]
+    def board(self) -> Board | None:
+        """The board asked for; None for PCI ids that vsml does not know."""
+        if isinstance(self.gpu, ProfileName):
+            return BY_CODE[self.gpu.board]
+        return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
 
 
 def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
@@ -50,7 +67,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
         cpus=node.cpus,
         memory=node.memory,
         kind=node.gpu.kind,
-        profile=parse(node.gpu.profile),
+        gpu=_gpu(node.gpu),
         gpus=node.gpu.count,
         nic=node.nic.kind,
         model=node.nic.model,
@@ -61,6 +78,13 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
         network=network,
         nic_network=ground.networks.get(node.nic.port_group or "", network),
     )
+
+
+def _gpu(asked: GpuRequest) -> ProfileName | WholeWish:
+    if not asked.whole:
+        return parse(asked.profile)
+    vendor, device = device_ids(asked.device)
+    return WholeWish(vendor=vendor, device=device, label=asked.label)
 
 
 def _buildable(node: NodeSpec) -> None:

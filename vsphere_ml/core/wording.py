@@ -19,7 +19,7 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
-from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -120,6 +120,9 @@ def device_name(want: WantedDevice) -> str:
             return f"SR-IOV function of {want.physical_function} on {want.network_name}"
         case WantPassthrough():
             return f"DirectPath {want.name} {want.address}"
+        case WantDynamic():
+            label = f" labelled {want.label}" if want.label else ""
+            return f"dynamic DirectPath {want.vendor:04x}:{want.device:04x}{label}"
         case WantNic():
             return f"vmxnet3 on {want.network_name}"
         case _:

@@ -17,6 +17,7 @@ from vsphere_ml.core.inventory import (
 )
 from vsphere_ml.core.units import gib
 from vsphere_ml.vsphere.collect import of, reference
+from vsphere_ml.vsphere.gpus import is_gpu
 from vsphere_ml.vsphere.hosts import Extra
 from vsphere_ml.vsphere.nics import is_port
 from vsphere_ml.vsphere.pci import address, functions, unsigned
@@ -52,7 +53,7 @@ class Assignable:
         if self._session.speaks("7.0.3.0"):
             for found in _at_once(self._profile_infos, _one_of_each(machines)).values():
                 self._profiles.update(found)
-        passing = {ref: machine for ref, machine in machines.items() if _passes_nics(machine[1])}
+        passing = {ref: machine for ref, machine in machines.items() if _passes_functions(machine[1])}
         self._system_ids = _at_once(self._systems, passing)
 
     def hardware(self, clusters: Iterable[Any]) -> None:
@@ -109,10 +110,10 @@ def _one_of_each(
     return {ref: machines[ref] for offered, ref in seen.items() if offered}
 
 
-def _passes_nics(props: Mapping[str, Any]) -> bool:
+def _passes_functions(props: Mapping[str, Any]) -> bool:
     # Virtual functions are active for passthrough too, but need no system id of their own.
     active = {address(info.id) for info in props.get("config.pciPassthruInfo") or () if info.passthruActive}
-    return any(function.address in active and is_port(function) for function in functions(props).values())
+    return any(each.address in active and (is_port(each) or is_gpu(each)) for each in functions(props).values())
 
 
 def _or_none(call: Callable[[], T]) -> T | None:

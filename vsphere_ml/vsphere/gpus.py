@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.core.inventory import Gpu, GpuUse, VgpuDevice, VmRef
+from vsphere_ml.core.boards import NVIDIA
+from vsphere_ml.core.inventory import Gpu, GpuUse, VgpuDevice, VmRef, WholeGpu
 from vsphere_ml.core.units import Bytes
 from vsphere_ml.vsphere.collect import reference
 from vsphere_ml.vsphere.pci import address
@@ -12,7 +13,10 @@ from vsphere_ml.vsphere.pci import address
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.core.inventory import Vm
+    from vsphere_ml.core.inventory import PciAddress, PciDevice, Vm
+
+
+_DISPLAY_CLASS = 0x03
 
 
 def shared(props: Mapping[str, Any], vms: Mapping[VmRef, Vm]) -> tuple[Gpu, ...]:
@@ -31,6 +35,35 @@ def shared(props: Mapping[str, Any], vms: Mapping[VmRef, Vm]) -> tuple[Gpu, ...]
         )
         for number, info in enumerate(infos)
     )
+
+
+def whole(
+    props: Mapping[str, Any],
+    pci: Mapping[PciAddress, PciDevice],
+    system_ids: Mapping[PciAddress, str],
+    held: Mapping[PciAddress, VmRef],
+) -> tuple[WholeGpu, ...]:
+    """Return the GPUs that a host can hand through whole, in the order of their addresses."""
+    infos = {address(info.id): info for info in props.get("config.pciPassthruInfo") or () if info.passthruCapable}
+    return tuple(
+        WholeGpu(
+            address=place,
+            vendor=pci[place].vendor,
+            device=pci[place].device,
+            name=pci[place].name,
+            active=bool(infos[place].passthruEnabled and infos[place].passthruActive),
+            label=getattr(infos[place], "hardwareLabel", None) or "",  # since API 7.0.2.0
+            system_id=system_ids.get(place, ""),
+            held_by=held.get(place),
+        )
+        for place in sorted(infos)
+        if place in pci and is_gpu(pci[place])
+    )
+
+
+def is_gpu(device: PciDevice) -> bool:
+    """Return whether a PCI function is one of NVIDIA's GPUs."""
+    return device.vendor == NVIDIA and device.class_id >> 8 == _DISPLAY_CLASS
 
 
 def policy(props: Mapping[str, Any]) -> str | None:

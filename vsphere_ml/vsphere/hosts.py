@@ -105,6 +105,7 @@ def host(
         numa=_numa(props),
         pci=pci,
         gpus=gpus.shared(props, vms),
+        whole_gpus=gpus.whole(props, pci, extra.system_ids, nics.holders(HostRef(reference(found)), props, vms)[0]),
         nics=nics.ports(found, props, pci, extra.system_ids, vms) if pci else (),
         profiles=extra.profiles,
         groups=extra.groups,

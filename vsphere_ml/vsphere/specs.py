@@ -11,7 +11,7 @@ from pyVmomi import vim
 
 from vsphere_ml.core.inventory import ComponentKind, GroupComponent, NetworkRef
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
-from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -77,6 +77,8 @@ class Additions:
                 self._add(sriov(network, wanted.physical_function))
             case WantPassthrough():
                 self._add(passthrough(wanted))
+            case WantDynamic():
+                self._add(dynamic(wanted))
             case WantNic():
                 self._add(vmxnet3(self.site.port_group(wanted.network, wanted.network_name)))
             case _:
@@ -121,6 +123,17 @@ def passthrough(wanted: WantPassthrough) -> Any:
         systemId=wanted.system_id,
         vendorId=signed(wanted.vendor),
         deviceName=wanted.name,
+    )
+    return _device.VirtualPCIPassthrough(backing=backing)
+
+
+def dynamic(wanted: WantDynamic) -> Any:
+    """Return a dynamic DirectPath device: any function of a kind, chosen at power-on."""
+    allowed = _device.VirtualPCIPassthrough.AllowedDevice(
+        vendorId=signed(wanted.vendor), deviceId=signed(wanted.device)
+    )
+    backing = _device.VirtualPCIPassthrough.DynamicBackingInfo(
+        allowedDevice=[allowed], customLabel=wanted.label, deviceName=""
     )
     return _device.VirtualPCIPassthrough(backing=backing)
 

@@ -25,7 +25,7 @@ from vsphere_ml.core.inventory import (
 from vsphere_ml.core.marks import NODE_KEY
 from vsphere_ml.core.units import Bytes, mib
 from vsphere_ml.vsphere.collect import reference
-from vsphere_ml.vsphere.pci import address
+from vsphere_ml.vsphere.pci import address, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,7 +151,14 @@ def device(found: Any) -> VmDevice | None:
     if isinstance(backing, vim.vm.device.VirtualPCIPassthrough.VmiopBackingInfo):
         return VgpuDevice(key=found.key, profile=backing.vgpu or "", group=group_key)
     place = getattr(backing, "id", None) or getattr(backing, "assignedId", None)
-    return PciFunctionDevice(key=found.key, address=address(place) if place else None, group=group_key)
+    allowed = getattr(backing, "allowedDevice", None) or () if group_key is None else ()
+    return PciFunctionDevice(
+        key=found.key,
+        address=address(place) if place else None,
+        group=group_key,
+        allowed=tuple((unsigned(each.vendorId), unsigned(each.deviceId)) for each in allowed),
+        label=getattr(backing, "customLabel", None) or "",
+    )
 
 
 def _card(card: Any, group: int | None) -> EthernetCard:

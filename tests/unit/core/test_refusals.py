@@ -91,7 +91,7 @@ def test_used_virtual_functions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [
-        ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "GPU kind passthrough is not built yet"),
+        ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "`A100-40C` is a vGPU profile"),
         ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")}, "`A100-20C` is no MIG profile"),
         ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
         ({"nic": NicRequest(kind=NicKind.PVRDMA)}, "NIC kind pvrdma is not built yet"),

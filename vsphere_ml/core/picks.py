@@ -1,0 +1,82 @@
+"""Which of a host's free GPUs a node would get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import vgpus, whole
+from vsphere_ml.core.locality import between, rank
+from vsphere_ml.core.profiles import ProfileName
+from vsphere_ml.core.spec import GpuKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.inventory import Gpu, PciAddress
+    from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.wish import Wish
+
+CONSOLIDATION = "consolidation"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """Room for one GPU's worth of what is wished; places sort in the order in which they are expected to be filled."""
+
+    load: int  # MiB that the GPU gives already, this one's fellows included; negative where full GPUs come first
+    far: int
+    gpu: PciAddress
+
+
+def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has.
+
+    A GPU comes as often as it gives a vGPU. Where several vGPUs share one, ESXi fills the least loaded GPU first, or
+    with the policy `consolidation` the most loaded one that has room.
+    """
+    if wish.kind is GpuKind.NVLINK and isinstance(wish.gpu, ProfileName):
+        yield from _joined(room, wish.gpu, wish.gpus)
+        return
+    by_node: dict[int | None, list[_Place]] = {}
+    for place in _places(room, wish, near):
+        by_node.setdefault(room.host.numa_of(place.gpu), []).append(place)
+    enough = [places for places in by_node.values() if len(places) >= wish.gpus]
+    everywhere = [place for places in by_node.values() for place in places]
+    for places in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
+        yield tuple(sorted(place.gpu for place in sorted(places)[: wish.gpus]))
+
+
+def _joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield the free GPUs that make up an NVLink group each.
+
+    vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
+    and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
+    """
+    gpus = [gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, profile)]
+    for begin in range(0, len(gpus) - count + 1, count):
+        group = gpus[begin : begin + count]
+        if all(vgpus.spare(room, gpu, profile) for gpu in group):
+            yield tuple(gpu.address for gpu in group)
+
+
+def _places(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[_Place]:
+    def far(address: PciAddress) -> int:
+        return rank(between(room.host, address, near)) if near else 0
+
+    if isinstance(wish.gpu, ProfileName):
+        for gpu in room.host.gpus:
+            if vgpus.serves(room.host, gpu, wish.gpu):
+                yield from (_Place(load, far(gpu.address), gpu.address) for load in _loads(room, gpu, wish.gpu))
+    else:
+        for each in whole.matching(room.host, wish.gpu):
+            if whole.free(room, each):
+                yield _Place(0, far(each.address), each.address)
+
+
+def _loads(room: Room, gpu: Gpu, profile: ProfileName) -> Iterator[int]:
+    """Yield how loaded a GPU is before each of the vGPUs that it has room for."""
+    sign = -1 if room.host.assignment_policy == CONSOLIDATION else 1
+    given = sum(vgpus.framebuffer(share.profile) for share in room.shares.get(gpu.address, ()))
+    for number in range(vgpus.spare(room, gpu, profile)):
+        yield sign * (given + number * vgpus.framebuffer(profile))

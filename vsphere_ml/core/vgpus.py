@@ -1,0 +1,118 @@
+"""What a host's GPUs give as vGPUs of a profile, and what speaks against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import capacity, catalogue
+from vsphere_ml.core.boards import BY_CODE, BY_DEVICE, NVIDIA
+from vsphere_ml.core.profiles import offered
+from vsphere_ml.core.reasons import Lack, Reason
+from vsphere_ml.core.units import MIB
+from vsphere_ml.core.versions import most_vgpus, numbers, several_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.inventory import Gpu, Host
+    from vsphere_ml.core.profiles import ProfileName
+    from vsphere_ml.core.rooms import Room, Share
+
+_SHARED_DIRECT = "sharedDirect"
+_SHOWN = 6
+# A host reports a GPU's memory a little below or above its profile's framebuffer.
+_LEAST, _MOST = 0.9, 1.2
+
+
+def unfit(host: Host, profile: ProfileName, count: int) -> Iterator[Reason]:
+    """Yield what speaks against so many vGPUs on a host whatever is left there."""
+    most = most_vgpus(host.version)
+    if count > most:
+        yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {count} wanted")
+    if count > 1 and not profile.is_full and not several_shares(host.version):
+        yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM several vGPUs only of whole GPUs, {profile} wanted")
+    known = catalogue.find(profile)
+    if known is not None and numbers(host.version) < known.since:
+        since = ".".join(str(each) for each in known.since)
+        yield Reason(Lack.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed")
+    if offered(profile, host.profiles) is None:
+        yield Reason(Lack.PROFILE, f"does not offer {profile}; {_offers(host)}")
+
+
+def short(room: Room, profile: ProfileName, count: int) -> Iterator[Reason]:
+    """Yield what too little is left of."""
+    suitable = _suitable(room, profile)
+    counts = [spare(room, gpu, profile) for gpu in suitable]
+    if sum(counts) < count:
+        taken = held(room, profile)
+        holders = f": {', '.join(taken)}" if taken else ""
+        lack = Lack.GPU if all(gpu.graphics_type == _SHARED_DIRECT for gpu in suitable) else Lack.GRAPHICS
+        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}")
+
+
+def held(room: Room, profile: ProfileName) -> list[str]:
+    """Return, in words, why nothing can be had of GPUs that would otherwise do."""
+    return [words for gpu in _suitable(room, profile) if (words := _taken(room, gpu, profile))]
+
+
+def serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
+    """Return whether a GPU is of a profile's board: by its PCI id, else by its memory."""
+    wanted, function = BY_CODE[profile.board], host.pci.get(gpu.address)
+    board = BY_DEVICE.get(function.device) if function is not None and function.vendor == NVIDIA else None
+    if board is not None:
+        return board is wanted
+    full = wanted.framebuffer_mib * MIB
+    return _LEAST * full <= gpu.memory <= _MOST * full
+
+
+def spare(room: Room, gpu: Gpu, profile: ProfileName) -> int:
+    """Return how many more vGPUs of a profile this GPU can hold now."""
+    if gpu.address in room.holders or gpu.graphics_type != _SHARED_DIRECT:
+        return 0
+    beside = tuple(sorted((share.profile for share in room.shares.get(gpu.address, ())), key=str))
+    return capacity.left(profile, beside, gpu.vgpu_mode)
+
+
+def framebuffer(profile: ProfileName) -> int:
+    """Return what a vGPU takes of a GPU, in MiB; 0 when nobody knows."""
+    known = catalogue.find(profile)
+    return known.framebuffer_mib if known is not None else 0
+
+
+def _suitable(room: Room, profile: ProfileName) -> list[Gpu]:
+    return [gpu for gpu in room.host.gpus if serves(room.host, gpu, profile)]
+
+
+def _free(profile: ProfileName, counts: list[int]) -> str:
+    if profile.is_full:
+        return f"{sum(counts)} of {len(counts)} GPUs free"
+    return f"room for {sum(counts)} more {profile} on {len(counts)} GPUs"
+
+
+def _taken(room: Room, gpu: Gpu, profile: ProfileName) -> str:
+    """Return why nothing of a GPU can be had, in words; empty when something can."""
+    if gpu.address in room.holders:
+        return f"GPU {gpu.address} {room.holders[gpu.address]}"
+    if gpu.graphics_type != _SHARED_DIRECT:
+        return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {_SHARED_DIRECT} needed"
+    sliced = profile.mig_slices is not None
+    if gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced:
+        return f"GPU {gpu.address} is {'not ' if sliced else ''}in MIG mode"
+    if spare(room, gpu, profile):
+        return ""
+    return f"GPU {gpu.address} {_shared(room.shares.get(gpu.address, ()))}"
+
+
+def _shared(shares: tuple[Share, ...]) -> str:
+    """Return who has parts of a GPU: each once, with the profile where it is not the whole GPU."""
+    parts = dict.fromkeys(
+        share.whose if share.profile.is_full else f"{share.whose} ({share.profile})" for share in shares
+    )
+    return ", ".join(parts)
+
+
+def _offers(host: Host) -> str:
+    names = [profile.name for profile in host.profiles]
+    if not names:
+        return "it offers no vGPU profile"
+    return f"it offers {', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
