@@ -12,6 +12,7 @@ from tests.integration.guests import needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
@@ -52,3 +53,18 @@ def test_ats_that_nobody_enabled_is_told_and_strictly_a_failure(cluster: Cluster
     strict = cluster.verify("--strict")
     assert strict.status == 5
     assert "node-2: ATS: lab: ATSCtl" in strict.err
+
+
+def test_what_needs_a_reboot_gets_one_and_the_run_goes_on_after_it(tmp_path: Path) -> None:
+    with trained.cluster(tmp_path) as made:
+        made.playbooks("driver")
+        # The kernel's own driver holds the GPU of one node, and goes with a reboot.
+        held = made.shell.vsml("run", "--only", "node-1", "--", "mkdir -p /run/modules && touch /run/modules/nouveau")
+        assert held.status == 0, held.err
+        done = made.configure("-o", "json")
+        assert done.status == 0, done.err
+        first, second = (guest["playbooks"][0] for guest in done.document["data"]["guests"])
+        assert (first["rebooted"], second["rebooted"]) == (True, False)
+        assert {each["state"] for book in (first, second) for each in book["outcomes"]} == {"changed"}
+        assert done.err.count("rebooting, for NVIDIA driver") == 1
+        assert made.configure().out.startswith("nothing to do: ")

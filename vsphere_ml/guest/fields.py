@@ -55,6 +55,12 @@ def without_password(field: str, address: str) -> None:
         raise Wrong(field, "must not hold a password, since others on the guest could see it")
 
 
+def pinned(field: str, source: Source, sha256: str) -> None:
+    """Refuse a file by http without its checksum: anybody on the way could put another in its place."""
+    if source.startswith("http://") and not sha256:
+        raise Wrong(field, "is needed, since the file comes by http and anybody on the way could change it")
+
+
 def matching(field: str, text: str, pattern: re.Pattern[str], expected: str) -> None:
     """Refuse what does not look as expected."""
     if not pattern.fullmatch(text):

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from vsphere_ml.core.guest import Step
 from vsphere_ml.guest.steps.containers import ContainerSshd
-from vsphere_ml.guest.steps.docker import ContainerToolkit, Docker, ImagePull, RegistryLogin
+from vsphere_ml.guest.steps.docker import ContainerToolkit, Docker
 from vsphere_ml.guest.steps.driver import NvidiaDriver
 from vsphere_ml.guest.steps.files import File, Line
 from vsphere_ml.guest.steps.gpudirect import GpuDirect
 from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
+from vsphere_ml.guest.steps.images import ImagePull, RegistryLogin
 from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
 from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.mesh import SshMesh
+from vsphere_ml.guest.steps.mirror import AptMirror
 from vsphere_ml.guest.steps.ofed import Ofed
 from vsphere_ml.guest.steps.packages import AptRepository, Packages
 from vsphere_ml.guest.steps.roce import NetplanRoce, RoceQos
@@ -29,6 +31,7 @@ class _Kind(Step, Protocol):
 
 
 _ALL: tuple[type[_Kind], ...] = (
+    AptMirror,
     AptRepository,
     ContainerSshd,
     ContainerToolkit,

@@ -24,9 +24,9 @@ from vsphere_ml.guest import render, verify, wanted
 from vsphere_ml.guest.fields import Source, Wrong
 from vsphere_ml.guest.steps import rdma
 from vsphere_ml.guest.steps.containers import ContainerSshd
-from vsphere_ml.guest.steps.docker import RegistryLogin
 from vsphere_ml.guest.steps.files import File, Line
 from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
+from vsphere_ml.guest.steps.images import RegistryLogin
 from vsphere_ml.guest.steps.mesh import SshMesh
 from vsphere_ml.guest.steps.ofed import Ofed
 from vsphere_ml.guest.steps.packages import AptRepository, Packages
@@ -43,7 +43,7 @@ MADE: dict[str, Callable[[str], Step]] = {
     "file": lambda text: File(path=f"/tmp/{text}x", text="x"),
     "line": lambda text: Line(path=f"/tmp/{text}x", line=f"x{text}"),
     "runtime": lambda text: PythonRuntime(path=f"/tmp/{text}x", python=text, packages=("a==1",)),
-    "index": lambda text: PythonRuntime(packages=("a==1",), index=text),
+    "index": lambda text: PythonRuntime(packages=("a==1",), index=f"https://{text}"),
     "wheels": lambda text: PythonRuntime(packages=("a==1",), wheelhouse=Source(f"https://example.com/{text}.tar")),
     "ofed": lambda text: Ofed(source=Source(f"https://example.com/{text}.tgz")),
     "registry": lambda text: RegistryLogin(user=f"u{text}"),

@@ -11,8 +11,8 @@ from vsphere_ml.core.guest import Need
 from vsphere_ml.guest import render
 from vsphere_ml.guest.fields import Wrong, matching
 from vsphere_ml.guest.steps.content import Content
-from vsphere_ml.guest.steps.docker import IMAGE
 from vsphere_ml.guest.steps.files import absolute
+from vsphere_ml.guest.steps.images import IMAGE
 from vsphere_ml.guest.steps.shell import q, words
 
 if TYPE_CHECKING:

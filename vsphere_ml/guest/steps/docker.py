@@ -1,39 +1,44 @@
-"""The container engine, NVIDIA's runtime for it, registries and images."""
+"""The container engine, and NVIDIA's runtime for it."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import Wrong, matching
+from vsphere_ml.guest.fields import matching, without_password
 from vsphere_ml.guest.steps.content import Content
+from vsphere_ml.guest.steps.files import existing
 from vsphere_ml.guest.steps.packages import PACKAGE, installed, missing
-from vsphere_ml.guest.steps.shell import install, proxy_settings, q, secret
+from vsphere_ml.guest.steps.shell import install, proxy_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.core.guest import Answer, GuestFacts, Shell
 
-IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
-_REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:\d+)?")
 _TOOLKIT = "nvidia-container-toolkit"
-_NAME = re.compile(r"[a-z0-9_]+")
+_MIRROR = re.compile(r"https?://[A-Za-z0-9.:-]+/?")
+_DAEMON = "/etc/docker/daemon.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Docker:
-    """Docker, running, and behind the cluster's proxy when there is one."""
+    """Docker, running; behind the cluster's proxy when there is one, and with mirrors of Docker Hub when given."""
 
     KIND: ClassVar[str] = "docker"
 
     package: str = "docker.io"
+    registry_mirrors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         matching("package", self.package, PACKAGE, "a package")
+        for mirror in self.registry_mirrors:
+            without_password("registry_mirrors", mirror)
+            matching("registry_mirrors", mirror, _MIRROR, "the address of a mirror, such as https://mirror.example.com")
 
     @property
     def title(self) -> str:
@@ -41,25 +46,58 @@ class Docker:
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         asked = {"server": "docker version -f '{{.Server.Version}}'"}
-        return asked | ({"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {})
+        asked |= {"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {}
+        return asked | ({"daemon": f"cat {_DAEMON}"} if self.registry_mirrors else {})
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         if not seen["server"].ok:
             return "Docker does not answer"
-        return self._proxy(facts).lack(seen["proxy"]) if "proxy" in seen else None
+        if "proxy" in seen and (lack := self._proxy(facts).lack(seen["proxy"])):
+            return lack
+        if "daemon" in seen and self._with_mirrors(_settings(seen["daemon"].out)) is not None:
+            return f"{_DAEMON} names other registry mirrors"
+        return None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         if facts.values.get("proxy"):
             self._proxy(facts).put(shell)
+        if self.registry_mirrors:
+            self._put_mirrors(shell, facts)
         shell.run(install([self.package], facts))
         shell.run("systemctl daemon-reload && systemctl enable docker && systemctl restart docker")
         return Need.NOTHING
 
+    def _put_mirrors(self, shell: Shell, facts: GuestFacts) -> None:
+        """Put the mirrors beside what else stands in Docker's file, NVIDIA's runtime for one."""
+        mode, owner, text = existing(shell, _DAEMON, facts)
+        there = _settings(text or "{}")
+        if there is None:
+            raise GuestError(
+                f"{facts.name}: {_DAEMON} is not JSON and is left alone", code="guest.not-text", target=facts.name
+            )
+        if (wanted := self._with_mirrors(there)) is not None:
+            shell.write(_DAEMON, f"{json.dumps(wanted, indent=4)}\n", mode=mode, owner=owner)
+
+    def _with_mirrors(self, there: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return Docker's settings with the mirrors in them, or None when they are."""
+        wanted = {**(there or {}), "registry-mirrors": list(self.registry_mirrors)}
+        return None if wanted == there else wanted
+
     def _proxy(self, facts: GuestFacts) -> Content:
         """Return the drop-in for dockerd, which pulls images itself."""
         settings = proxy_settings(facts.values["proxy"], facts)
-        lines = "".join(f'Environment="{name}={value}"\n' for name, value in settings)
+        # systemd reads `%` as the beginning of a name of its own.
+        lines = "".join(f'Environment="{name}={value.replace("%", "%%")}"\n' for name, value in settings)
         return Content(path="/etc/systemd/system/docker.service.d/vsml-proxy.conf", text=f"[Service]\n{lines}")
+
+
+def _settings(text: str) -> dict[str, Any] | None:
+    """Return what stands in Docker's file; None when it is not there or no JSON."""
+    try:
+        read = json.loads(text)
+    except ValueError:
+        return None
+    return read if isinstance(read, dict) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,85 +122,4 @@ class ContainerToolkit:
         if missing([_TOOLKIT], shell.ask({"installed": installed([_TOOLKIT])})["installed"]):
             shell.run(install([_TOOLKIT], facts))
         shell.run("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
-        return Need.NOTHING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryLogin:
-    """A registry that Docker may pull from. The key is a secret and travels by standard input alone."""
-
-    KIND: ClassVar[str] = "registry_login"
-
-    registry: str = "nvcr.io"
-    user: str = "$oauthtoken"  # literally so at NVIDIA's registry
-    secret: str = "registry_key"  # noqa: S105 - the secret's name
-
-    def __post_init__(self) -> None:
-        matching("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
-        matching("secret", self.secret, _NAME, "the name of a secret")
-        if not self.user or self.user.startswith("-"):
-            raise Wrong("user", "expected a user name")
-
-    @property
-    def title(self) -> str:
-        return f"registry {self.registry}"
-
-    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        # Only whether there is an entry: config.json holds the key itself.
-        return {
-            "entry": f"grep -Fq {q(json_key(self.registry))} /root/.docker/config.json",
-            "mark": f"cat {q(self._path)}",
-        }
-
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
-        if not seen["entry"].ok:
-            return f"Docker is not signed in to {self.registry}"
-        return None if seen["mark"].out == self._mark(facts) else f"the sign-in to {self.registry} is an older one"
-
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        key = secret(facts, self.secret)
-        shell.run(
-            f"docker --config /root/.docker login --username {q(self.user)} --password-stdin {q(self.registry)}",
-            stdin=key,
-        )
-        Content(path=self._path, text=self._mark(facts), mode=0o600).put(shell)
-        return Need.NOTHING
-
-    @property
-    def _path(self) -> str:
-        return f"/root/.docker/vsml-{self.registry}"
-
-    def _mark(self, facts: GuestFacts) -> str:
-        """Return a trace of user and key, by which another key is noticed. It is too short to find the key by."""
-        text = f"{self.registry}\n{self.user}\n{secret(facts, self.secret).reveal()}"
-        return hashlib.sha256(text.encode()).hexdigest()[:8] + "\n"
-
-
-def json_key(registry: str) -> str:
-    return f'"{registry}"'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImagePull:
-    """A container image, there before it is needed."""
-
-    KIND: ClassVar[str] = "image_pull"
-
-    image: str
-
-    def __post_init__(self) -> None:
-        matching("image", self.image, IMAGE, "a container image")
-
-    @property
-    def title(self) -> str:
-        return f"image {self.image}"
-
-    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        return {"image": f"docker image inspect -f '{{{{.Id}}}}' {q(self.image)}"}
-
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
-        return None if seen["image"].ok else f"image {self.image} is not there"
-
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
-        shell.run(f"docker --config /root/.docker pull -q {q(self.image)}", timeout_s=7200)
         return Need.NOTHING

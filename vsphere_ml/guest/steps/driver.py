@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.kernel import loaded
@@ -38,6 +38,7 @@ class NvidiaDriver:
         if not self.source.endswith((".run", ".deb")):
             raise Wrong("source", "expected a .run or .deb file")
         matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("sha256", self.source, self.sha256)
         if not _VERSION.fullmatch(self.wanted):
             raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
 

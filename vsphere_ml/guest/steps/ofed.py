@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned
 from vsphere_ml.guest.steps.artifact import CACHE, bring
 from vsphere_ml.guest.steps.packages import PACKAGE
 from vsphere_ml.guest.steps.shell import install, online, q
@@ -33,6 +33,7 @@ class Ofed:
         if bool(self.package) == bool(self.source):
             raise Wrong("package", "expected one of `package` and `source`")
         matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("sha256", self.source, self.sha256)
         if self.package:
             matching("package", self.package, PACKAGE, "a package")
         elif not self.source.endswith((".tgz", ".tar.gz")):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, without_password
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned, without_password
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.shell import install, q, words
@@ -103,8 +103,7 @@ class AptRepository:
             raise Wrong("components", "a flat repository, whose suite ends with `/`, has none")
         if bool(self.key) == self.trusted:
             raise Wrong("key", "expected one of `key` and `trusted = true`")
-        if self.key.startswith("http://") and not self.key_sha256:
-            raise Wrong("key_sha256", "is needed, since `key` comes by http and anybody on the way could change it")
+        pinned("key_sha256", self.key, self.key_sha256)
 
     @property
     def title(self) -> str:
