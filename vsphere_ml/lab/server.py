@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, state
-from vsphere_ml.lab.guests import hub, needs, packages, power_hook, wheels
+from vsphere_ml.lab.guests import datastores, hub, needs, packages, power_hook, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,10 +124,13 @@ def _start(program: Path, topology: Path, home: Path, name: str, port: int, *, g
         arguments += ["--power-hook", str(power_hook.write(home))]
     pid = _spawn(arguments, home / "log")
     try:
-        return _answering(pid, name, home)
+        lab = _answering(pid, name, home)
+        if guests:
+            datastores.lay(topology, home / power_hook.GUESTS / "packages", home / "datastores")
     except BaseException:
         _sweep(home)
         raise
+    return lab
 
 
 def _spawn(arguments: list[str], log: Path) -> int:

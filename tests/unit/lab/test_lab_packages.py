@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.lab import server
-from vsphere_ml.lab.guests import hub, packages
+from vsphere_ml.lab.guests import datastores, hub, packages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +38,14 @@ def test_the_repository_names_each_package_as_the_playbooks_do(tmp_path: Path) -
     listed = subprocess.run(["dpkg-deb", "-c", file], check=True, capture_output=True, text=True).stdout
     assert "-rwxr-xr-x root/root" in next(line for line in listed.splitlines() if line.endswith("/usr/bin/mst"))
     assert not stat.S_IMODE(file.stat().st_mode) & stat.S_IXOTH
+
+
+def test_drivers_lie_on_the_datastores_that_want_them(tmp_path: Path) -> None:
+    topology = tmp_path / "site.toml"
+    topology.write_text('[[datastore]]\nname = "a"\nstand_ins = "deep/drivers"\n[[datastore]]\nname = "b"\n')
+    (tmp_path / "packages").mkdir()
+    for name in ("nvidia-linux-grid-535_535.1_all.deb", "docker.io_1_all.deb"):
+        (tmp_path / "packages" / name).touch()
+    datastores.lay(topology, tmp_path / "packages", tmp_path / "stores")
+    laid = [str(each.relative_to(tmp_path / "stores")) for each in (tmp_path / "stores").rglob("*.deb")]
+    assert laid == ["a/deep/drivers/nvidia-linux-grid-535_535.1_all.deb"]

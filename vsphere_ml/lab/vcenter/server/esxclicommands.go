@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"time"
 
 	command "github.com/vmware/govmomi/cli/esx"
 	"github.com/vmware/govmomi/simulator"
@@ -148,22 +149,14 @@ func pciRow(device types.HostPciDevice, node int) command.Values {
 		"ParentDevice", device.ParentBridge, "NUMANode", fmt.Sprint(node))
 }
 
-// vibList: the name of the vGPU manager's VIB follows NVIDIA's packages for NVIDIA AI Enterprise. Those of NVIDIA's
-// firmware tools are known, not verified.
+// vibList prints what the image configuration manager tells.
 func vibList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
-	esxi := machine.model.ESXiVersion
-	rows := []command.Values{values("Name", "esx-base", "Version", esxi+"-"+machine.model.ESXiBuild, "Vendor", "VMware",
-		"AcceptanceLevel", "VMwareCertified", "InstallDate", "2024-01-10", "ID", "VMware_bootbank_esx-base_"+esxi)}
-	if driver := machine.model.VGPUManager; driver != "" {
-		name := fmt.Sprintf("NVD-AIE_ESXi_%s.0.0_Driver", strings.SplitN(esxi, ".", 2)[0])
-		rows = append(rows, values("Name", name, "Version", driver+"-1OEM", "Vendor", "NVD",
-			"AcceptanceLevel", "VMwareAccepted", "InstallDate", "2024-01-10", "ID", "NVD_bootbank_"+name+"_"+driver))
-	}
-	if tools := machine.model.MFT; tools != "" && !l.view(machine).Fails("no-mft") {
-		for _, name := range []string{"mft", "nmst"} {
-			rows = append(rows, values("Name", name, "Version", tools+"-1OEM", "Vendor", "MEL",
-				"AcceptanceLevel", "PartnerSupported", "InstallDate", "2024-01-10", "ID", "MEL_bootbank_"+name+"_"+tools))
-		}
+	levels := map[string]string{"vmware_certified": "VMwareCertified", "vmware_accepted": "VMwareAccepted", "partner": "PartnerSupported"}
+	var rows []command.Values
+	for _, found := range l.installed(machine) {
+		rows = append(rows, values("Name", found.Name, "Version", found.Version, "Vendor", found.Vendor,
+			"AcceptanceLevel", levels[found.AcceptanceLevel], "InstallDate", found.CreationDate.Format(time.DateOnly),
+			"ID", found.Vendor+"_"+found.Type+"_"+found.Name+"_"+found.Version))
 	}
 	return rows, nil
 }

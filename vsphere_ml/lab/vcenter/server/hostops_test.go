@@ -146,7 +146,7 @@ func TestEsxcli(t *testing.T) {
 	shows := map[string][2]string{
 		"graphics host get":  {"DefaultGraphicsType", "SharedPassthru"},
 		"hardware pci list":  {"DeviceName", "GA100 [A100 PCIe 40GB]"},
-		"software vib list":  {"Version", "535.183.04-1OEM"},
+		"software vib list":  {"Version", "535.183.04-1OEM.800.1.0.20613240"},
 		"vm process list":    {"", ""}, // the simulator's own
 		"hardware clock get": {"", ""},
 	}

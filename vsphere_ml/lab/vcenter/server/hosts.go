@@ -138,6 +138,7 @@ func (l *Lab) employ(machine *esx) {
 	managers.GraphicsManager = l.appoint(machine.graphics, &machine.graphics.Self, "HostGraphicsManager", "graphicsManager", machine)
 	managers.PciPassthruSystem = l.appoint(machine.passthru, &machine.passthru.Self, "HostPciPassthruSystem", "pciPassthruSystem", machine)
 	managers.ServiceSystem = l.appoint(machine.services, &machine.services.Self, "HostServiceSystem", "serviceSystem", machine)
+	managers.ImageConfigManager = l.appointImageConfig(machine)
 	if older(apiVersion(l.File), "7.0.0.0") {
 		return // assignable hardware came with vSphere 7.0
 	}
@@ -155,6 +156,11 @@ func dismissAbsent(ctx *simulator.Context, managers *types.HostConfigManager) {
 			fields.Field(i).SetZero()
 		}
 	}
+}
+
+func (l *Lab) appointImageConfig(machine *esx) *types.ManagedObjectReference {
+	manager := &imageConfig{lab: l, machine: machine}
+	return l.appoint(manager, &manager.Self, "HostImageConfigManager", "imageConfigManager", machine)
 }
 
 func (l *Lab) appoint(manager mo.Reference, self *types.ManagedObjectReference, kind, prefix string, machine *esx) *types.ManagedObjectReference {

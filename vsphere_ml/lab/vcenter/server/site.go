@@ -99,6 +99,11 @@ func (l *Lab) addDatastore(described topology.Datastore) error {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
+	if described.Files != "" {
+		if err := os.CopyFS(directory, os.DirFS(described.Files)); err != nil {
+			return fmt.Errorf("datastore %q: files: %w", described.Name, err)
+		}
+	}
 	store := &simulator.Datastore{}
 	store.Name = described.Name
 	l.putChild(l.folder(l.site.datacenter.DatastoreFolder), store)

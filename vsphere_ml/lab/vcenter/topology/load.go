@@ -3,13 +3,14 @@ package topology
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 )
 
 // Load is the site in the file, with every range written out and every reference checked.
-// Its error lists all problems at once, one a line.
+// Relative folders of datastores' files begin where the file lies. Its error lists all problems at once, one a line.
 func Load(path string) (File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -18,6 +19,11 @@ func Load(path string) (File, error) {
 	file, err := Parse(string(text))
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range file.Datastores {
+		if store := &file.Datastores[i]; store.Files != "" && !filepath.IsAbs(store.Files) {
+			store.Files = filepath.Join(filepath.Dir(path), store.Files)
+		}
 	}
 	return file, nil
 }

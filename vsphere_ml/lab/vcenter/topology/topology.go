@@ -129,6 +129,8 @@ type Datastore struct {
 	CapacityGiB int      `toml:"capacity_gib"`
 	FreeGiB     int      `toml:"free_gib"`
 	Hosts       []string `toml:"hosts"`
+	Files       string   `toml:"files"`     // a folder of this machine whose files lie on the datastore at the start
+	StandIns    string   `toml:"stand_ins"` // the datastore's folder where whoever runs the lab may lay stand-ins for drivers
 }
 
 // Switch is a distributed switch that every host joins.
