@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from vsphere_ml.cli.bench import report
+from vsphere_ml.cli.bench import check, predict, report
 from vsphere_ml.cli.bench.group import BenchGroup
 
 app = typer.Typer(
@@ -12,4 +12,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Benchmark Horovod across the cluster's VMs, and say what the figures mean.",
 )
+app.command()(check.check)
+app.command()(predict.predict)
 app.command()(report.report)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TITLES = ("STARTED", "WORKLOAD", "MODEL", "NODES", "RANKS", "TRANSPORT", "LAUNCH", "OUTCOME")
 
 
-def runs(records: Sequence[Run]) -> Table:
+def text(records: Sequence[Run]) -> Table:
     """Return one line a launch."""
     return table(TITLES, _rows(records))
 

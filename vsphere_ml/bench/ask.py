@@ -1,0 +1,68 @@
+"""What a person asks `predict` for, from loose options to a job; every mistake in words."""
+
+from __future__ import annotations
+
+from vsphere_ml.bench.bracket import GRADIENT_BYTES
+from vsphere_ml.bench.models import model as known_model
+from vsphere_ml.bench.predict import Job
+from vsphere_ml.core.errors import ConfigError
+
+MOST_NODES = 100_000
+MOST_COUNTS = 64
+LARGEST = 1e30
+
+
+def job(
+    *,
+    model: str | None,
+    parameters: float | None,
+    gradients: str,
+    ranks_per_node: int,
+    step_s: float | None,
+    batch: int | None,
+    flops: float | None,
+    flops_per_sample: float | None,
+    iterations: int | None,
+) -> Job:
+    """Return the job. Raises ConfigError when the model is not said, or said twice, or a value is none."""
+    if gradients not in GRADIENT_BYTES:
+        raise _usage(f"--precision {gradients}: gradients are fp32 or fp16")
+    if step_s is None and None not in (batch, flops, flops_per_sample):
+        step_s = (batch or 0) * (flops_per_sample or 0) / (flops or 1)
+    return Job(
+        parameters=_parameters(model, parameters),
+        gradients=gradients,
+        ranks_per_node=ranks_per_node,
+        base_step_s=step_s,
+        iterations=iterations,
+        flops=flops,
+        flops_per_sample=flops_per_sample,
+    )
+
+
+def finite(*values: float | None) -> None:
+    """Raise ConfigError for what cannot be counted with: the option parser takes inf and nan."""
+    for value in values:
+        if value is not None and not 0 <= value <= LARGEST:
+            raise _usage(f"{value} is no number that can be meant")
+
+
+def node_counts(text: str) -> tuple[int, ...]:
+    """Return the numbers in `2,4,8`, in order and each once."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part[:9]) <= MOST_NODES for part in parts):
+        raise _usage(f"--nodes {text}: numbers from 1 to {MOST_NODES} with commas between them are wanted")
+    counts = sorted({int(part) for part in parts})
+    if len(counts) > MOST_COUNTS:
+        raise _usage(f"--nodes: at most {MOST_COUNTS} numbers")
+    return tuple(counts)
+
+
+def _parameters(model: str | None, parameters: float | None) -> int:
+    if (model is None) == (parameters is None):
+        raise _usage("one of --model and --parameters is wanted")
+    return round(parameters) if parameters is not None else known_model(model or "").parameters
+
+
+def _usage(message: str) -> ConfigError:
+    return ConfigError(message, code="usage", hint="vsml bench predict --help")

@@ -1,0 +1,96 @@
+"""A prediction on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.bench import figures
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.bench.predict import Exchange, Prediction, Share
+
+
+def text(made: Prediction, measured: Share | None) -> Group:
+    """Return the prediction, a line a number of nodes."""
+    return Group(*_parts(made, measured))
+
+
+def data(made: Prediction, measured: Share | None) -> dict[str, Any]:
+    """Return the prediction's fields, and what follows from them."""
+    rates = {
+        "line_bytes_per_s": made.wire.line_bytes_per_s,
+        "usable_bytes_per_s": made.wire.usable_bytes_per_s,
+    }
+    return {**plain(made), **rates, "measured": plain(measured)}
+
+
+def _parts(made: Prediction, measured: Share | None) -> Iterator[RenderableType]:
+    yield line((_link(made), "bold"))
+    job = made.job
+    yield line(f"{job.parameters:,} parameters as {job.gradients}: {figures.amount(made.size_bytes)} exchanged a step")
+    yield table(_titles(made), (_row(each) for each in made.exchanges))
+    yield line(f"with ever more ranks a ring tends to {_ms(made.limit_s)} at line rate{_limit_hours(made)}")
+    if job.base_step_s is not None:
+        step = figures.seconds(job.base_step_s)
+        yield line(f"a step takes {step} on one node; floor: nothing hidden behind it, ceiling: all")
+    if made.jumbo_gain is not None:
+        yield line(("MTU 9000", "cyan"), f" would carry {figures.percent(made.jumbo_gain)} more")
+    if measured is not None:
+        yield line(
+            f"{figures.bandwidth(measured.bytes_per_s)} is {figures.percent(measured.of_line)} of line rate, "
+            f"{figures.percent(measured.of_usable)} of what headers leave"
+        )
+    yield line(("computed from sizes; nothing was measured", "dim"))
+
+
+def _link(made: Prediction) -> str:
+    wire = made.wire
+    nics = f"{wire.nics} × " if wire.nics > 1 else ""
+    return (
+        f"{nics}{figures.rate(wire.line_rate_bits_per_s)} = {figures.bandwidth(wire.line_bytes_per_s)}; "
+        f"by {wire.transport} with MTU {wire.mtu_bytes} headers leave {figures.bandwidth(wire.usable_bytes_per_s)} "
+        f"({figures.percent(wire.usable_bytes_per_s / wire.line_bytes_per_s)})"
+    )
+
+
+def _titles(made: Prediction) -> tuple[str, ...]:
+    titles = ["NODES", "RANKS", "AT LINE RATE", "RING", "NODE-LEVEL"]
+    if made.job.base_step_s is not None:
+        titles += ["FLOOR", "CEILING"]
+    if made.job.iterations is not None:
+        titles.append("HOURS OF EXCHANGE")
+    if made.exchanges[0].turning_batch is not None:
+        titles.append("NETWORK-BOUND BELOW BATCH")
+    return tuple(titles)
+
+
+def _row(each: Exchange) -> tuple[str, ...]:
+    cells = [str(each.shape.nodes), str(each.shape.ranks), _ms(each.line_s), _ms(each.ring_s), _ms(each.node_level_s)]
+    if each.floor is not None and each.ceiling is not None:
+        cells += [figures.percent(each.floor), figures.percent(each.ceiling)]
+    if each.hours is not None:
+        cells.append(f"{each.hours:,.1f}")
+    if each.turning_batch is not None:
+        cells.append(figures.number(each.turning_batch))
+    return tuple(cells)
+
+
+def _limit_hours(made: Prediction) -> str:
+    if made.limit_hours is None or made.job.iterations is None:
+        return ""
+    return (
+        f": {made.limit_hours:,.1f} h = {made.limit_hours / 24:,.1f} days of exchange in {made.job.iterations:,} steps,"
+        " with nothing hidden"
+    )
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:,.1f} ms"
