@@ -20,7 +20,7 @@ def report(_terminal: Terminal, records: Records) -> Answer:
     Example: `vsml bench report bench/2026-01-31`
     """
     from vsphere_ml.bench import store
-    from vsphere_ml.cli.views import runs as view
+    from vsphere_ml.cli.views.bench import runs as view
 
     runs = store.read(*records)
     return Answer(text=view.text(runs), data={"runs": list(runs)})
