@@ -11,7 +11,7 @@ from vsphere_ml.core.profiles import ProfileName, read
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef
+    from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef, WholeGpu
     from vsphere_ml.core.seats import Locality, Way
     from vsphere_ml.core.wish import Wish
 
@@ -115,11 +115,8 @@ def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names:
                 else:
                     more = (Share(profile, whose),) * use.count
                     shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
-    held = [
-        *((nic.address, nic.held_by) for nic in host.nics),
-        *((gpu.address, gpu.held_by) for gpu in host.whole_gpus),
-    ]
-    for address, holder in held:
+    whole: tuple[NicPort | WholeGpu, ...] = (*host.nics, *host.whole_gpus)
+    for address, holder in ((each.address, each.held_by) for each in whole):
         if holder is not None and holder not in own:
             holders[address] = f'used by vm "{names.get(holder, holder)}"'
     return Room(

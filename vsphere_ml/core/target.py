@@ -68,7 +68,8 @@ def _hardware_version(wish: Wish, option: Option, vm: Vm) -> int:
 
 
 def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen: VmSettings | None) -> dict[str, str]:
-    mmio = node.mmio_gib or power_of_two(wish.board.mmio_gib * wish.gpus if wish.board else UNKNOWN_MMIO_GIB)
+    each = wish.board.mmio_gib if wish.board else UNKNOWN_MMIO_GIB
+    mmio = node.mmio_gib or power_of_two(each * wish.gpus)
     keys = {
         CLUSTER_KEY: cluster,
         NODE_KEY: node.name,
