@@ -132,7 +132,7 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
         return None
     if _gpus_as_wished(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
         return None
-    nic = hold.nic or _own_nic(room, wish, vm)
+    nic = _own_nic(room, wish, vm) if hold.way is Way.DEVICE_GROUP else hold.nic
     option = Option(
         way=hold.way,
         gpus=gpus,

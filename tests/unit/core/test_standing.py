@@ -15,8 +15,9 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.applied import applied
-from tests.unit.core.sites import each_host, kinds, one_host, planned, provisioned, refused
+from tests.unit.core.sites import each_host, kinds, one_host, only, planned, provisioned, refused
 from vsphere_ml.core.changes import (
+    AttachDevices,
     MakeRule,
     PowerOff,
     PowerOn,
@@ -26,7 +27,8 @@ from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.inventory import ComponentKind, GroupComponent, Host, VmRef
 from vsphere_ml.core.placement import solve
-from vsphere_ml.core.seats import Way
+from vsphere_ml.core.seats import WantVgpu, Way
+from vsphere_ml.core.spec import NicKind, NicRequest
 from vsphere_ml.core.units import gib
 
 
@@ -164,3 +166,10 @@ def test_a_group_whose_nic_is_passed_through_takes_the_whole_function() -> None:
     assert [seat.nic for seat in solve(cluster(nodes(2, cpus=4)), site).seats] == ["0000:3d:00.0", "0000:b5:00.0"]
     third = refused(cluster(nodes(3, cpus=4)), site)
     assert 'is used up: 0000:3d:00.0 given to node "node-1"' in third.details[0]
+
+
+def test_a_node_that_is_to_have_no_fast_nic_any_more_gets_no_other_one_for_it() -> None:
+    done = provisioned(cluster(2), one_host())
+    change = only(planned(cluster(nodes(1, nic=NicRequest(kind=NicKind.NONE))), done), AttachDevices)
+    assert [type(want) for want in change.add] == [WantVgpu]
+    assert len(change.remove_names) == 2
