@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 CLUSTER_ATTRIBUTE = "vsml.cluster"
 CLUSTER_KEY = "guestinfo.vsml.cluster"
 NODE_KEY = "guestinfo.vsml.node"
+HOST_RECORD_ATTRIBUTE = "vsml.ats"  # on a host: what was there before vsml, and where a run stands
+RESUME_ATTRIBUTE = "vsml.resume"  # on a VM: the host for whose reboot it was stopped
 LOCK_FOLDER = "vsml-lock-"  # plus the cluster's name
 
 

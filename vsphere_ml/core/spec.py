@@ -186,6 +186,36 @@ class GuestAccess:
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
 
 
+class HostDoor(StrEnum):
+    """By what ESXi hosts may be entered, beyond the vSphere API."""
+
+    SSH = "ssh"
+    NONE = "none"
+
+
+class HostService(StrEnum):
+    """What is done about a host's SSH service where it is stopped."""
+
+    LEAVE = "leave"
+    START = "start"  # for as long as it takes, and stopped again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAccess:
+    """How ESXi hosts are entered for what the vSphere API cannot do. Their host keys are never published to vCenter."""
+
+    door: HostDoor = HostDoor.SSH
+    user: str = "root"
+    port: int = 22
+    key_file: Path | None = None  # None, and no password: the keys of the SSH agent
+    password: SecretSource | None = None
+    jump: JumpHost | None = None
+    host_keys: HostKeys = HostKeys.PINNED
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # host → SHA256:…
+    addresses: Mapping[str, str] = field(default_factory=dict)  # host → host or host:port; default: its name
+    service: HostService = HostService.LEAVE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
     """The whole wish."""
@@ -198,4 +228,5 @@ class ClusterSpec:
     spread: Spread = Spread.SPREAD
     anti_affinity: bool = True  # make a DRS rule when nodes are spread
     guest: GuestAccess = field(default_factory=GuestAccess)
+    hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
     file: Path | None = None

@@ -1,0 +1,181 @@
+"""What was seen of a host, held against what is wanted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import mft
+from vsphere_ml.core.ats import (
+    FIRMWARE_SETTING,
+    KERNEL_SETTING,
+    SHARED_DIRECT,
+    TRUE,
+    Door,
+    Fact,
+    HostFacts,
+    Part,
+    VmFact,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vsphere_ml.core.ats_record import Record
+    from vsphere_ml.core.ats_wish import HostWish, PortWish
+    from vsphere_ml.core.esx import HostSight
+    from vsphere_ml.core.inventory import Inventory, PciAddress
+    from vsphere_ml.core.mft import FirmwareValue
+
+KERNEL_BY_HAND = (
+    f"esxcli system settings kernel set -s {KERNEL_SETTING} -v TRUE",
+    f"esxcli system settings kernel list -o {KERNEL_SETTING}",
+)
+ON, OFF = "enabled", "disabled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareSeen:
+    """What a port's firmware told, or why it could not be asked."""
+
+    door: Door
+    device: str = ""
+    value: FirmwareValue | None = None
+    why: str = ""
+    installed: bool = True  # false: the tools are missing
+    guest: str = ""
+
+
+def facts(
+    wish: HostWish,
+    sight: HostSight,
+    firmware: Mapping[PciAddress, FirmwareSeen],
+    inventory: Inventory,
+    record: Record | None,
+) -> HostFacts:
+    """Return every setting of a host that the cluster has a wish about."""
+    return HostFacts(
+        host=wish.ref, name=wish.name, facts=tuple(_facts(wish, sight, firmware, record)), vms=_vms(wish, inventory)
+    )
+
+
+def _facts(
+    wish: HostWish, sight: HostSight, firmware: Mapping[PciAddress, FirmwareSeen], record: Record | None
+) -> Iterator[Fact]:
+    yield _kernel(sight, record)
+    for port in wish.ports:
+        yield _firmware(port, firmware.get(port.address, FirmwareSeen(door=Door.NONE, why="it was not asked")))
+    if wish.vgpu:
+        yield _graphics(sight)
+    for port in wish.ports:
+        yield from _functions(port, sight)
+
+
+def _kernel(sight: HostSight, record: Record | None) -> Fact:
+    seen = sight.kernel
+    effective, why = seen.runtime, seen.why
+    if effective is None and seen.configured is not None:
+        effective = _booted_with(seen.configured, sight, record)
+        why = "" if effective else f"{seen.door} tells what is configured only"
+    return Fact(
+        part=Part.KERNEL,
+        name=KERNEL_SETTING,
+        wanted=TRUE,
+        configured=seen.configured,
+        effective=effective,
+        door=seen.door,
+        why=why,
+        by_hand=KERNEL_BY_HAND,
+    )
+
+
+def _booted_with(configured: str, sight: HostSight, record: Record | None) -> str | None:
+    """Return what is in force where only the configured value shows: known when we set it before the last boot."""
+    booted_since = record is not None and "kernel" in record.former and sight.boot_time not in {"", record.boot}
+    return configured if booted_since else None
+
+
+def _firmware(port: PortWish, seen: FirmwareSeen) -> Fact:
+    value = seen.value
+    device = seen.device or port.device
+    return Fact(
+        part=Part.FIRMWARE,
+        name=FIRMWARE_SETTING,
+        on=port.address,
+        wanted="True",
+        configured=None if value is None else str(value.next_boot),
+        effective=None if value is None or value.current is None else str(value.current),
+        door=seen.door if value is not None else Door.NONE,
+        device=device,
+        guest=seen.guest,
+        why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
+        by_hand=_firmware_by_hand(device, seen),
+    )
+
+
+def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:
+    if seen.guest:
+        place = seen.device or "PCI-ADDRESS"
+        return (f"mlxconfig -d {place} -e query", f"mlxconfig -d {place} -y set {FIRMWARE_SETTING}=true")
+    install = () if seen.installed else (f"# first {mft.INSTALL}",)
+    return (*install, mft.MST_START, mft.MST_STATUS, mft.query(device), mft.setting(device, value=True))
+
+
+def _graphics(sight: HostSight) -> Fact:
+    seen = sight.graphics
+    odd = sorted({kind for kind in seen.devices.values() if kind != SHARED_DIRECT})
+    configured = seen.default if not odd else odd[0]
+    now = sorted({kind for kind in seen.now.values() if kind != SHARED_DIRECT})
+    effective = (now[0] if now else SHARED_DIRECT) if seen.now else configured
+    return Fact(
+        part=Part.GRAPHICS,
+        name="default graphics type",
+        wanted=SHARED_DIRECT,
+        configured=configured,
+        effective=effective,
+        door=Door.API,
+        why="" if configured else "vCenter does not tell the host's graphics type",
+        by_hand=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
+    )
+
+
+def _functions(port: PortWish, sight: HostSight) -> Iterator[Fact]:
+    seen = sight.functions.get(port.address)
+    why = "" if seen else "vCenter does not tell what the function hands out"
+    if port.vfs:
+        yield Fact(
+            part=Part.SRIOV,
+            name="virtual functions",
+            on=port.address,
+            wanted=str(port.vfs),
+            configured=str(seen.vfs) if seen else None,
+            effective=str(seen.vfs_now) if seen else None,
+            door=Door.API,
+            why=why,
+        )
+    if port.passthrough:
+        yield Fact(
+            part=Part.PASSTHROUGH,
+            name="passthrough",
+            on=port.address,
+            wanted=ON,
+            configured=_on(seen.passthrough) if seen else None,
+            effective=_on(seen.passthrough_now) if seen else None,
+            door=Door.API,
+            why=why,
+        )
+
+
+def _on(value: bool) -> str:  # noqa: FBT001 - a word for it
+    return ON if value else OFF
+
+
+def _vms(wish: HostWish, inventory: Inventory) -> tuple[VmFact, ...]:
+    found = {vm.name: vm for vm in inventory.vms if vm.name in wish.keys and vm.host == wish.ref}
+    return tuple(
+        VmFact(vm=name, key=key, wanted=value, seen=settings.extra_config.get(key))
+        for name, keys in wish.keys.items()
+        if name in found and (settings := found[name].settings) is not None
+        for key, value in keys.items()
+        if value  # an empty one takes a key away, which is no half of ATS
+    )

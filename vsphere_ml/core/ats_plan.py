@@ -1,0 +1,254 @@
+"""What brings one host to the wish: from what is seen alone, so that a run that was cut is gone on with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from vsphere_ml.core import ats_versions
+from vsphere_ml.core.ats import TRUE, Door, Fact, HostFacts, Part
+from vsphere_ml.core.ats_facts import ON
+from vsphere_ml.core.ats_record import Record
+from vsphere_ml.core.host_changes import (
+    AwaitHost,
+    EnterMaintenance,
+    ExitMaintenance,
+    NoteRunning,
+    PowerOnAgain,
+    Reboot,
+    SetFirmware,
+    SetFunctions,
+    SetGraphics,
+    SetKernel,
+    SetPassthrough,
+    ShutDown,
+    WriteRecord,
+)
+from vsphere_ml.core.inventory import PciAddress
+from vsphere_ml.core.plan import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.esx import HostSight, VmOnHost
+    from vsphere_ml.core.host_changes import HostChange, Setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """What the person has allowed."""
+
+    downtime: bool = False  # VMs of the cluster may be stopped
+    foreign: bool = False  # so may others on the same hosts
+    power_off: bool = False  # also when their guests do not shut down
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlan:
+    """What is done to one host, in order. `refusals` say why it must not be begun."""
+
+    facts: HostFacts
+    steps: tuple[HostChange, ...] = ()
+    stopped: tuple[str, ...] = ()  # VMs of the cluster that are shut down and started again
+    foreign: tuple[str, ...] = ()  # other VMs that run there, each with whose it is
+    refusals: tuple[Finding, ...] = ()
+    cautions: tuple[str, ...] = ()
+    record: Record | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def reboots(self) -> bool:
+        return any(isinstance(step, Reboot) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that a host's plan is made from."""
+
+    cluster: str
+    nodes: Sequence[str]  # the cluster's, in the file's order
+    facts: HostFacts
+    sight: HostSight
+    record: Record | None
+    leave: Leave
+    revert: bool = False
+    vcenter: frozenset[str] = frozenset()  # the vCenter's own names and addresses
+
+
+def plan(case: Case) -> HostPlan:
+    """Return what is to be done to a host; nothing when it is as wanted."""
+    if case.revert:
+        case = replace(case, facts=former(case.facts, case.record))
+    settings = tuple(_settings(case)) if case.sight.connected else ()
+    work = bool(settings) or any(fact.is_pending for fact in case.facts.facts)
+    running = _to_stop(case) if work and case.sight.connected else ()
+    steps = tuple(_steps(case, settings, running, work=work))
+    return HostPlan(
+        facts=case.facts,
+        steps=steps,
+        stopped=tuple(vm.name for vm in running if vm.cluster_mark == case.cluster),
+        foreign=tuple(_stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
+        refusals=tuple(_refusals(case, running)),
+        cautions=tuple(_cautions(case)),
+        record=case.record,
+    )
+
+
+def former(facts: HostFacts, record: Record | None) -> HostFacts:
+    """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
+    values = record.former if record is not None else {}
+    kept = (replace(fact, wanted=values[fact.key], exact=True) for fact in facts.facts if fact.key in values)
+    return replace(facts, facts=tuple(kept), vms=())
+
+
+def _settings(case: Case) -> Iterator[Setting]:
+    for fact in case.facts.facts:
+        if not fact.is_configured and fact.can_be_set:
+            yield _setting(case.sight, fact)
+
+
+def _setting(sight: HostSight, fact: Fact) -> Setting:
+    host, name = sight.ref, sight.name
+    port = PciAddress(fact.on)
+    match fact.part:
+        case Part.KERNEL:
+            return SetKernel(host=host, host_name=name, value=fact.wanted, door=fact.door)
+        case Part.FIRMWARE:
+            value = fact.wanted.upper() == TRUE
+            return SetFirmware(
+                host=host, host_name=name, port=port, device=fact.device, value=value, door=fact.door, guest=fact.guest
+            )
+        case Part.GRAPHICS:
+            odd = tuple(sorted(gpu for gpu, kind in sight.graphics.devices.items() if kind != fact.wanted))
+            return SetGraphics(host=host, host_name=name, value=fact.wanted, gpus=odd)
+        case Part.SRIOV:
+            return SetFunctions(host=host, host_name=name, port=port, count=int(fact.wanted))
+        case Part.PASSTHROUGH:
+            return SetPassthrough(host=host, host_name=name, port=port, value=fact.wanted == ON)
+        case _:
+            assert_never(fact.part)
+
+
+def _steps(
+    case: Case, settings: tuple[Setting, ...], running: tuple[VmOnHost, ...], *, work: bool
+) -> Iterator[HostChange]:
+    host, name = case.sight.ref, case.sight.name
+    ours = case.record is not None and case.record.maintenance  # maintenance mode that we began
+    entered = ours or not case.sight.maintenance
+    record = _record(case, maintenance=entered)
+    again = running + tuple(vm for vm in case.sight.vms if vm.resume == name and vm not in running)
+    if not case.sight.connected:
+        if not ours:
+            return
+        yield AwaitHost(host=host, host_name=name)
+    elif work:
+        yield WriteRecord(host=host, host_name=name, text=record.text())
+        yield from (each for each in settings if isinstance(each, SetFirmware) and each.door is Door.GUEST)
+        yield from (NoteRunning(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in running)
+        hard = case.leave.power_off
+        yield from (ShutDown(host=host, host_name=name, vm=vm.ref, vm_name=vm.name, hard=hard) for vm in running)
+        if not case.sight.maintenance:
+            yield EnterMaintenance(host=host, host_name=name)
+        yield from (each for each in settings if not (isinstance(each, SetFirmware) and each.door is Door.GUEST))
+        yield Reboot(host=host, host_name=name, boot_time=case.sight.boot_time)
+    if (work and entered) or (ours and (case.sight.maintenance or not case.sight.connected)):
+        yield ExitMaintenance(host=host, host_name=name)
+    yield from (PowerOnAgain(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in again)
+    # Last of all: as long as it is there, a run that is cut is gone on with.
+    if (done := _last_record(case, work=work)) is not None:
+        yield WriteRecord(host=host, host_name=name, text=done, over=True)
+
+
+def _record(case: Case, *, maintenance: bool) -> Record:
+    """Return what is written down before the first change: the values that are about to go, and where we stand."""
+    going = {
+        fact.key: fact.configured
+        for fact in case.facts.facts
+        if fact.configured is not None and not fact.is_configured and fact.can_be_set and not case.revert
+    }
+    old = case.record or Record(cluster=case.cluster, boot="")
+    changed = replace(old, cluster=case.cluster, boot=case.sight.boot_time, maintenance=maintenance)
+    return changed.with_former(going)
+
+
+def _last_record(case: Case, *, work: bool) -> str | None:
+    """Return what stays written down at the end; None when that is there already."""
+    if case.revert and case.record is not None:
+        return ""
+    if work and case.sight.connected:
+        return _record(case, maintenance=False).text()
+    if case.record is not None and case.record.maintenance:
+        return replace(case.record, maintenance=False).text()
+    return None
+
+
+def _to_stop(case: Case) -> tuple[VmOnHost, ...]:
+    """Return the VMs that run: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
+    place = {node: number for number, node in enumerate(case.nodes)}
+    running = (vm for vm in case.sight.vms if vm.on and not vm.agent)
+    return tuple(
+        sorted(running, key=lambda vm: (vm.cluster_mark != case.cluster, place.get(vm.name, len(place)), vm.name))
+    )
+
+
+def _stranger(vm: VmOnHost) -> str:
+    return f"{vm.name} (of cluster {vm.cluster_mark})" if vm.cluster_mark else vm.name
+
+
+def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
+    sight = case.sight
+    if not case.revert and (why := ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor)):
+        yield Finding(
+            code="ats.unsupported",
+            target=sight.name,
+            message=why,
+            hint="upgrade it, or name the other hosts with `--host`",
+        )
+        return
+    if not sight.connected and not (case.record and case.record.maintenance):
+        yield Finding(
+            code="ats.host-down",
+            target=sight.name,
+            message=f"vCenter sees it as {sight.connection}",
+            hint="reconnect it in vCenter",
+        )
+        return
+    if here := [vm.name for vm in running if vm.addresses & case.vcenter]:
+        yield Finding(
+            code="ats.vcenter-here",
+            target=sight.name,
+            message=f"the vCenter itself runs there, as {here[0]}",
+            hint="move that VM to another host",
+        )
+    foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
+    if foreign and not case.leave.foreign:
+        yield Finding(
+            code="ats.foreign-vms",
+            target=sight.name,
+            message=f"VMs run there that are not this cluster's: {', '.join(map(_stranger, foreign))}",
+            hint="move them away, or add --allow-foreign to have them shut down and started again",
+        )
+    if running and not case.leave.downtime:
+        yield Finding(
+            code="plan.interrupts",
+            target=sight.name,
+            message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
+            hint="add --allow-downtime when that is wanted",
+        )
+
+
+def _cautions(case: Case) -> Iterator[str]:
+    sight = case.sight
+    if not case.revert and (words := ats_versions.caution(sight.version, sight.cpu_vendor)):
+        yield words
+    if sight.maintenance and not (case.record and case.record.maintenance):
+        yield "it is in maintenance mode, which vsml did not begin: it stays so"
+    for vm in sight.vms:
+        if vm.resume not in {None, sight.name}:
+            yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"

@@ -1,0 +1,197 @@
+"""What the cluster wants of its hosts: from the nodes' seats, or of hosts that were named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.marks import marked
+from vsphere_ml.core.resolve import names_host
+from vsphere_ml.core.seats import WantGroup, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.spec import NicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from vsphere_ml.core.inventory import Host, HostRef, Inventory, NicPort, PciAddress, Vm
+    from vsphere_ml.core.seats import Seat
+    from vsphere_ml.core.spec import ClusterSpec
+
+MELLANOX = 0x15B3
+_BY_FUNCTION = frozenset({NicKind.AUTO, NicKind.DEVICE_GROUP, NicKind.SRIOV})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortWish:
+    """A ConnectX port that the cluster uses. `guest` is the running VM that has the whole function."""
+
+    address: PciAddress
+    uplink: str | None
+    device: str = ""  # what mst calls it, guessed from its place among the host's cards
+    vfs: int = 0
+    passthrough: bool = False
+    guest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWish:
+    """What is wanted of one host. `keys` are the VMs' own switches, by node."""
+
+    ref: HostRef
+    name: str
+    ports: tuple[PortWish, ...]
+    vgpu: bool
+    keys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def wishes(
+    spec: ClusterSpec, inventory: Inventory, seats: Sequence[Seat], named: Iterable[str] = ()
+) -> tuple[HostWish, ...]:
+    """Return what is wanted of the hosts where nodes sit or stand, or of those that are named; by name.
+
+    ConfigError `usage` when a name is of no host.
+    """
+    used = {seat.host for seat in seats} | {vm.host for vm in inventory.vms if _is_ours(vm, spec)}
+    patterns = tuple(named)
+    _refuse_unknown(patterns, inventory)
+    hosts = [
+        host
+        for host in inventory.hosts
+        if (any(names_host(each, host) for each in patterns) if patterns else host.ref in used)
+    ]
+    return tuple(
+        _of_seats(host, mine)
+        if (mine := [seat for seat in seats if seat.host == host.ref])
+        else _of_vms(host, there)
+        if (there := [vm for vm in inventory.vms if vm.host == host.ref and _is_ours(vm, spec)])
+        else _of_nobody(spec, host)
+        for host in hosts
+    )
+
+
+def _refuse_unknown(patterns: Sequence[str], inventory: Inventory) -> None:
+    for pattern in patterns:
+        if not any(names_host(pattern, host) for host in inventory.hosts):
+            raise ConfigError(
+                f"there is no host `{pattern}`",
+                code="usage",
+                target=pattern,
+                hint=f"there are: {', '.join(host.name for host in inventory.hosts)}",
+            )
+
+
+def _is_ours(vm: Vm, spec: ClusterSpec) -> bool:
+    return marked(vm, spec.name) and not vm.template
+
+
+def _of_seats(host: Host, seats: Sequence[Seat]) -> HostWish:
+    wanted = [each for port in connectx(host) if (each := _port(host, port, seats)) is not None]
+    return HostWish(
+        ref=host.ref,
+        name=host.name,
+        ports=tuple(wanted),
+        vgpu=any(isinstance(want, WantVgpu | WantGroup) for seat in seats for want in seat.target.devices),
+        keys={seat.node.name: _keys(seat) for seat in seats if seat.standing is not None},
+    )
+
+
+def _of_vms(host: Host, vms: Sequence[Vm]) -> HostWish:
+    """Return the wish of VMs that stand and have no seat now, because the host is in maintenance mode such as."""
+    devices = [device for vm in vms if vm.settings for device in vm.settings.devices]
+    cards = [each for each in devices if isinstance(each, EthernetCard)]
+    functions = [each.physical_function for each in cards]
+    # The port of a device group's function is not always told.
+    grouped = any(each.group is not None and each.physical_function is None for each in cards)
+    holders = {
+        device.address: vm.name
+        for vm in vms
+        for device in (vm.settings.devices if vm.settings else ())
+        if isinstance(device, PciFunctionDevice) and device.address
+    }
+    return HostWish(
+        ref=host.ref,
+        name=host.name,
+        ports=tuple(
+            _wish(
+                host,
+                port,
+                vfs=functions.count(port.address),
+                passthrough=port.address in holders,
+                guest=holders.get(port.address, ""),
+            )
+            for port in connectx(host)
+            if port.address in functions or port.address in holders or (grouped and port.sriov_enabled)
+        ),
+        vgpu=any(isinstance(each, VgpuDevice) for each in devices),
+    )
+
+
+def _of_nobody(spec: ClusterSpec, host: Host) -> HostWish:
+    """Return the wish for a host where nobody sits: a function for each of as many nodes as it has GPUs.
+
+    Passthrough is left alone, since nobody can tell which port the host itself needs.
+    """
+    by_function = any(node.nic.kind in _BY_FUNCTION for node in spec.nodes)
+    count = max(1, len(host.gpus)) if by_function else 0
+    return HostWish(
+        ref=host.ref,
+        name=host.name,
+        ports=tuple(_wish(host, port, vfs=0 if port.passthrough else count) for port in connectx(host)),
+        vgpu=True,
+    )
+
+
+def connectx(host: Host) -> list[NicPort]:
+    """Return the ConnectX ports of a host."""
+    return [port for port in host.nics if (device := host.pci.get(port.address)) and device.vendor == MELLANOX]
+
+
+def _port(host: Host, port: NicPort, seats: Sequence[Seat]) -> PortWish | None:
+    """Return what the seats want of a port; None when they do not use it."""
+    vfs, guest, passthrough, used = 0, "", False, False
+    for seat in seats:
+        wants = seat.target.devices
+        if seat.nic == port.address:
+            used = True
+            vfs += any(isinstance(want, WantSriov) for want in wants)
+            passthrough = passthrough or any(isinstance(want, WantPassthrough) for want in wants)
+            guest = seat.node.name if passthrough and seat.standing is not None else guest
+        # ESXi chooses a device group's function at each power-on, of any port that hands some out.
+        if any(_takes_function(want) for want in wants) and (port.sriov_enabled or seat.nic == port.address):
+            used, vfs = True, max(vfs, 1)
+    return _wish(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
+
+
+def _takes_function(want: object) -> bool:
+    """Return whether this is a device group with a virtual function in it."""
+    return isinstance(want, WantGroup) and any(each.kind is ComponentKind.SRIOV for each in want.group.components)
+
+
+def _wish(host: Host, port: NicPort, *, vfs: int = 0, passthrough: bool = False, guest: str = "") -> PortWish:
+    return PortWish(
+        address=port.address,
+        uplink=port.pnic,
+        device=_device(host, port.address),
+        vfs=vfs,
+        passthrough=passthrough,
+        guest=guest,
+    )
+
+
+def _device(host: Host, address: PciAddress) -> str:
+    """Return the name that mst gives a port: cards of one kind are counted, ports after the first have a suffix."""
+    kind = host.pci[address].device
+    cards = sorted({_card(port.address) for port in connectx(host) if host.pci[port.address].device == kind})
+    function = address.rpartition(".")[2]
+    return f"mt{kind}_pciconf{cards.index(_card(address))}" + (f".{function}" if function != "0" else "")
+
+
+def _card(address: PciAddress) -> str:
+    return address.rpartition(".")[0]
+
+
+def _keys(seat: Seat) -> dict[str, str]:
+    """Return the VM's switches for peer-to-peer traffic and MMIO, as `provision` wants them."""
+    return {key: value for key, value in seat.target.extra_config.items() if key.startswith("pciPassthru.")}

@@ -1,0 +1,166 @@
+"""The closed union of everything `enable-ats` does to a host, in the order it may come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.ats import Door
+    from vsphere_ml.core.inventory import HostRef, PciAddress, VmRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfHost:
+    host: HostRef
+    host_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRecord(_OfHost):
+    """Write down on the host (a custom attribute) what was there before; an empty text takes it away."""
+
+    text: str
+    over: bool = False  # at the end: nothing is to be gone on with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteRunning(_OfHost):
+    """Write down on the VM (a custom attribute) that it ran, and for which host it is stopped."""
+
+    vm: VmRef
+    vm_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutDown(_OfHost):
+    """Shut the guest down through VMware Tools; with `hard`, power the VM off when that does not do."""
+
+    vm: VmRef
+    vm_name: str
+    hard: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnterMaintenance(_OfHost):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetKernel(_OfHost):
+    """Configure `atsSupport` for the next boot."""
+
+    value: str  # TRUE, FALSE
+    door: Door
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFirmware(_OfHost):
+    """Configure `ATS_ENABLED` of a port for the next boot, through the host's shell or the guest's."""
+
+    port: PciAddress
+    device: str
+    value: bool
+    door: Door
+    guest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetGraphics(_OfHost):
+    """Set the default graphics type, and that of the GPUs named, for the next boot."""
+
+    value: str
+    gpus: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFunctions(_OfHost):
+    """Have a port hand out so many virtual functions; 0 switches SR-IOV off."""
+
+    port: PciAddress
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPassthrough(_OfHost):
+    port: PciAddress
+    value: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reboot(_OfHost):
+    """Reboot, and wait until the host answers vCenter with a new boot time."""
+
+    boot_time: str  # that of the boot which is to end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitHost(_OfHost):
+    """Wait for a host that an earlier run has rebooted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitMaintenance(_OfHost):
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOnAgain(_OfHost):
+    """Power on a VM that ran before, and forget the note about it."""
+
+    vm: VmRef
+    vm_name: str
+
+
+HostChange = (
+    WriteRecord
+    | NoteRunning
+    | ShutDown
+    | EnterMaintenance
+    | SetKernel
+    | SetFirmware
+    | SetGraphics
+    | SetFunctions
+    | SetPassthrough
+    | Reboot
+    | AwaitHost
+    | ExitMaintenance
+    | PowerOnAgain
+)
+Setting = SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough
+SETTINGS = (SetKernel, SetFirmware, SetGraphics, SetFunctions, SetPassthrough)
+
+
+def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
+    """Return what is done, without the host's name."""
+    match change:
+        case WriteRecord():
+            if not change.text:
+                return "take the record of former values away"
+            return "write down that maintenance mode is over" if change.over else "write down the former values"
+        case NoteRunning():
+            return f"note that {change.vm_name} runs"
+        case ShutDown():
+            return f"shut {change.vm_name} down"
+        case EnterMaintenance():
+            return "enter maintenance mode"
+        case SetKernel():
+            return f"set kernel setting atsSupport to {change.value} (by {change.door})"
+        case SetFirmware():
+            return f"set ATS_ENABLED of {change.port} ({change.device}) to {change.value} (by {change.door})"
+        case SetGraphics():
+            return f"set the default graphics type to {change.value}"
+        case SetFunctions():
+            return f"have {change.port} hand out {change.count} virtual functions"
+        case SetPassthrough():
+            return f"switch passthrough of {change.port} {'on' if change.value else 'off'}"
+        case Reboot():
+            return "reboot"
+        case AwaitHost():
+            return "wait for the host, which was rebooted"
+        case ExitMaintenance():
+            return "leave maintenance mode"
+        case PowerOnAgain():
+            return f"power {change.vm_name} on"
+        case _:
+            assert_never(change)
