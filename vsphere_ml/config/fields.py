@@ -249,6 +249,15 @@ def _host_keys(value: object) -> HostKeys | dict[str, str]:
     return kind
 
 
+def _esx_host_keys(value: object) -> HostKeys | dict[str, str]:
+    if isinstance(value, dict):
+        return _host_keys(value)
+    kind: HostKeys = _choice(value, HostKeys, shown=[HostKeys.PINNED, HostKeys.FIRST_USE])
+    if kind is HostKeys.PUBLISHED:
+        refuse("ESXi hosts do not publish their SSH host keys to vCenter", '{ "esx-01.example.com" = "SHA256:…" }')
+    return kind
+
+
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
 Size = Annotated[Bytes, PlainValidator(_size)]
@@ -267,6 +276,7 @@ Server = Annotated[Text, AfterValidator(_server)]
 Thumbprint = Annotated[Text, AfterValidator(_thumbprint)]
 Fingerprint = Annotated[Text, AfterValidator(_fingerprint)]
 HostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_host_keys)]
+EsxHostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_esx_host_keys)]
 Environment = Annotated[Text, AfterValidator(_environment)]
 ExtraConfig = dict[Annotated[str, AfterValidator(_extra_key)], str]
 Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]

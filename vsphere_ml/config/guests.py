@@ -36,7 +36,7 @@ def access(table: schema.Guest, base: Path) -> GuestAccess:
         user=table.user or known.user,
         port=table.port or known.port,
         key_file=key_file,
-        jump=_jump(table.jump, base, key_file) if table.jump else None,
+        jump=jump(table.jump, base, key_file) if table.jump else None,
         host_keys=HostKeys.PINNED if isinstance(keys, dict) else keys,
         fingerprints=keys if isinstance(keys, dict) else {},
         sudo_password=source_of(table.sudo_password, base) if table.sudo_password else None,
@@ -46,7 +46,8 @@ def access(table: schema.Guest, base: Path) -> GuestAccess:
     )
 
 
-def _jump(table: schema.Jump, base: Path, key_file: Path | None) -> JumpHost:
+def jump(table: schema.Jump, base: Path, key_file: Path | None) -> JumpHost:
+    """Return the table as a value; its key is that of what is behind it, unless it has one of its own."""
     return JumpHost(
         host=table.host,
         port=table.port or 22,

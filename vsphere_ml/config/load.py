@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsphere_ml.config import document, schema
 from vsphere_ml.config.guests import access, check_guests
+from vsphere_ml.config.hosts import access as hosts_access
+from vsphere_ml.config.hosts import check_hosts
 from vsphere_ml.config.hygiene import cleaned
 from vsphere_ml.config.mistakes import Mistakes
 from vsphere_ml.config.nodes import Roster
@@ -98,6 +100,8 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     guest = sections.one("guest", schema.Guest) or schema.Guest()
     nodes = _nodes(sections, mistakes)
     _one_way_in(vcenter, mistakes)
+    hosts = sections.one("hosts", schema.Hosts)
+    check_hosts(hosts, mistakes)
     check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
         return None
@@ -112,6 +116,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         spread=cluster.spread,
         anti_affinity=anti_affinity,
         guest=access(guest, file.parent),
+        hosts=hosts_access(hosts, file.parent),
         file=file,
     )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from vsphere_ml.config import fields as f
-from vsphere_ml.core.spec import CloneKind, Latency, Spread
+from vsphere_ml.core.spec import CloneKind, HostDoor, HostService, Latency, Spread
 
 
 class Table(BaseModel):
@@ -192,6 +192,37 @@ class Guest(Table):
     )
 
 
+class Hosts(Table):
+    door: Annotated[HostDoor, PlainValidator(f.choice(HostDoor))] = Field(
+        default=HostDoor.SSH,
+        description="`ssh` (default where this table is), or `none`: what the vSphere API cannot do is left to you, "
+        "and `vsml enable-ats` prints what to type",
+    )
+    user: f.Text | None = Field(default=None, description="who signs in to the hosts; default `root`")
+    port: f.Port | None = Field(default=None, description="SSH port; default 22")
+    key_file: f.Text | None = Field(
+        default=None,
+        description="private key file without a passphrase; default: the password, else the keys of the SSH agent",
+    )
+    password: Annotated[Password | None, f.WhereTheSecretIs] = Field(
+        default=None, description="where the hosts' password is: one of `env`, `file`, `keyring`"
+    )
+    host_keys: f.EsxHostKeysField | None = Field(
+        default=None,
+        description="who vouches for a host's SSH host key: `pinned` (default: only keys pinned before), "
+        '`trust-first-use`, or a table of fingerprints, `{ "esx-01.example.com" = "SHA256:…" }`',
+    )
+    addresses: dict[str, f.Server] | None = Field(
+        default=None, description="where a host answers SSH, `host` or `host:port`; default: its name in vCenter"
+    )
+    jump: Jump | None = Field(default=None, description="the host through which the hosts are reached")
+    service: Annotated[HostService, PlainValidator(f.choice(HostService))] = Field(
+        default=HostService.LEAVE,
+        description="where a host's SSH service is stopped: `leave` it so (default), or `start` it for as long as it "
+        "takes and stop it again",
+    )
+
+
 class File(Table):
     cluster: Cluster = Field(description="the cluster as a whole")
     vcenter: VCenter | None = Field(
@@ -206,4 +237,7 @@ class File(Table):
     nodes: list[Nodes] = Field(description="the nodes, one `[[nodes]]` block for those that are alike")
     guest: Guest | None = Field(
         default=None, description="how the guests are entered, and what `vsml configure` makes of them"
+    )
+    hosts: Hosts | None = Field(
+        default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware"
     )

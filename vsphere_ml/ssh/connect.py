@@ -77,7 +77,8 @@ def _sign_in_options(target: SshTarget, stream: Any) -> dict[str, Any]:
     return {
         "sock": stream,
         "key_filename": [str(target.key_file)] if target.key_file else [],
-        "allow_agent": target.key_file is None,
+        "password": None if target.password is None else target.password.reveal(),
+        "allow_agent": target.key_file is None and target.password is None,
         "look_for_keys": False,
         "banner_timeout": target.timeout_s,
         "auth_timeout": target.timeout_s,

@@ -25,6 +25,7 @@ class SshTarget:
     port: int = DEFAULT_PORT
     user: str = "root"
     key_file: Path | None = None  # None: the keys of the SSH agent
+    password: Sensitive | None = None  # to sign in with, where no key does
     sudo_password: Sensitive | None = None
     jump: SshTarget | None = None
     fingerprint: str | None = None  # SHA256:..., when the host is not pinned yet

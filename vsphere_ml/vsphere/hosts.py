@@ -94,7 +94,7 @@ def host(
         cluster=cluster,
         version=version,
         build=props.get("config.product.build") or "",
-        cpu_vendor=_cpu_vendor(props.get("summary.hardware.cpuModel") or ""),
+        cpu_vendor=cpu_vendor(props.get("summary.hardware.cpuModel") or ""),
         cpu_mhz=props.get("summary.hardware.cpuMhz") or 0,
         cores=props.get("summary.hardware.numCpuCores") or 0,
         memory=Bytes(props.get("summary.hardware.memorySize") or 0),
@@ -121,7 +121,8 @@ def newest_hardware(version: str) -> int:
     return next((newest for release, newest in _NEWEST_HARDWARE if digits >= release), _OLDEST_HARDWARE)
 
 
-def _cpu_vendor(model: str) -> str:
+def cpu_vendor(model: str) -> str:
+    """Return `intel` or `amd` from a CPU's name; empty for others."""
     return next((vendor for vendor in ("intel", "amd") if vendor in model.lower()), "")
 
 

@@ -20,6 +20,7 @@ KINDS: dict[tuple[type[BaseModel], str], str] = {  # where the annotation is no 
     (schema.Nodes, "hosts"): "list or table",
     (schema.NodeKeys, "numa"): "text or whole number",
     (schema.Guest, "host_keys"): "text or table",
+    (schema.Hosts, "host_keys"): "text or table",
 }
 COMMON = "`[defaults]`, `[profile.NAME]` and `[[nodes]]`"
 
@@ -35,6 +36,7 @@ def tables() -> str:
             *_section("`[[nodes]]`", "nodes", schema.Nodes, without=schema.NodeKeys),
             *_section(COMMON, "defaults", schema.NodeKeys),
             *_section("`[guest]`", "guest", schema.Guest),
+            *_section("`[hosts]`", "hosts", schema.Hosts),
         ]
     )
 

@@ -1,0 +1,109 @@
+"""Writes a host's settings over the vSphere API, and reads each back: what was taken is not always kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim
+
+from vsphere_ml.core.ats import KERNEL_OPTION, KERNEL_SETTING, TRUE, Door
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.host_changes import SetFunctions
+from vsphere_ml.vsphere import esx_sight, esxcli
+from vsphere_ml.vsphere.collect import of
+from vsphere_ml.vsphere.esxcli import EsxcliError
+from vsphere_ml.vsphere.pci import address
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.host_changes import SetGraphics, SetKernel, SetPassthrough
+    from vsphere_ml.vsphere.session import Session
+
+_PERFORMANCE = "performance"
+
+
+class Settings:
+    """The settings of hosts, each written for the next boot."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def kernel(self, host: Any, change: SetKernel) -> None:
+        options = self._read(host, "configManager.advancedOption")
+        if change.door is Door.OPTIONS:
+            value = vim.option.OptionValue(key=KERNEL_OPTION, value=change.value == TRUE)
+            self._session.write(lambda: options.UpdateOptions([value]))
+        else:
+            self._esxcli(host, change)
+        seen = esx_sight.kernel(self._session, host, options).configured
+        if seen != change.value:
+            raise _not_kept(change.host_name, f"kernel setting {KERNEL_SETTING}", change.value, seen)
+
+    def _esxcli(self, host: Any, change: SetKernel) -> None:
+        try:
+            esxcli.run(self._session, host, "system.settings.kernel.set", setting=KERNEL_SETTING, value=change.value)
+        except EsxcliError as error:
+            raise VSphereError(
+                f"{change.host_name} refuses kernel setting {KERNEL_SETTING}: {error}",
+                code="ats.refused",
+                target=change.host_name,
+                hint=f"on the host: esxcli system settings kernel set -s {KERNEL_SETTING} -v {change.value}",
+            ) from error
+
+    def graphics(self, host: Any, change: SetGraphics) -> None:
+        manager, config = self._read(host, "configManager.graphicsManager"), self._read(host, "config.graphicsConfig")
+        if manager is None or config is None:
+            raise VSphereError(
+                f"{change.host_name} has no graphics manager", code="vsphere.not-supported", target=change.host_name
+            )
+        for each in config.deviceType or ():
+            if address(each.deviceId) in change.gpus:
+                each.graphicsType = change.value
+        config.hostDefaultGraphicsType = change.value
+        config.sharedPassthruAssignmentPolicy = config.sharedPassthruAssignmentPolicy or _PERFORMANCE
+        self._session.write(lambda: manager.UpdateGraphicsConfig(config))
+        seen = self._read(host, "config.graphicsConfig").hostDefaultGraphicsType
+        if seen != change.value:
+            raise _not_kept(change.host_name, "the default graphics type", change.value, seen)
+
+    def function(self, host: Any, change: SetFunctions | SetPassthrough) -> None:
+        system = self._read(host, "configManager.pciPassthruSystem")
+        infos = {address(each.id): each for each in self._read(host, "config.pciPassthruInfo") or ()}
+        if system is None or change.port not in infos:
+            raise VSphereError(
+                f"{change.host_name} has no function {change.port} to hand out",
+                code="vsphere.not-found",
+                target=change.host_name,
+            )
+        wanted = _function(change, infos[change.port].id)
+        self._session.write(lambda: system.UpdatePassthruConfig([wanted]))
+
+    def ssh(self, host: Any, *, run: bool) -> None:
+        services = self._read(host, "configManager.serviceSystem")
+        if services is None:
+            raise VSphereError("the host offers no control of its services", code="vsphere.not-supported")
+        call = services.StartService if run else services.StopService
+        self._session.write(lambda: call(id=esx_sight.SSH_SERVICE))
+
+    def _read(self, host: Any, path: str) -> Any:
+        rows = self._session.read(lambda: list(of(self._session, [host], {vim.HostSystem: [path]})))
+        return rows[0][1].get(path) if rows else None
+
+
+def _function(change: SetFunctions | SetPassthrough, host_id: str) -> Any:
+    """Return the function's configuration; not applied at once, since the reboot that follows does it."""
+    made: Any = vim.host
+    if isinstance(change, SetFunctions):
+        on = change.count > 0
+        return made.SriovConfig(
+            id=host_id, passthruEnabled=False, applyNow=False, sriovEnabled=on, numVirtualFunction=change.count
+        )
+    return made.PciPassthruConfig(id=host_id, passthruEnabled=change.value, applyNow=False)
+
+
+def _not_kept(host: str, what: str, wanted: str, seen: str | None) -> VSphereError:
+    return VSphereError(
+        f"{host} took {what} = {wanted}, and says {seen or 'nothing'} when asked again",
+        code="ats.not-kept",
+        target=host,
+        hint="see the host's recent tasks and its lockdown mode; a host profile may set it back",
+    )

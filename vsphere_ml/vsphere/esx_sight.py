@@ -1,0 +1,162 @@
+"""Reads what matters to a host's ATS: kernel setting, graphics, functions, its VMs, and what we wrote down there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.ats import KERNEL_OPTION, KERNEL_SETTING, Door
+from vsphere_ml.core.esx import Connection, FunctionSeen, GraphicsSeen, HostSight, KernelOption, VmOnHost
+from vsphere_ml.core.inventory import HostRef, VmRef
+from vsphere_ml.core.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
+from vsphere_ml.vsphere import esxcli, hosts
+from vsphere_ml.vsphere.collect import of, reference
+from vsphere_ml.vsphere.esxcli import EsxcliError
+from vsphere_ml.vsphere.pci import address
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vsphere_ml.vsphere.marks import Fields
+    from vsphere_ml.vsphere.session import Session
+
+HOST = (
+    "name",
+    "config.product.version",
+    "config.product.build",
+    "summary.hardware.cpuModel",
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "runtime.bootTime",
+    "config.graphicsConfig",
+    "config.graphicsInfo",
+    "config.pciPassthruInfo",
+    "config.service",
+    "configManager.advancedOption",
+    "customValue",
+    "vm",
+)
+VM = (
+    "name",
+    "runtime.powerState",
+    "config.managedBy",
+    "config.template",
+    "guest.toolsRunningStatus",
+    "guest.ipAddress",
+    "guest.hostName",
+    "guest.net",
+    "customValue",
+)
+SSH_SERVICE = "TSM-SSH"
+# Agents of vSphere itself, by the extension that manages them: vCLS, and agents of ESX Agent Manager.
+_AGENTS = frozenset({"com.vmware.vim.eam", "com.vmware.vcls"})
+
+
+def see(session: Session, fields: Fields, found: Iterable[Any]) -> dict[HostRef, HostSight]:
+    """Return these hosts as they are now."""
+    rows = list(of(session, found, {vim.HostSystem: HOST}))
+    vms = [vm for _, props in rows for vm in props.get("vm") or ()]
+    seen = {reference(vm): props for vm, props in of(session, vms, {vim.VirtualMachine: VM})}
+    return {HostRef(reference(host)): _sight(session, fields, host, props, seen) for host, props in rows}
+
+
+def _sight(
+    session: Session, fields: Fields, host: Any, props: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]]
+) -> HostSight:
+    connection = Connection(str(props.get("runtime.connectionState") or Connection.DISCONNECTED))
+    booted = props.get("runtime.bootTime")
+    own = [(VmRef(reference(vm)), seen[reference(vm)]) for vm in props.get("vm") or () if reference(vm) in seen]
+    vms = [_vm(ref, each, fields) for ref, each in own if not each.get("config.template")]
+    return HostSight(
+        ref=HostRef(reference(host)),
+        name=props.get("name", ""),
+        version=props.get("config.product.version") or "",
+        build=props.get("config.product.build") or "",
+        cpu_vendor=hosts.cpu_vendor(props.get("summary.hardware.cpuModel") or ""),
+        connection=connection,
+        maintenance=bool(props.get("runtime.inMaintenanceMode")),
+        boot_time=booted.isoformat() if booted is not None else "",
+        kernel=kernel(session, host, props.get("configManager.advancedOption"))
+        if connection is Connection.CONNECTED
+        else KernelOption(door=Door.NONE, why="the host does not answer"),
+        graphics=_graphics(props),
+        functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
+        vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
+        ssh_running=_ssh(props.get("config.service")),
+        record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
+    )
+
+
+def kernel(session: Session, host: Any, options: Any) -> KernelOption:
+    """Return the kernel setting as esxcli tells it, else as the host's option manager does."""
+    try:
+        rows = esxcli.run(session, host, "system.settings.kernel.list", option=KERNEL_SETTING)
+    except EsxcliError as error:
+        return KernelOption(door=Door.NONE, why=f"esxcli: {error}")
+    except (vmodl.MethodFault, vim.fault.VimFault) as fault:
+        return _from_options(session, options, type(fault).__name__.rpartition(".")[2])
+    row = next((each for each in rows if each.get("Name") == KERNEL_SETTING), None)
+    if row is None:
+        return KernelOption(door=Door.NONE, why="esxcli lists no such setting")
+    return KernelOption(
+        door=Door.ESXCLI, configured=row.get("Configured", "").upper(), runtime=row.get("Runtime", "").upper()
+    )
+
+
+def _from_options(session: Session, options: Any, why: str) -> KernelOption:
+    told = f"esxcli over the API is refused ({why})"
+    try:
+        found = session.read(lambda: options.QueryOptions(KERNEL_OPTION)) if options is not None else ()
+    except (vmodl.MethodFault, vim.fault.VimFault):  # InvalidName: this ESXi does not have it there
+        found = ()
+    if not found:
+        return KernelOption(door=Door.NONE, why=f"{told}, and the option manager has no {KERNEL_OPTION}")
+    return KernelOption(door=Door.OPTIONS, configured=str(found[0].value).upper())
+
+
+def _graphics(props: Mapping[str, Any]) -> GraphicsSeen:
+    config = props.get("config.graphicsConfig")
+    infos = props.get("config.graphicsInfo") or ()
+    gpus: dict[str, str] = {address(info.pciId): info.graphicsType for info in infos if info.graphicsType != "basic"}
+    devices: dict[str, str] = {
+        address(each.deviceId): each.graphicsType for each in getattr(config, "deviceType", None) or ()
+    }
+    return GraphicsSeen(
+        default=config.hostDefaultGraphicsType if config is not None else None,
+        devices={gpu: kind for gpu, kind in devices.items() if gpu in gpus and kind},
+        now=gpus,
+    )
+
+
+def _function(info: Any) -> FunctionSeen:
+    sriov = isinstance(info, vim.host.SriovInfo)
+    return FunctionSeen(
+        passthrough=bool(info.passthruEnabled),
+        passthrough_now=bool(info.passthruActive),
+        vfs=int(info.numVirtualFunctionRequested or 0) if sriov and info.sriovEnabled else 0,
+        vfs_now=int(info.numVirtualFunction or 0) if sriov and info.sriovActive else 0,
+        vfs_most=int(info.maxVirtualFunctionSupported or 0) if sriov else 0,
+    )
+
+
+def _ssh(services: Any) -> bool | None:
+    known = getattr(services, "service", None) or ()
+    return next((bool(each.running) for each in known if each.key == SSH_SERVICE), None)
+
+
+def _vm(ref: VmRef, props: Mapping[str, Any], fields: Fields) -> VmOnHost:
+    managed = props.get("config.managedBy")
+    values = props.get("customValue")
+    nets = [str(ip) for net in props.get("guest.net") or () for ip in net.ipAddress or ()]
+    told = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
+    return VmOnHost(
+        ref=ref,
+        name=props.get("name", ""),
+        on=props.get("runtime.powerState") == "poweredOn",
+        cluster_mark=fields.owner(values),
+        resume=fields.value(values, RESUME_ATTRIBUTE) or None,
+        agent=managed is not None and managed.extensionKey in _AGENTS,
+        tools=props.get("guest.toolsRunningStatus") == "guestToolsRunning",
+        addresses=frozenset(str(each).lower() for each in told if each),
+    )
