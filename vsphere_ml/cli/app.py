@@ -13,6 +13,7 @@ from vsphere_ml.cli import (
     configure,
     destroy,
     doctor,
+    enable_ats,
     init,
     inventory,
     lab,
@@ -63,6 +64,7 @@ app.command()(check.check)
 app.command()(plan.plan)
 app.command()(provision.provision)
 app.command()(configure.configure)
+app.command(name="enable-ats")(enable_ats.enable_ats)
 app.command()(verify.verify)
 app.command()(status.status)
 app.command()(run_command.run)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.options import Settings
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.config.secrets import Connection
+    from vsphere_ml.core.host_ports import Hosts
     from vsphere_ml.core.ports import VCenter
     from vsphere_ml.vsphere.session import Session
 
@@ -51,6 +52,20 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
     gateway = Gateway(_signed_in(connection(spec, terminal), terminal.settings))
     try:
         yield gateway
+    finally:
+        gateway.close()
+
+
+@contextmanager
+def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[VCenter, Hosts]]:
+    """Yield the signed-in vCenter of a spec and its ESXi hosts, and sign out afterwards."""
+    from vsphere_ml.vsphere.esx_hosts import EsxHosts
+    from vsphere_ml.vsphere.gateway import Gateway
+
+    session = _signed_in(connection(spec, terminal), terminal.settings)
+    gateway = Gateway(session)
+    try:
+        yield gateway, EsxHosts(session)
     finally:
         gateway.close()
 

@@ -1,0 +1,113 @@
+"""`vsml enable-ats`: PCIe Address Translation Services on the cluster's hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.flows.enable_ats import AtsPlan
+
+
+@command
+def enable_ats(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing, and exit with 7 when a host is not enabled.")
+    ] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", metavar="HOST", help="This host instead of the cluster's; a name or glob; repeatable."),
+    ] = None,
+    revert: Annotated[
+        bool, typer.Option("--revert", help="Put back the values that were there before vsml changed them.")
+    ] = False,
+    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Work on so many hosts at once.")] = 1,
+    allow_downtime: Annotated[
+        bool, typer.Option("--allow-downtime", help="Allow to shut down the cluster's VMs that run there.")
+    ] = False,
+    allow_foreign: Annotated[
+        bool, typer.Option("--allow-foreign", help="Allow to shut down other VMs that run there, too.")
+    ] = False,
+    allow_power_off: Annotated[
+        bool, typer.Option("--allow-power-off", help="Power a VM off when its guest does not shut down in time.")
+    ] = False,
+    shutdown_deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long a guest may take to shut down.")
+    ] = 300.0,
+    reboot_deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long a host may take to come back.")
+    ] = 1800.0,
+) -> Answer:
+    """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
+
+    Kernel setting, firmware of the ConnectX ports, graphics type and functions: what is configured, what waits for a
+    reboot and what is in effect are told apart. One host after another is emptied, set, rebooted and looked at again;
+    one that needs nothing is not rebooted. A run that was cut is gone on with by the next.
+
+    Example: `vsml enable-ats cluster.toml --check`, then `vsml enable-ats cluster.toml --allow-downtime`
+    """
+    from vsphere_ml.cli import guest_wiring, host_wiring, wiring
+    from vsphere_ml.cli.views import ats as view
+    from vsphere_ml.cli.views.host_progress import following as following_hosts
+    from vsphere_ml.cli.views.progress import Lines
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.ats_plan import Leave
+    from vsphere_ml.flows.ats_look import Site, Task
+    from vsphere_ml.flows.enable_ats import enable_ats as enable
+    from vsphere_ml.flows.host_walk import Patience
+
+    looking = dry_run or check
+    if not looking:
+        from vsphere_ml.cli import consent
+
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    clock = wiring.SystemClock()
+    with (
+        host_wiring.shells(spec) as shells,
+        wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts),
+        following_hosts(terminal.err) as tell_host,
+    ):
+        task = Task(
+            named=tuple(host or ()),
+            leave=Leave(downtime=allow_downtime, foreign=allow_foreign, power_off=allow_power_off),
+            revert=revert,
+            dry_run=looking,
+            parallel=parallel,
+            patience=Patience(shutdown_s=shutdown_deadline, reboot_s=reboot_deadline),
+            vcenter=host_wiring.names_of(spec.vcenter.server or ""),
+        )
+        report = enable(
+            spec,
+            Site(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
+            task,
+            approve=_approval(terminal, yes=yes),
+            tell=Lines(terminal.err),
+            tell_host=tell_host,
+            clock=clock,
+        )
+    return view.answer(report, looking=looking, check=check, lab=spec.vcenter.lab is not None)
+
+
+def _approval(terminal: Terminal, *, yes: bool) -> Callable[[AtsPlan], bool]:
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views import ats as view
+
+    def approve(plan: AtsPlan) -> bool:
+        terminal.say(view.plan(plan))
+        if yes or terminal.ask(consent.QUESTION):
+            return True
+        raise consent.Declined("declined; nothing was changed", code="confirm.declined")
+
+    return approve

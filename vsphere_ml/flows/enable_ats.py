@@ -1,0 +1,176 @@
+"""`vsml enable-ats`: PCIe Address Translation Services on the hosts, from ESXi's kernel to the NICs' firmware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
+from vsphere_ml.flows.ats_look import HostsLook
+from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vsphere_ml.core.ats import HostFacts
+    from vsphere_ml.core.ats_plan import HostPlan
+    from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.host_changes import SetFirmware
+    from vsphere_ml.core.host_events import HostListener
+    from vsphere_ml.core.ports import Clock
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.ats_look import Site, Task
+
+Approve: TypeAlias = "Callable[[AtsPlan], bool]"
+_TIMES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtsPlan:
+    """What is to be done to each host, in the order of their names."""
+
+    cluster: str
+    hosts: tuple[HostPlan, ...]
+    revert: bool = False
+
+    def __bool__(self) -> bool:
+        return any(self.hosts)
+
+    @property
+    def enabled(self) -> bool:
+        return all(each.facts.enabled for each in self.hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtsReport:
+    """The end of a run. `plan` is what was shown last, `after` what a look at the end found."""
+
+    plan: AtsPlan
+    acted: bool
+    outcomes: tuple[HostOutcome, ...] = ()
+    after: tuple[HostFacts, ...] = ()
+
+    @property
+    def facts(self) -> tuple[HostFacts, ...]:
+        return self.after or tuple(each.facts for each in self.plan.hosts)
+
+    @property
+    def error(self) -> VsmlError | None:
+        """Return what makes this run a failure: a host that failed, or one that is not enabled at the end."""
+        failed = [each for each in self.outcomes if each.errors or each.left]
+        if failed:
+            return _failure(self.plan.cluster, failed)
+        missing = [] if self.plan.revert else [each for each in self.facts if not each.enabled]
+        if missing:
+            return NotPossible(
+                f"{self.plan.cluster}: ATS is not enabled on {len(missing)} of {len(self.facts)} hosts",
+                code="ats.not-enabled",
+                target=self.plan.cluster,
+                hint="the report says for each host what to type; then run the same command again",
+                details=tuple(line for each in missing for line in _lacks(each)),
+            )
+        return None
+
+
+def enable_ats(
+    spec: ClusterSpec,
+    site: Site,
+    task: Task,
+    *,
+    approve: Approve,
+    tell: Listener,
+    tell_host: HostListener,
+    clock: Clock,
+) -> AtsReport:
+    """Look, plan, ask, and bring one host after another to the wish; each is believed only when seen after its reboot.
+
+    Raises NotPossible, before anything is touched, when one of the hosts must not be.
+    """
+    seen = HostsLook(spec, site, task, tell, tell_host, clock)
+    todo = _planned(seen, "first")
+    if task.dry_run:
+        return AtsReport(plan=todo, acted=False)
+    for _ in range(_TIMES):
+        _refuse(todo)
+        if not todo or not approve(todo):
+            return AtsReport(plan=todo, acted=False)
+        with site.vcenter.hold(spec.name):
+            fresh = _planned(seen, "before acting")
+            if fresh.hosts == todo.hosts:
+                outcomes = _act(seen, fresh, clock)
+                after = tuple(each.facts for each in seen.plans("again"))
+                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=after)
+        todo = fresh
+    raise NotPossible(
+        f"the hosts changed each time between plan and action, {_TIMES} times in a row",
+        code="plan.unsettled",
+        target=spec.name,
+        hint="see in vCenter's recent tasks who works there, and run the command again afterwards",
+    )
+
+
+def _planned(seen: HostsLook, why: str) -> AtsPlan:
+    hosts = seen.plans(why)
+    if seen.task.revert:  # a host without a record was never changed
+        hosts = tuple(each for each in hosts if each.record is not None)
+    return AtsPlan(cluster=seen.spec.name, hosts=hosts, revert=seen.task.revert)
+
+
+def _refuse(todo: AtsPlan) -> None:
+    """Raise NotPossible when a host must not be touched, with every host's reasons."""
+    reasons = [reason for host in todo.hosts for reason in host.refusals]
+    if reasons:
+        first = reasons[0]
+        raise NotPossible(
+            f"{first.target}: {first.message}",
+            code=first.code,
+            target=first.target,
+            hint=first.hint,
+            details=tuple(f"{each.target}: {each.message}" for each in reasons[1:]),
+        )
+
+
+def _act(seen: HostsLook, todo: AtsPlan, clock: Clock) -> tuple[HostOutcome, ...]:
+    walk = HostsWalk(
+        hosts=seen.site.hosts,
+        firmware=_firmware(seen),
+        check=seen.again,
+        tell=seen.tell_host,
+        clock=clock,
+        patience=seen.task.patience,
+        parallel=seen.task.parallel,
+    )
+    return walk.carry_out([host for host in todo.hosts if host])
+
+
+def _firmware(seen: HostsLook) -> Callable[[SetFirmware], None]:
+    def set_firmware(change: SetFirmware) -> None:
+        if seen.doors is None:
+            raise AssertionError("nobody has looked yet")
+        seen.doors.set(change)
+
+    return set_firmware
+
+
+def _failure(cluster: str, failed: list[HostOutcome]) -> VSphereError:
+    first = failed[0]
+    names = ", ".join(each.plan.name for each in failed)
+    return VSphereError(
+        f"{cluster}: {names} failed; hosts that were not begun are as they were",
+        code="ats.host-failed",
+        target=first.plan.name,
+        hint=first.errors[0].hint if first.errors else "run the same command again",
+        details=tuple(line for each in failed for line in words(each)),
+    )
+
+
+def _lacks(host: HostFacts) -> Iterator[str]:
+    """Yield what a host lacks; the report says what a person can type."""
+    for fact in host.lacking:
+        place = f" of {fact.on}" if fact.on else ""
+        why = f" ({fact.why})" if fact.why else ""
+        yield f"{host.name}: {fact.name}{place}: {fact.state}{why}"
+    for vm in host.vms:
+        if not vm.ok:
+            seen = vm.seen or "not set"
+            yield f"{host.name}: {vm.vm}: {vm.key} is {seen}, {vm.wanted} wanted; `vsml provision` sets it"
