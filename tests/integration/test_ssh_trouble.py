@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +17,7 @@ from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told, until
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Answer
+from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.ssh import files
 from vsphere_ml.ssh.connect import close, connect
 from vsphere_ml.ssh.execute import Cut, execute
@@ -24,6 +27,8 @@ from vsphere_ml.ssh.shell import SshShell, open_shell
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from vsphere_ml.core.guest import Shell
 
 __all__ = ["server", "servers", "shell"]
 
@@ -149,6 +154,32 @@ class TestMany:
         assert (results["node-1"], results["node-3"]) == ("node-1\n", "node-3\n")
         assert isinstance(results["node-2"], GuestError)
         assert {path.name for path in tmp_path.glob("*.log")} == {"node-1.log", "node-3.log"}
+
+    def test_an_interrupt_names_what_goes_on_in_guests_and_begins_nothing_more(
+        self, servers: list[Sshd], tmp_path: Path
+    ) -> None:
+        begun = [tmp_path / f"begun-{server.name}" for server in servers]
+
+        def work(shell: Shell) -> None:
+            if shell.name == "node-3":
+                shell.ask({"only": f"touch {begun[2]}; sleep 3"})
+            shell.run(f"touch {tmp_path}/begun-{shell.name}; sleep 3")
+            shell.run(f"touch {tmp_path}/never")
+
+        def interrupt() -> None:
+            until(lambda: all(each.exists() for each in begun))
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(Interrupted) as caught:
+            in_each([server.target() for server in servers], tmp_path, FakeClock(), work)
+        assert [(each.node, each.log) for each in caught.value.guests] == [
+            (name, f"{tmp_path}/{name}.log") for name in ("node-1", "node-2")
+        ]
+        assert all(f"begun-{each.node}; sleep 3" in each.command for each in caught.value.guests)
+        until(lambda: str(tmp_path) not in _processes())
+        time.sleep(0.5)
+        assert not (tmp_path / "never").exists()
 
     def test_waiting_ends_when_all_answer_or_tells_who_does_not(self, servers: list[Sshd]) -> None:
         targets = [server.target() for server in servers]

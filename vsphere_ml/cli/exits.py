@@ -95,12 +95,13 @@ def _unwritten(shell: Terminal) -> int:
 def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
     if not isinstance(interrupt, Interrupted):
         return Cut("interrupted", code="interrupted")
-    running = tuple(f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
+    in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
+    in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
     return Cut(
         "interrupted",
         code="interrupted",
         hint="type the same command again; it goes on from what stands then",
-        details=running,
+        details=(*in_vcenter, *in_guests),
     )
 
 

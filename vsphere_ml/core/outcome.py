@@ -35,10 +35,25 @@ class Untried:
 Outcome = Done | Undone | Untried
 
 
-class Interrupted(KeyboardInterrupt):
-    """The run was interrupted; vCenter goes on with `running` on its own."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InGuest:
+    """A command that was running in a guest when the run was interrupted, and where the guest's log is."""
 
-    def __init__(self, running: tuple[Change, ...], outcomes: tuple[Outcome, ...]) -> None:
+    node: str
+    command: str
+    log: str
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was interrupted; vCenter goes on with `running` on its own, and `guests` perhaps with their commands."""
+
+    def __init__(
+        self,
+        running: tuple[Change, ...] = (),
+        outcomes: tuple[Outcome, ...] = (),
+        guests: tuple[InGuest, ...] = (),
+    ) -> None:
         super().__init__()
         self.running = running
         self.outcomes = outcomes
+        self.guests = guests

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.ssh.shell import open_shell
+from vsphere_ml.core.outcome import InGuest, Interrupted
+from vsphere_ml.ssh.shell import SshShell
+from vsphere_ml.ssh.threads import at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.core.ports import Clock
-    from vsphere_ml.ssh.shell import SshShell
     from vsphere_ml.ssh.target import SshTarget
 
 T = TypeVar("T")
@@ -30,15 +30,26 @@ def in_each(
 ) -> Mapping[str, T | VsmlError]:
     """Return each guest's result or error by its name. One guest's failure leaves the others alone.
 
-    A guest's log is `logs/NAME.log`.
+    A guest's log is `logs/NAME.log`. Raises Interrupted on Ctrl-C, which leaves the guests and names the commands that
+    may go on in them.
     """
+    shells = {target.name: SshShell(target, logs / f"{target.name}.log", clock) for target in targets}
 
     def one(target: SshTarget) -> T | VsmlError:
         try:
-            with open_shell(target, logs / f"{target.name}.log", clock) as shell:
+            with shells[target.name] as shell:
+                shell.open()
                 return work(shell)
         except VsmlError as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=max(1, min(parallel, len(targets)))) as pool:
-        return dict(zip((target.name for target in targets), pool.map(one, targets), strict=True))
+    try:
+        return dict(zip(shells, at_once(targets, one, parallel), strict=True))
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted(guests=_left(shells.values())) from interrupt
+
+
+def _left(shells: Iterable[SshShell]) -> tuple[InGuest, ...]:
+    """Leave all guests at once; return what goes on in them."""
+    doing = [(shell, shell.leave()) for shell in shells]
+    return tuple(InGuest(node=shell.name, command=what, log=str(shell.log)) for shell, what in doing if what)

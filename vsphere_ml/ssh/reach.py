@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.ssh.connect import close, connect
+from vsphere_ml.ssh.threads import at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,9 +38,8 @@ def wait_for(
     nobody signs in to a host whose key is not the pinned one.
     """
     until = clock.now() + deadline_s
-    with ThreadPoolExecutor(max_workers=max(1, min(parallel, len(targets)))) as pool:
-        errors = pool.map(lambda target: _wait_for_one(target, until, clock, attempt), targets)
-        return {target.name: error for target, error in zip(targets, errors, strict=True) if error is not None}
+    errors = at_once(targets, lambda target: _wait_for_one(target, until, clock, attempt), parallel)
+    return {target.name: error for target, error in zip(targets, errors, strict=True) if error is not None}
 
 
 def _wait_for_one(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from vsphere_ml.core.errors import GuestError
@@ -16,7 +16,7 @@ from vsphere_ml.ssh.log import GuestLog, Lines, Secrets
 from vsphere_ml.ssh.printed import Printed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -46,6 +46,8 @@ class SshShell:
         self._secrets = Secrets()
         self._log = GuestLog(log, self._secrets)
         self._connection: fabric.Connection | None = None
+        self._doing = ""
+        self._left = False
         if target.sudo_password is not None:
             self._secrets.add(target.sudo_password)
 
@@ -68,6 +70,8 @@ class SshShell:
         return self._log.path
 
     def open(self) -> fabric.Connection:
+        if self._left:
+            raise trouble.cut(self._target, self._doing or "signing in")
         if self._connection is None or not self._connection.is_connected:
             self.close()
             self._connection = connect(self._target)
@@ -77,6 +81,11 @@ class SshShell:
         connection, self._connection = self._connection, None
         if connection is not None:
             close(connection)
+
+    def leave(self) -> str:
+        """Let no further command begin, from any thread; return the one that runs, empty when none does."""
+        self._left = True
+        return trouble.short(self._doing)
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
         """Return each snippet's answer; one round trip. See `Probe.ask`."""
@@ -112,7 +121,8 @@ class SshShell:
         size = files.size_of(local)
         staged = self._staged(path)
         try:
-            files.send(self.open(), self._target, local, staged)
+            with self._busy(f"put {path}"):
+                files.send(self.open(), self._target, local, staged)
         except GuestError:
             with suppress(GuestError):  # the first error is the one to tell
                 self._run(f"rm -f -- {shlex.quote(staged)}", None, files.WRITE_S)
@@ -123,7 +133,17 @@ class SshShell:
 
     def reboot(self, deadline_s: float = 900.0) -> None:
         """Reboot and return when the guest answers with another boot id. See `Shell.reboot`."""
-        reboot.reboot(self, self._clock, deadline_s)
+        with self._busy("reboot"):
+            reboot.reboot(self, self._clock, deadline_s)
+
+    @contextmanager
+    def _busy(self, what: str) -> Iterator[None]:
+        """Keep what is done in the guest, the whole of it rather than its parts."""
+        before, self._doing = self._doing, self._doing or what
+        try:
+            yield
+        finally:
+            self._doing = before
 
     def _staged(self, path: str) -> str:
         """Return the name of a new file in the guest that the SSH user may fill."""
@@ -143,7 +163,8 @@ class SshShell:
         last: deque[str] = deque(maxlen=LAST_LINES)
         printed = Printed(batch.LIMIT, self._lines("<", last), self._lines("!", last))
         call = become.for_command(self._target, command, stdin, timeout_s)
-        status = self._execute(call, printed, shown, timeout_s + GRACE_S)
+        with self._busy(shown):
+            status = self._execute(call, printed, shown, timeout_s + GRACE_S)
         if status == files.TIMED_OUT and printed.seconds >= timeout_s:
             raise trouble.late(self._target, shown, timeout_s, tuple(last))
         out, err = (self._secrets.hide(text) for text in printed.texts())

@@ -19,7 +19,7 @@ from vsphere_ml.core.errors import (
     VsmlError,
     VSphereError,
 )
-from vsphere_ml.core.outcome import Interrupted
+from vsphere_ml.core.outcome import InGuest, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +96,12 @@ def test_an_unforeseen_exception_is_a_bug_without_a_traceback(capsys: pytest.Cap
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     ending(Settings(debug=True), KeyError("host-7"))
     assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_an_interrupt_names_what_may_go_on_in_guests_and_the_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    left = InGuest(node="node-01", command="apt-get install -y curl", log="/logs/node-01.log")
+    assert ending(Settings(), Interrupted(guests=(left,))) == 130
+    assert "may go on in node-01: apt-get install -y curl; log: /logs/node-01.log\n" in capsys.readouterr().err
 
 
 def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFixture[str]) -> None:
