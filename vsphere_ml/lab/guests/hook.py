@@ -27,7 +27,14 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
     if event["event"] in {"power-on", "reset"}:
         _begin(vm, home, answer, reset=event["event"] == "reset")
     elif (center := hub.find(home)) is not None:
-        (machine.destroy if event["event"] == "destroy" else machine.end)(center, vm.id)
+        _end(vm, center, answer, destroy=event["event"] == "destroy")
+
+
+def _end(vm: machine.Vm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
+    told = machine.firmware(center, vm.id)
+    (machine.destroy if destroy else machine.end)(center, vm.id)
+    if told:
+        answer.write(json.dumps({"guestinfo": told}) + "\n")
 
 
 def _begin(vm: machine.Vm, home: Path, answer: TextIO, *, reset: bool) -> None:

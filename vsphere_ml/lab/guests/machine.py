@@ -26,6 +26,8 @@ KEYS_DEADLINE_S = 10.0
 BOOTED, NO_SSHD, SLOW = "booted", "no-sshd", "slow"
 UNTIL_OFF = "faults-until-off"  # what was done to it that its power takes along
 _FAST = ("sriov", "passthrough")
+ADAPTERS = "guestinfo.lab.adapters"  # PCI identifier and firmware of each fast adapter, with semicolons between them
+FIRMWARE = "guestinfo.lab.firmware."  # and an adapter's number: what the guest has set in its firmware
 ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs and this VM; the guest's lspci shows it
 
 
@@ -97,6 +99,12 @@ def report(center: hub.Hub, vm: Vm) -> Report:
     return Report(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
 
 
+def firmware(center: hub.Hub, vm_id: str) -> dict[str, str]:
+    """Return what the guest has set in the firmware of adapters that were handed over whole, by guestinfo key."""
+    told = _told(folder(center.home, vm_id))
+    return {key: value for key, value in told.items() if key.startswith(FIRMWARE)}
+
+
 def end(center: hub.Hub, vm_id: str) -> None:
     """Cut the guest's power. Its disk stays, and so does its address: nobody else shall seem to be the guest."""
     at = folder(center.home, vm_id)
@@ -134,6 +142,8 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     (at / "address").write_text(f"{address.ip}\n")
     (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
     (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
+    adapters = vm.extra_config.get(ADAPTERS, "")
+    (at / "tools" / "adapters").write_text("".join(f"{each}\n" for each in adapters.split(";") if each))
     (at / "hostname").write_text(f"{hostname}\n")
     (at / "vm").write_text(vm.name)
     (at / "tools" / "guestinfo").unlink(missing_ok=True)

@@ -36,6 +36,8 @@ var esxcliCommands = []esxcliCommand{
 		param: []command.CommandInfoParam{parameter("module", "-m")}, shown: []string{"Name", "Type", "Value", "Description"}},
 	{group: "system.module.parameters", name: "set", help: "Allows setting the load time parameters for the given module.", run: moduleSet, how: esxi.Silent,
 		param: []command.CommandInfoParam{parameter("module", "-m"), parameter("parameter-string", "-p")}},
+	{group: "system.shutdown", name: "reboot", help: "Reboot the system. The host must be in maintenance mode.", run: shutdownReboot, how: esxi.Silent,
+		param: []command.CommandInfoParam{parameter("reason", "-r")}},
 	{group: "system.version", name: "get", help: "Display the product name, version and build information.", kind: "SystemVersion", run: versionGet,
 		shown: []string{"Product", "Version", "Build", "Update", "Patch"}, how: esxi.Fields},
 }

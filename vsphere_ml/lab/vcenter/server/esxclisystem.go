@@ -33,6 +33,14 @@ func maintenanceGet(l *Lab, ctx *simulator.Context, machine *esx, _ command.Valu
 	return []command.Values{values("Mode", mode)}, nil
 }
 
+func shutdownReboot(l *Lab, ctx *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
+	system := &host{machine.system, l}
+	if !system.inMaintenance(ctx) || !system.goDown(ctx, true) {
+		return nil, &esxcliError{"The host must be in maintenance mode, and not going down already"}
+	}
+	return nil, nil
+}
+
 func versionGet(_ *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
 	version := machine.model.ESXiVersion
 	update := "0"

@@ -5,6 +5,8 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/rack"
 )
 
 // powerEvent is what the power hook is told.
@@ -17,6 +19,7 @@ type powerEvent struct {
 	ExtraConfig map[string]string `json:"extraConfig"`
 	NICs        []hookNIC         `json:"nics"`
 	GPUs        []string          `json:"gpus"` // the profile of each vGPU
+	whole       []string          // the address of each adapter that was handed over whole, "" for others
 }
 
 type hookNIC struct {
@@ -29,11 +32,15 @@ func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine
 	told := powerEvent{Event: event, MoID: machine.Self.Value, ExtraConfig: map[string]string{}}
 	ctx.WithLock(machine, func() {
 		told.VM = machine.Name
-		if host := l.esxOf(machine.Runtime.Host); host != nil {
+		host := l.esxOf(machine.Runtime.Host)
+		if host != nil {
 			told.Host = host.name
 		}
 		if machine.Config == nil {
 			return
+		}
+		if host != nil {
+			told.whole = wholeFunctions(l.adaptersOf(machine, l.view(host)))
 		}
 		told.UUID = machine.Config.Uuid
 		for _, option := range machine.Config.ExtraConfig {
@@ -43,6 +50,16 @@ func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine
 		told.NICs, told.GPUs = adapters(machine.Config.Hardware.Device), profiles(machine.Config.Hardware.Device)
 	})
 	return told
+}
+
+func wholeFunctions(adapters []rack.Adapter) []string {
+	addresses := make([]string, len(adapters))
+	for i, adapter := range adapters {
+		if adapter.Whole {
+			addresses[i] = adapter.NIC.Address
+		}
+	}
+	return addresses
 }
 
 func adapters(devices []types.BaseVirtualDevice) []hookNIC {

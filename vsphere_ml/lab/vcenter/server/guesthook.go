@@ -21,7 +21,8 @@ import (
 // stand behind it:
 //
 //	stdin   one JSON object: {"event", "vm", "moid", "uuid", "host", "extraConfig", "nics": [{"mac", "network"}]}
-//	stdout  JSON lines, each shown by VMware Tools: {"guest_ip", "hostname", "guestinfo": {key: value}}
+//	stdout  JSON lines, each shown by VMware Tools: {"guest_ip", "hostname", "guestinfo": {key: value}}; at power-off
+//	        only what the guest has done to its adapters' firmware counts, see ats.go
 //	stderr  goes to the lab's log
 //	fd 3    a pipe that ends with the lab; what outlives the program watches it
 //
@@ -110,7 +111,25 @@ func (l *Lab) guestEnds(ctx *simulator.Context, machine *simulator.VirtualMachin
 	l.hook.mu.Unlock()
 	if known {
 		told.Event = event
-		l.hook.queue(told, func() { l.showNothing(machine) }, func(guestReport) {})
+		l.hook.queue(told, func() { l.showNothing(machine) }, func(report guestReport) { l.takeFirmware(told, report.Guestinfo) })
+	}
+}
+
+// settle waits until the guests that began on a host have ended as far as they were told to.
+func (h *powerHook) settle(host string) {
+	if h == nil {
+		return
+	}
+	var last []chan struct{}
+	h.mu.Lock()
+	for moid, told := range h.begun {
+		if told.Host == host && h.last[moid] != nil {
+			last = append(last, h.last[moid])
+		}
+	}
+	h.mu.Unlock()
+	for _, done := range last {
+		<-done
 	}
 }
 

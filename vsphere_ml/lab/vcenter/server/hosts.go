@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
@@ -28,6 +29,7 @@ type esx struct {
 	services *serviceSystem
 	address  string       // of its management interface
 	ssh      *esxi.Server // nil until its SSH service was first started
+	entering atomic.Int32 // tasks that put it into maintenance mode
 }
 
 // addHosts puts every host of the topology into its cluster: registered directly, because a task for each takes

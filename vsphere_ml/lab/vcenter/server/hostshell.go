@@ -184,7 +184,7 @@ func (h hostShell) Reboot() error {
 	if !system.inMaintenance(ctx) {
 		return errors.New("the host is not in maintenance mode")
 	}
-	if !system.goDown(ctx) {
+	if !system.goDown(ctx, true) {
 		return errors.New("the host is going down already")
 	}
 	return nil

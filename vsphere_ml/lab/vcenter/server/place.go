@@ -50,7 +50,7 @@ func (l *Lab) checkHost(ctx *simulator.Context, host *esx) (fault types.BaseMeth
 			fault = &types.HostNotReachable{}
 		case host.system.Runtime.ConnectionState != types.HostSystemConnectionStateConnected:
 			fault = &types.HostNotConnected{}
-		case host.system.Runtime.InMaintenanceMode:
+		case host.system.Runtime.InMaintenanceMode || host.entering.Load() > 0:
 			fault = &types.InvalidState{}
 		}
 	})

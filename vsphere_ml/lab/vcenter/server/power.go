@@ -73,8 +73,10 @@ func (l *Lab) bookAndStart(ctx *simulator.Context, machine *simulator.VirtualMac
 	})
 	if fault != nil {
 		l.Rack.Free(machine.Self.Value)
+		return fault
 	}
-	return fault
+	l.showAdapters(ctx, machine, host)
+	return nil
 }
 
 // PowerOffVMTask ends the VM and gives back what it had booked.

@@ -75,19 +75,32 @@ func (r *reboots) mark(host string, down bool) bool {
 func (h *host) RebootHostTask(ctx *simulator.Context, req *types.RebootHost_Task) soap.HasFault {
 	force := req.Force
 	task := h.task(ctx, "RebootHost_Task", func(ctx *simulator.Context, _ *simulator.Task) types.BaseMethodFault {
-		if fault := h.connected(ctx); fault != nil {
-			return fault
-		}
-		if !force && !h.inMaintenance(ctx) || !h.goDown(ctx) {
-			return &types.InvalidState{}
-		}
-		return nil
+		return h.leave(ctx, force, true)
 	})
 	return &methods.RebootHost_TaskBody{Res: &types.RebootHost_TaskResponse{Returnval: task}}
 }
 
-// goDown begins a reboot; false when the host is down already.
-func (h *host) goDown(ctx *simulator.Context) bool {
+// ShutdownHostTask is a reboot without a return: somebody must switch the host on again.
+func (h *host) ShutdownHostTask(ctx *simulator.Context, req *types.ShutdownHost_Task) soap.HasFault {
+	force := req.Force
+	task := h.task(ctx, "ShutdownHost_Task", func(ctx *simulator.Context, _ *simulator.Task) types.BaseMethodFault {
+		return h.leave(ctx, force, false)
+	})
+	return &methods.ShutdownHost_TaskBody{Res: &types.ShutdownHost_TaskResponse{Returnval: task}}
+}
+
+func (h *host) leave(ctx *simulator.Context, force, back bool) types.BaseMethodFault {
+	if fault := h.connected(ctx); fault != nil {
+		return fault
+	}
+	if !force && !h.inMaintenance(ctx) || !h.goDown(ctx, back) {
+		return &types.InvalidState{}
+	}
+	return nil
+}
+
+// goDown begins a reboot, or a shutdown without a way back; false when the host is down already.
+func (h *host) goDown(ctx *simulator.Context, back bool) bool {
 	if !h.lab.site.reboots.begin(h.Name) {
 		return false
 	}
@@ -97,14 +110,14 @@ func (h *host) goDown(ctx *simulator.Context) bool {
 	}
 	h.endVMs(ctx)
 	style, own := h.lab.site.reboots.of(h.Name), *ctx
-	time.AfterFunc(time.Duration(style.NoticeMS)*time.Millisecond, func() { h.vanish(&own, style) })
+	time.AfterFunc(time.Duration(style.NoticeMS)*time.Millisecond, func() { h.vanish(&own, style, back) })
 	return true
 }
 
 // vanish is when vCenter misses the host.
-func (h *host) vanish(ctx *simulator.Context, style rebootStyle) {
+func (h *host) vanish(ctx *simulator.Context, style rebootStyle, back bool) {
 	h.connection(ctx, types.HostSystemConnectionStateNotResponding)
-	if h.lab.view(h.lab.esxOf(&h.Self)).Fails("no-return") {
+	if !back || h.lab.view(h.lab.esxOf(&h.Self)).Fails("no-return") {
 		return
 	}
 	own := *ctx
@@ -116,6 +129,7 @@ func (h *host) comeBack(ctx *simulator.Context) {
 	if !h.lab.site.reboots.end(h.Name) {
 		return
 	}
+	h.lab.hook.settle(h.Name) // an adapter's firmware may still be told what its guest has set
 	h.lab.Rack.Reboot(h.Name)
 	h.lab.refresh(ctx, h.Name)
 	h.lab.esxOf(&h.Self).services.boot(ctx)
@@ -132,16 +146,30 @@ func (h *host) connection(ctx *simulator.Context, state types.HostSystemConnecti
 	}
 	h.changeRuntime(ctx, "runtime.powerState", power, func(r *types.HostRuntimeInfo) { r.PowerState = power })
 	h.changeRuntime(ctx, "runtime.connectionState", state, func(r *types.HostRuntimeInfo) { r.ConnectionState = state })
+	h.showVMs(ctx, state == types.HostSystemConnectionStateConnected)
+}
+
+// showVMs: vCenter knows nothing of VMs whose host does not answer.
+func (h *host) showVMs(ctx *simulator.Context, reached bool) {
+	state := types.VirtualMachineConnectionStateDisconnected
+	if reached {
+		state = types.VirtualMachineConnectionStateConnected
+	}
+	for _, object := range ctx.Map.AllReference("VirtualMachine") {
+		machine := machineOf(ctx, object.Reference())
+		locked(ctx, machine, func() {
+			if on := machine.Runtime.Host; on != nil && *on == h.Self {
+				ctx.Map.Update(ctx, machine, []types.PropertyChange{
+					{Name: "runtime.connectionState", Val: state}, {Name: "summary.runtime.connectionState", Val: state},
+				})
+			}
+		})
+	}
 }
 
 // endVMs: whatever runs on the host ends with it.
 func (h *host) endVMs(ctx *simulator.Context) {
-	machine := h.lab.esxOf(&h.Self)
-	for _, object := range ctx.Map.AllReference("VirtualMachine") {
-		if !runsOn(ctx, object.Reference(), machine) {
-			continue
-		}
-		victim := machineOf(ctx, object.Reference())
+	for _, victim := range h.running(ctx) {
 		_, _ = delegate(ctx, victim, func() types.ManagedObjectReference {
 			body := victim.PowerOffVMTask(ctx, &types.PowerOffVM_Task{This: victim.Self})
 			return body.(*methods.PowerOffVM_TaskBody).Res.Returnval
