@@ -17,12 +17,24 @@ def identity(guest: FakeGuest, words: list[str], streams: Streams) -> int:
             streams.out += "0\n"
         case ["-u", name] if name in guest.users:
             streams.out += f"{guest.users[name]}\n"
-        case ["-u", name]:
+        case ["-gn", name] if name in guest.users:
+            streams.out += f"{name}\n"  # every user has a group of that name
+        case ["-u" | "-gn", name]:
             streams.err += f"id: '{name}': no such user\n"
             return 1
         case _:
             raise NoMeaning(f"id {words}")
     return 0
+
+
+def install(guest: FakeGuest, words: list[str], _streams: Streams) -> int:
+    """Make a folder with mode and owner; files are not installed yet."""
+    match words:
+        case ["-d", "-m", mode, "-o", owner, "-g", group, folder]:
+            guest.folders.add(folder)
+            guest.folder_modes[folder] = (int(mode, 8), f"{owner}:{group}")
+            return 0
+    raise NoMeaning(f"install {words}")
 
 
 def dpkg_query(guest: FakeGuest, words: list[str], streams: Streams) -> int:
@@ -135,6 +147,7 @@ KNOWN: dict[str, Program] = {
     "apt-get": apt_get,
     "dpkg-query": dpkg_query,
     "id": identity,
+    "install": install,
     "lsmod": lsmod,
     "modprobe": modprobe,
     "systemctl": systemctl,

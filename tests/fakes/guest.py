@@ -44,6 +44,7 @@ class FakeGuest:
     name: str = "node-1"
     files: dict[str, File] = field(default_factory=dict)
     folders: set[str] = field(default_factory=lambda: {"/", "/etc", "/run", "/tmp", "/var", "/root"})
+    folder_modes: dict[str, tuple[int, str]] = field(default_factory=dict)  # and owners; 755 of root otherwise
     packages: dict[str, str] = field(default_factory=dict)  # name to version
     available: dict[str, str] = field(default_factory=dict)  # what apt knows
     modules: set[str] = field(default_factory=set)
@@ -134,6 +135,12 @@ class FakeGuest:
 
     def has(self, path: str) -> bool:
         return path in self.files or self.is_folder(path)
+
+    def about(self, path: str) -> tuple[int, str, int]:
+        """Return mode, owner and size of what is there."""
+        if (file := self.files.get(path)) is not None:
+            return file.mode, file.owner, len(file.text.encode())
+        return *self.folder_modes.get(path, (0o755, "root:root")), 4096
 
     def is_folder(self, path: str) -> bool:
         inside = path.rstrip("/") + "/"

@@ -90,18 +90,12 @@ def stat(guest: FakeGuest, words: list[str], streams: Streams) -> int:
         else:
             paths.append(word)
     for path in paths:
-        if path not in guest.files:
+        if not guest.has(path):
             streams.err += f"stat: cannot statx '{path}': {absent(guest, path)}\n"
             return 1
-        file = guest.files[path]
-        user, _, group = file.owner.partition(":")
-        known = {
-            "%a": f"{file.mode:o}",
-            "%U": user,
-            "%G": group or user,
-            "%s": str(len(file.text.encode())),
-            "%n": path,
-        }
+        mode, owner, size = guest.about(path)
+        user, _, group = owner.partition(":")
+        known = {"%a": f"{mode:o}", "%U": user, "%G": group or user, "%s": str(size), "%n": path}
         streams.out += filled(shape, "(%.)", known) + "\n"
     return 0
 

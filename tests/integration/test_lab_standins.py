@@ -2,66 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration import guests
+from tests.integration import lone
+from tests.integration.guests import needed
+from tests.integration.lone import DRIVER, NAME
 from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.guest import firstboot, playbook, wanted
+from vsphere_ml.guest import playbook, wanted
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.verify import verify
-from vsphere_ml.lab.guests import hub, machine, packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.integration.lone import Guest
     from vsphere_ml.core.guest import Playbook
     from vsphere_ml.ssh.shell import SshShell
 
-pytestmark = [pytest.mark.lab, guests.needed]
+pytestmark = [pytest.mark.lab, needed]
 REPOSITORY = "file:/opt/vsml-lab"
-DRIVER = "535.183.04"
-
-
-NAME, ADDRESS = "node-1", "10.202.7.11"
+ADDRESS = "10.202.7.11"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run guests without a vCenter."""
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     folder = tmp_path_factory.mktemp("standins") / "guests"
-    packages.build(folder / "packages", DRIVER)
-    lifeline, held = os.pipe()
-    hub.start(folder, lifeline)
-    yield folder
-    hub.end(folder)
-    os.close(lifeline)
-    os.close(held)
-
-
-@pytest.fixture(scope="module")
-def report(home: Path) -> machine.Report:
-    center = hub.find(home)
-    assert center is not None
-    vm = machine.Vm(
-        name=NAME,
-        id="vm-1",
-        extra_config=guests.first_boot(home, NAME, f"{ADDRESS}/24"),
-        nics=({"mac": "", "kind": "passthrough"}, {"mac": "00:50:56:00:00:01", "kind": "vmxnet3"}),
-        gpus=("grid_a100-40c", "grid_a100-40c"),
-    )
-    machine.begin(center, vm)
-    return machine.report(center, vm)
+    with lone.guest(folder, ADDRESS, ("grid_a100-40c", "grid_a100-40c")) as running:
+        yield running
 
 
 @pytest.fixture
-def shell(home: Path, report: machine.Report) -> Iterator[SshShell]:
-    with guests.enter(home, NAME, report.address, report.guestinfo[firstboot.HOST_KEYS]) as opened:
+def shell(guest: Guest) -> Iterator[SshShell]:
+    with guest.enter() as opened:
         yield opened
 
 
@@ -94,20 +71,20 @@ def shipped(home: Path, name: str) -> Playbook:
 
 # In the order of a cluster's file: OFED before the driver, the driver before the container.
 @pytest.mark.parametrize("name", ["base", "roce", "driver", "container"])
-def test_a_playbook_converges_and_then_lacks_nothing(home: Path, shell: SshShell, name: str) -> None:
-    wanted = shipped(home, name)
+def test_a_playbook_converges_and_then_lacks_nothing(guest: Guest, shell: SshShell, name: str) -> None:
+    wanted = shipped(guest.home, name)
     assert converge(wanted, shell, FACTS, list[object]().append).changed
     assert check(wanted, shell, FACTS).lacking == ()
 
 
-def test_it_is_all_there_after_a_reboot(home: Path, shell: SshShell) -> None:
+def test_it_is_all_there_after_a_reboot(guest: Guest, shell: SshShell) -> None:
     shell.reboot(30.0)
     for name in ("base", "roce", "driver"):
-        assert check(shipped(home, name), shell, FACTS).lacking == ()
+        assert check(shipped(guest.home, name), shell, FACTS).lacking == ()
 
 
-def test_verify_says_lab_with_every_fact(home: Path, shell: SshShell) -> None:
-    evidence = {each.fact: each for each in verify(shell, FACTS, wanted.of([shipped(home, "container")]))}
+def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
+    evidence = {each.fact: each for each in verify(shell, FACTS, wanted.of([shipped(guest.home, "container")]))}
     assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
     right = {name for name, each in evidence.items() if each.verdict is Verdict.OK}
     assert right >= {"GPUs and profile", "driver branch", "licence", "GPU and NIC distance", "RDMA device"}
