@@ -37,5 +37,5 @@ def inventory(
 
     where = wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with wiring.vcenter(where.vcenter, terminal) as vcenter:
-        seen = vcenter.look(Scope(datacenter=where.datacenter))
+        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
     return Answer(text=drawing.text(seen) if tree else view.text(seen), data=view.data(seen))

@@ -21,8 +21,9 @@ T = TypeVar("T")
 class Scope:
     """How much of a site a look needs.
 
-    Every VM and host is read leanly. Devices are read for the hosts of `cluster` (all GPU hosts when None); settings in
-    full for VMs that carry the mark `owner` or have one of the names in `vms`.
+    Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
+    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read. Settings are
+    read in full for VMs that carry the mark `owner` or have one of the names in `vms`.
     """
 
     datacenter: str | None = None
@@ -30,6 +31,7 @@ class Scope:
     owner: str | None = None
     vms: frozenset[str] = frozenset()
     devices: bool = True
+    direct_path: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

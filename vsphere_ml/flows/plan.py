@@ -71,6 +71,7 @@ def scope(spec: ClusterSpec) -> Scope:
         cluster=spec.location.cluster,
         owner=spec.name,
         vms=frozenset({source, *(node.name for node in spec.nodes)}),
+        direct_path=any(node.gpu.whole for node in spec.nodes),
     )
 
 

@@ -128,7 +128,7 @@ class _Read:
         inside = {reference(each) for each in clusters} if clusters is not None else None
         self.scoped = [ref for ref, props in self.host_props.items() if inside is None or _parent(props) in inside]
         self._merge(self.scoped, hosts.REACH)
-        with_gpus = [ref for ref in self.scoped if hosts.has_gpus(self.host_props[ref])]
+        with_gpus = [ref for ref in self.scoped if self.scope.direct_path or hosts.has_gpus(self.host_props[ref])]
         if self.scope.devices:
             self._merge(with_gpus, hosts.DEVICES)
             self.assignable.ask({ref: (self.host_objects[ref], self.host_props[ref]) for ref in with_gpus})

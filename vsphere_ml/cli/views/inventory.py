@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, VmRef
+    from vsphere_ml.core.inventory import Gpu, GpuUse, Host, Inventory, NicPort, VmRef, WholeGpu
 
 HOSTS = ("HOST", "CLUSTER", "ESXI", "CORES", "MEMORY", "RESERVED", "GPUS", "STATE")
 GPUS = ("HOST", "GPU", "MODEL", "NUMA", "MODE", "USED BY")
@@ -42,7 +42,13 @@ def names(inventory: Inventory) -> Names:
 
 def gpu_users(gpu: Gpu) -> str:
     """Return who uses a GPU, and with which profile."""
-    return ", ".join(f"{use.vm_name} ({use.profile or 'profile not read'})" for use in gpu.used_by)
+    return ", ".join(f"{use.vm_name} ({_share(use)})" for use in gpu.used_by)
+
+
+def _share(use: GpuUse) -> str:
+    if use.profile is None:
+        return "profile not read"
+    return use.profile if use.count == 1 else f"{use.count} × {use.profile}"
 
 
 def nic_users(nic: NicPort, vms: Names) -> str:
@@ -69,8 +75,16 @@ def state(host: Host) -> str:
 
 def gpu_count(host: Host) -> str:
     """Return how many of a host's GPUs are free."""
-    free = sum(1 for gpu in host.gpus if not gpu.used_by)
-    return f"{free} of {len(host.gpus)} free" if host.gpus else "-"
+    direct = handed_through(host)
+    free = sum(not gpu.used_by for gpu in host.gpus) + sum(gpu.held_by is None for gpu in direct)
+    number = len(host.gpus) + len(direct)
+    return f"{free} of {number} free" if number else "-"
+
+
+def handed_through(host: Host) -> tuple[WholeGpu, ...]:
+    """Return the GPUs that a host hands through whole and does not share."""
+    shared = {gpu.address for gpu in host.gpus}
+    return tuple(gpu for gpu in host.whole_gpus if gpu.active and gpu.address not in shared)
 
 
 def _parts(inventory: Inventory) -> Iterator[RenderableType]:
@@ -82,7 +96,7 @@ def _parts(inventory: Inventory) -> Iterator[RenderableType]:
     )
     vms = names(inventory)
     for titles, rows in (
-        (GPUS, [_gpu(host, gpu) for host in inventory.hosts for gpu in host.gpus]),
+        (GPUS, [row for host in inventory.hosts for row in _gpus(host, vms)]),
         (NICS, [_nic(host, nic, vms) for host in inventory.hosts for nic in host.nics]),
         (GROUPS, list(_groups(inventory))),
     ):
@@ -103,6 +117,14 @@ def _host(host: Host, cluster: str) -> tuple[str, ...]:
         gpu_count(host),
         state(host),
     )
+
+
+def _gpus(host: Host, vms: Names) -> Iterator[tuple[str, ...]]:
+    yield from (_gpu(host, gpu) for gpu in host.gpus)
+    for gpu in handed_through(host):
+        mode = f"DirectPath, label {gpu.label}" if gpu.label else "DirectPath"
+        user = f"{vms.get(gpu.held_by, gpu.held_by)} (all of it)" if gpu.held_by else "free"
+        yield (host.name, gpu.address, gpu.name, _numa(host.numa_of(gpu.address)), mode, user)
 
 
 def _gpu(host: Host, gpu: Gpu) -> tuple[str, ...]:

@@ -1,0 +1,117 @@
+"""Every way to give a VM a GPU, on a lab whose hosts have them all: asked for in a file, given, and kept as it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.config.load import load_text
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.ports import Scope
+from vsphere_ml.flows.destroy import destroy
+from vsphere_ml.flows.provision import provision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.report import Report
+    from vsphere_ml.vsphere.gateway import Gateway
+
+pytestmark = pytest.mark.lab
+
+FILE = """
+[cluster]
+name = "{name}"
+[vcenter]
+lab = "default"
+[location]
+datacenter = "lab-dc"
+cluster = "{cluster}"
+folder = "{name}"
+datastore = "vsan"
+[source]
+template = "ubuntu-22.04-gpu"
+[[nodes]]
+name = "{name}-[1-{count}]"
+cpus = 2
+memory = "32GiB"
+network = {{ port_group = "vm-mgmt" }}
+nic = {{ model = "{nic}", port_group = "roce" }}
+gpu = {gpu}
+"""
+CX6, CX7 = "ConnectX-6 Dx", "ConnectX-7"
+# The cluster, how many nodes its two hosts can take, the NIC, and what is asked for.
+WAYS = {
+    "switch8": ("hgx-h100", 2, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 8 }'),
+    "switch4": ("hgx-a100", 4, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 4 }'),
+    "switch2": ("hgx-a100", 8, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 2 }'),
+    "bridge": ("pairs", 4, CX6, '{ kind = "nvlink", profile = "A100-40C", count = 2 }'),
+    "half": ("pairs", 16, CX6, '{ profile = "A100-20C" }'),
+    "several": ("hgx-a100", 4, CX6, '{ profile = "A100X-40C", count = 4 }'),
+    "third": ("mig", 8, CX6, '{ profile = "A100-3-20C" }'),
+    "sliced": ("mig", 8, CX6, '{ profile = "A100-20C" }'),
+    "mixed": ("mixed", 16, CX6, '{ profile = "A100D-20C", count = 2 }'),
+    "fixed": ("direct", 8, CX6, '{ kind = "passthrough", device = "A100" }'),
+    "dynamic": ("direct", 4, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
+}
+
+
+@pytest.fixture(scope="module")
+def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with labs.running(tmp_path_factory.mktemp("state"), "spectrum-8.0u3") as lab:
+        made = labs.gateway(lab)
+        yield made
+        made.close()
+
+
+def wish(name: str, *, more: int = 0) -> ClusterSpec:
+    cluster, count, nic, gpu = WAYS[name]
+    return load_text(FILE.format(name=name, cluster=cluster, count=count + more, nic=nic, gpu=gpu), "cluster.toml")
+
+
+def brought(spec: ClusterSpec, vcenter: Gateway) -> Report:
+    return provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vcenter: Gateway) -> None:
+    spec = wish(name)
+    try:
+        made = brought(spec, vcenter)
+        assert made.done, made.error and made.error.details
+        assert len({seat.host for seat in made.lacking.seats}) == 2
+        assert not brought(spec, vcenter).acted
+    finally:
+        assert destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_one_more_than_the_hosts_can_take_is_refused_before_anything_is_made(name: str, vcenter: Gateway) -> None:
+    with pytest.raises(NotPossible) as refusal:
+        brought(wish(name, more=1), vcenter)
+    assert refusal.value.code == "placement.no-seat"
+    assert not [vm for vm in vcenter.look(Scope(owner=name)).vms if vm.cluster_mark == name]
+
+
+def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) -> None:
+    large = wish("mixed")
+    small = load_text(
+        FILE.format(name="beside", cluster="mixed", count=2, nic=CX6, gpu='{ profile = "A100D-10C" }'), "cluster.toml"
+    )
+    first = load_text(
+        FILE.format(name="mixed", cluster="mixed", count=2, nic=CX6, gpu='{ profile = "A100D-20C" }'), "cluster.toml"
+    )
+    try:
+        assert brought(first, vcenter).done
+        assert brought(small, vcenter).done
+        site = vcenter.look(Scope(cluster="mixed", owner="mixed"))
+        users = Counter(len(gpu.used_by) for host in site.hosts for gpu in host.gpus if host.name.startswith("mixed"))
+        assert users[2] == 2, "both sizes on the first GPU of each host, which consolidates"
+    finally:
+        for spec in (small, large):
+            destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
