@@ -11,7 +11,7 @@ from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views import envelope
 from vsphere_ml.cli.views.changes import verb
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.outcome import Interrupted
+from vsphere_ml.core.outcome import HostsInterrupted, Interrupted
 from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
@@ -93,16 +93,16 @@ def _unwritten(shell: Terminal) -> int:
 
 
 def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
-    if not isinstance(interrupt, Interrupted):
+    if isinstance(interrupt, Interrupted):
+        in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
+        in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
+        left: tuple[str, ...] = (*in_vcenter, *in_guests)
+    elif isinstance(interrupt, HostsInterrupted):
+        left = interrupt.left
+    else:
         return Cut("interrupted", code="interrupted")
-    in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
-    in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
-    return Cut(
-        "interrupted",
-        code="interrupted",
-        hint="type the same command again; it goes on from what stands then",
-        details=(*in_vcenter, *in_guests),
-    )
+    hint = "type the same command again; it goes on from what stands then"
+    return Cut("interrupted", code="interrupted", hint=hint, details=left)
 
 
 def _bug(error: Exception) -> Bug:

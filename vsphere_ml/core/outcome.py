@@ -57,3 +57,11 @@ class Interrupted(KeyboardInterrupt):
         self.running = running
         self.outcomes = outcomes
         self.guests = guests
+
+
+class HostsInterrupted(KeyboardInterrupt):
+    """The run was interrupted while hosts were worked on; `left` says in words how those stand that were begun."""
+
+    def __init__(self, left: tuple[str, ...]) -> None:
+        super().__init__()
+        self.left = left

@@ -71,8 +71,11 @@ class HostsLook:
     inventory: Inventory | None = None
     doors: Doors | None = None
 
-    def plans(self, why: str) -> tuple[HostPlan, ...]:
-        """Return what is to be done to each host, by name, after a look at all of them."""
+    def plans(self, why: str, wait_s: float = 0.0) -> tuple[HostPlan, ...]:
+        """Return what is to be done to each host, by name, after a look at all of them.
+
+        Guests that have a whole function may take `wait_s` seconds to answer: their VMs were just powered on.
+        """
         self.inventory = look(self.spec, self.site.vcenter, tell=self.tell, clock=self.clock, why=why)
         compared = compare(self.spec, _in_service(self.inventory))
         wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named)
@@ -80,7 +83,11 @@ class HostsLook:
             raise self._no_hosts(compared.unseated)
         self.wishes = {wish.ref: wish for wish in wanted}
         self.doors = Doors(
-            hosts=self.site.hosts, shells=self.site.shells, guests=self.site.guests, places=self._places(wanted)
+            hosts=self.site.hosts,
+            shells=self.site.shells,
+            guests=self.site.guests,
+            places=self._places(wanted, wait_s),
+            wait_s=wait_s,
         )
         seen = self.site.hosts.see([wish.ref for wish in wanted])
         there = [seen[wish.ref] for wish in wanted if wish.ref in seen]
@@ -113,12 +120,12 @@ class HostsLook:
         )
         return plan(case)
 
-    def _places(self, wanted: Sequence[HostWish]) -> dict[str, GuestPlace | VsmlError]:
+    def _places(self, wanted: Sequence[HostWish], wait_s: float) -> dict[str, GuestPlace | VsmlError]:
         """Return where the guests are that have a port's whole function."""
         names = {port.guest for wish in wanted for port in wish.ports if port.guest}
         if not names:
             return {}
-        found = of_guests.find(self.spec, self.site.vcenter, _nobody, self.clock, sorted(names), 0.0)
+        found = of_guests.find(self.spec, self.site.vcenter, _nobody, self.clock, sorted(names), wait_s)
         return {**found.errors, **{place.name: place for place in found.places}}
 
     def _no_hosts(self, unseated: NotPossible | None) -> NotPossible:

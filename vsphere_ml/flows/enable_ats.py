@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.ats_look import Site, Task
 
 Approve: TypeAlias = "Callable[[AtsPlan], bool]"
+GUESTS_S = 300.0  # until guests answer that were powered on again
 _TIMES = 5
 
 
@@ -98,7 +99,7 @@ def enable_ats(
             fresh = _planned(seen, "before acting")
             if fresh.hosts == todo.hosts:
                 outcomes = _act(seen, fresh, clock)
-                after = tuple(each.facts for each in seen.plans("again"))
+                after = tuple(each.facts for each in seen.plans("again", GUESTS_S))
                 return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=after)
         todo = fresh
     raise NotPossible(

@@ -11,6 +11,7 @@ from vsphere_ml.core.ats import FIRMWARE_SETTING, Door
 from vsphere_ml.core.ats_facts import FirmwareSeen
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.guest import Answer
+from vsphere_ml.flows.guests import patiently
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ class Doors:
     shells: HostShells | None = None
     guests: Guests | None = None
     places: Mapping[str, GuestPlace | VsmlError] | None = None  # of the guests, by node
+    wait_s: float = 0.0  # for guests that boot
 
     def read(self, wish: HostWish, sight: HostSight) -> dict[PciAddress, FirmwareSeen]:
         """Return what each port's firmware tells, or why it could not be asked. Raises nothing of a door's."""
@@ -81,7 +83,7 @@ class Doors:
         if self.guests is None or place is None or isinstance(place, VsmlError):
             why = place.message if isinstance(place, VsmlError) else f"{port.guest} cannot be entered"
             return FirmwareSeen(door=Door.NONE, why=why, guest=port.guest)
-        outcome = self.guests.each([place], lambda shell: _read_in_guest(shell, port))[place.name]
+        outcome = patiently(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[place.name]
         if isinstance(outcome, VsmlError):
             return FirmwareSeen(door=Door.NONE, why=outcome.message, guest=port.guest)
         return outcome

@@ -22,6 +22,7 @@ from vsphere_ml.core.host_changes import (
     described,
 )
 from vsphere_ml.core.host_events import Checked, HostBegun, HostEnded, StepBegun, StepDone, StepFailed, StepStands
+from vsphere_ml.core.outcome import HostsInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,14 +82,6 @@ class HostOutcome:
         return next((step.seconds for step in self.done if isinstance(step.change, Reboot)), None)
 
 
-class HostsInterrupted(KeyboardInterrupt):
-    """The run was interrupted; `outcomes` say how each host stands that was begun."""
-
-    def __init__(self, outcomes: tuple[HostOutcome, ...]) -> None:
-        super().__init__()
-        self.outcomes = outcomes
-
-
 @dataclass(slots=True)
 class HostsWalk:
     """Carries out plans, so many hosts at once as asked; the first that fails keeps the rest from being begun."""
@@ -113,7 +106,8 @@ class HostsWalk:
                 return tuple(ended)
             return tuple(self._side_by_side(plans))
         except KeyboardInterrupt as interrupt:
-            raise HostsInterrupted(tuple(walk.outcome() for walk in self._under_way.values())) from interrupt
+            left = [line for walk in self._under_way.values() for line in walk.outcome().left]
+            raise HostsInterrupted(tuple(left)) from interrupt
 
     def _side_by_side(self, plans: Sequence[HostPlan]) -> Iterator[HostOutcome]:
         with ThreadPoolExecutor(max_workers=self.parallel) as pool:

@@ -8,7 +8,17 @@ import pytest
 from tests.unit.config.texts import CLUSTER, DEFAULTS, ONE_NODE
 from vsphere_ml.config.load import load, load_text
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.spec import Address, CloneKind, Latency, NicKind, Spread
+from vsphere_ml.core.spec import (
+    Address,
+    CloneKind,
+    HostDoor,
+    HostKeys,
+    HostService,
+    Latency,
+    NicKind,
+    SecretSource,
+    Spread,
+)
 from vsphere_ml.core.units import gib
 
 ROOT = Path(__file__).parents[3]
@@ -217,3 +227,11 @@ def test_a_number_beyond_reason_is_refused() -> None:
         load_text(ONE_NODE + f"mmio_gib = {'9' * 10_000}\n")
     with pytest.raises(ConfigError, match="1 mistake"):
         load_text(ONE_NODE + f"mmio_gib = {'9' * 100}\n")
+
+
+def test_hosts_are_not_entered_unless_the_file_says_how() -> None:
+    assert load_text(ONE_NODE).hosts is None
+    hosts = load_text(ONE_NODE + '[hosts]\npassword = { env = "ESXI" }\nhost_keys = "trust-first-use"\n').hosts
+    assert hosts is not None
+    assert (hosts.door, hosts.user, hosts.service) == (HostDoor.SSH, "root", HostService.LEAVE)
+    assert (hosts.password, hosts.host_keys) == (SecretSource(env="ESXI"), HostKeys.FIRST_USE)
