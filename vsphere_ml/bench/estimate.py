@@ -88,3 +88,12 @@ def _student(values: Sequence[float], basis: str) -> Estimate:
     mean = statistics.fmean(values)
     half = quantile(LEVEL, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
     return Estimate(value=mean, low=mean - half, high=mean + half, basis=basis)
+
+
+def quotient(above: Estimate, below: Estimate) -> Estimate:
+    """Return `above / below`; their half-widths add up as squares, which holds while they are small."""
+    value = above.value / below.value
+    if above.half_width is None or below.half_width is None:
+        return Estimate(value=value, basis=above.basis)
+    half = value * math.hypot(above.half_width, below.half_width)
+    return Estimate(value=value, low=value - half, high=value + half, basis=above.basis)

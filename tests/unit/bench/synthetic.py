@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
-GIGABIT = 1e9
+TEN_GIGABIT = 10e9
 RESNET50 = 25_557_032
 SIZES = tuple(4**power * 1024 for power in range(9))  # 1 KiB to 64 MiB
 
@@ -54,9 +54,9 @@ class Machine:
     """What the synthetic cluster is made of."""
 
     base_step_s: float = 0.150
-    usable_bytes_per_s: float = 0.94 * GIGABIT / 8
+    usable_bytes_per_s: float = 0.94 * TEN_GIGABIT / 8
     alpha_s: float = 60e-6
-    line_rate_bits_per_s: float = GIGABIT
+    line_rate_bits_per_s: float = TEN_GIGABIT
     cv: float = 0.02
     slow_rank: int | None = None
     slower_by: float = 1.4
@@ -79,7 +79,8 @@ def train(nodes: int, *, machine: Machine = Machine(), launch: int = 1, seed: in
         ]
         for rank in range(nodes)
     ]
-    exposed = allreduce_s(machine, RESNET50 * 4, nodes) * (1 - machine.overlap)
+    exchange = allreduce_s(machine, RESNET50 * 4, nodes)
+    exposed = max(exchange * (1 - machine.overlap), exchange - machine.base_step_s * level)
     job = [max(row[step] for row in own) + exposed for step in range(steps)]
     job = [each * (3.0 if step < 2 else 1.3 if step < 8 else 1.0) for step, each in enumerate(job)]
     asked = Configuration(

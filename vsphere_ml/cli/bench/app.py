@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from vsphere_ml.cli.bench import check, predict, report
+from vsphere_ml.cli.bench import check, compare, explain, gate, predict, report
 from vsphere_ml.cli.bench.group import BenchGroup
 
 app = typer.Typer(
@@ -15,3 +15,6 @@ app = typer.Typer(
 app.command()(check.check)
 app.command()(predict.predict)
 app.command()(report.report)
+app.command()(explain.explain)
+app.command()(compare.compare)
+app.command()(gate.gate)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.unit.bench import synthetic
+from tests.unit.bench.synthetic import Machine
+from vsphere_ml.bench.compare import Answer, compare, judge
+from vsphere_ml.bench.estimate import Estimate
+from vsphere_ml.bench.gate import Check, Passed, failure, gate
+from vsphere_ml.bench.junit import xml
+from vsphere_ml.bench.metric import metric
+from vsphere_ml.bench.record import LinkResult, Outcome
+from vsphere_ml.core.errors import BenchError, NotPossible
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.record import Run
+
+
+def sweeps(gbit: float, *, launches: int = 3, seed: int = 1) -> tuple[Run, ...]:
+    machine = Machine(usable_bytes_per_s=0.9414 * gbit * 1e9 / 8, line_rate_bits_per_s=gbit * 1e9)
+    return tuple(synthetic.sweep(2, machine=machine, launch=each, seed=seed) for each in range(1, launches + 1))
+
+
+def test_900_megabit_is_slower_than_a_gigabit() -> None:
+    (row,) = compare(sweeps(1.0), sweeps(0.9, seed=2)).rows
+    assert row.answer is Answer.SLOWER
+    assert row.ratio.value == pytest.approx(0.9, abs=0.01)
+
+
+def test_a_gigabit_is_faster_than_900_megabit() -> None:
+    (row,) = compare(sweeps(0.9), sweeps(1.0, seed=2)).rows
+    assert row.answer is Answer.FASTER
+
+
+def test_twice_a_gigabit_is_no_difference_however_often_it_is_tried() -> None:
+    answers = [compare(sweeps(1.0, seed=seed), sweeps(1.0, seed=-seed)).rows[0].answer for seed in range(1, 60)]
+    assert set(answers) == {Answer.SAME}
+
+
+def test_one_launch_on_a_side_tells_nothing_and_says_why() -> None:
+    (row,) = compare(sweeps(1.0), sweeps(0.9, launches=1)).rows
+    assert row.answer is Answer.NOISY
+    assert "one launch" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "answer"),
+    [
+        (1.02, 1.05, 1.08, Answer.FASTER),
+        (0.90, 0.93, 0.96, Answer.SLOWER),
+        (0.98, 1.00, 1.02, Answer.SAME),
+        (0.80, 0.95, 1.10, Answer.NOISY),
+        (1.001, 1.004, 1.007, Answer.SAME),  # sure, and of no account
+    ],
+)
+def test_what_an_interval_says(low: float, value: float, high: float, answer: Answer) -> None:
+    assert judge(Estimate(value=value, low=low, high=high))[0] is answer
+
+
+def test_noise_is_told_from_sameness() -> None:
+    rng = random.Random(3)
+    loud = tuple(
+        replace(run, sweep=tuple(replace(each, time_s=(each.time_s[0] * factor,)) for each in run.sweep))
+        for run in sweeps(1.0, launches=4)
+        for factor in [rng.uniform(0.7, 1.4)]
+    )
+    assert compare(sweeps(1.0), loud).rows[0].answer is Answer.NOISY
+
+
+def test_other_configurations_are_refused_with_what_differs() -> None:
+    other = tuple(replace(run, configuration=replace(run.configuration, backend="mpi")) for run in sweeps(1.0))
+    with pytest.raises(NotPossible) as caught:
+        compare(sweeps(1.0), other)
+    assert caught.value.code == "bench.not-comparable"
+    assert caught.value.details == ("configuration.backend: gloo in A, mpi in B",)
+    forced = compare(sweeps(1.0), other, force=True)
+    assert forced.rows[0].answer is Answer.SAME
+    assert "configuration.backend: gloo in A, mpi in B" in forced.differences
+
+
+def test_a_record_of_the_lab_is_not_compared_with_one_of_hardware() -> None:
+    hardware = tuple(replace(run, lab=False) for run in sweeps(1.0))
+    with pytest.raises(NotPossible) as caught:
+        compare(sweeps(1.0), hardware)
+    assert caught.value.details == ("lab: yes in A, no in B",)
+
+
+def test_another_placement_is_refused() -> None:
+    together = tuple(
+        replace(run, placement=tuple(replace(each, host="esx-0") for each in run.placement)) for run in sweeps(1.0)
+    )
+    with pytest.raises(NotPossible) as caught:
+        compare(sweeps(1.0), together)
+    assert caught.value.details == ("nodes on one host: no in A, yes in B",)
+
+
+def test_a_record_without_a_complete_launch_is_refused() -> None:
+    cut = tuple(replace(run, outcome=Outcome.CUT) for run in sweeps(1.0))
+    with pytest.raises(NotPossible) as caught:
+        compare(sweeps(1.0), cut)
+    assert caught.value.details == ("B has no complete launch",)
+
+
+def test_what_else_differs_and_what_only_one_has_is_told() -> None:
+    extra = synthetic.sweep(3)
+    made = compare((*sweeps(1.0), extra), sweeps(0.9, seed=2))
+    assert made.alone == ("allreduce, 3 nodes, 3 ranks, tcp",)
+    assert "link.line_rate_bits_per_s: 1000000000.0 in A, 900000000.0 in B" in made.differences
+
+
+def test_training_and_links_have_figures_too() -> None:
+    name, value = metric(synthetic.train(2)) or ("", 0.0)
+    assert name == "samples_per_s"
+    assert value > 0
+    links = (LinkResult(tool="iperf3", sender="a", receiver="b", bytes_per_s=100.0),)
+    name, value = metric(replace(synthetic.train(1), steps=None, link_results=links)) or ("", 0.0)
+    assert name == "link_bytes_per_s"
+    assert value == pytest.approx(100)
+    assert metric(replace(synthetic.train(1), steps=None)) is None
+
+
+def kinds(checks: tuple[Check, ...]) -> dict[str, Passed]:
+    return {each.kind: each.passed for each in checks}
+
+
+def test_a_gate_opens_for_the_same_again() -> None:
+    checks = gate(sweeps(1.0, seed=2), sweeps(1.0), of_bound=0.85)
+    assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.YES, "bound": Passed.YES}
+    assert failure(checks) is None
+
+
+def test_a_gate_stays_shut_for_a_regression_and_for_less_than_the_bound() -> None:
+    checks = gate(sweeps(0.9, seed=2), sweeps(1.0), of_bound=0.999)
+    assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.NO, "bound": Passed.NO}
+    error = failure(checks)
+    assert isinstance(error, BenchError)
+    assert (error.code, error.status, len(error.details)) == ("bench.regression", 6, 2)
+
+
+def test_a_regression_within_the_tolerance_passes() -> None:
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0)))["baseline"] is Passed.YES
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), tolerance=0.01))["baseline"] is Passed.NO
+
+
+def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
+    checks = gate(sweeps(0.9, launches=1), sweeps(1.0))
+    assert kinds(checks)["baseline"] is Passed.UNKNOWN
+    error = failure(checks)
+    assert isinstance(error, NotPossible)
+    assert (error.code, error.status) == ("bench.too-noisy", 3)
+
+
+def test_a_launch_that_failed_shuts_the_gate() -> None:
+    bad = replace(sweeps(1.0)[0], outcome=Outcome.FAILED, reason="rank 1 was killed")
+    error = failure(gate((*sweeps(1.0)[1:], bad), None))
+    assert isinstance(error, BenchError)
+    assert error.details == ("allreduce, 2 nodes, 2 ranks, tcp, launch 1: failed: rank 1 was killed",)
+
+
+def test_a_link_nobody_knows_is_no_bound() -> None:
+    unknown = tuple(
+        replace(run, link=replace(run.link, line_rate_bits_per_s=None, calibrated_bytes_per_s=None))
+        for run in sweeps(1.0)
+    )
+    assert kinds(gate(unknown, None, of_bound=0.5))["bound"] is Passed.UNKNOWN
+
+
+def test_junit_xml_counts_failures_and_survives_any_text() -> None:
+    checks = (
+        Check(name="a", kind="baseline", passed=Passed.YES, message="fine"),
+        Check(name="b <&> \x00\x1b", kind="bound", passed=Passed.NO, message="\ud800"),
+        Check(name="c", kind="bound", passed=Passed.UNKNOWN, message=""),
+    )
+    suite = ET.fromstring(xml(checks).encode())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+    assert [case.get("name") for case in suite] == ["a", "b <&> ��", "c"]
+    assert [child.tag for case in suite for child in case] == ["system-out", "failure", "error"]

@@ -1,0 +1,180 @@
+"""Each cause is made by hand in an otherwise sound record, and named; the sound record has none of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.bench import synthetic
+from tests.unit.bench.synthetic import Machine
+from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.record import (
+    LinkResult,
+    Outcome,
+    Path,
+    Proof,
+    Run,
+    Steps,
+    SweepPoint,
+    Transport,
+    Verdict,
+)
+from vsphere_ml.bench.study import Standing, study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.bench.record import Remark
+
+QUIET = Machine(cv=0.005)
+SOUND = synthetic.record(machine=QUIET, nodes=2, launches=3)
+
+
+def told(runs: tuple[Run, ...]) -> dict[str, Remark]:
+    return {each.code: each for each in explain(study(runs))}
+
+
+def each_run(change: Callable[[Run], Run], runs: tuple[Run, ...] = SOUND) -> tuple[Run, ...]:
+    return tuple(change(run) for run in runs)
+
+
+def test_a_sound_record_is_inside_its_bracket_and_only_hears_of_larger_frames() -> None:
+    assert set(told(SOUND)) == {"bench.network", "bench.mtu"}
+    assert "5.2 % more" in told(SOUND)["bench.mtu"].message
+
+
+def test_a_record_made_slower_than_the_wire_allows_is_below_the_floor() -> None:
+    slow = synthetic.record(machine=replace(QUIET, overlap=-1.0), nodes=2, launches=3)
+    assert told(slow)["bench.below-floor"].target == "train resnet50, 2 nodes, 2 ranks, tcp"
+    assert study(slow).scalings[1].standing is Standing.BELOW
+
+
+def test_an_efficiency_that_cannot_be_is_above_the_ceiling() -> None:
+    def slower_base(run: Run) -> Run:
+        if run.configuration.nodes > 1 or run.steps is None:
+            return run
+        return replace(run, steps=Steps(step_s=tuple(tuple(t * 3 for t in row) for row in run.steps.step_s)))
+
+    assert "bench.above-ceiling" in told(each_run(slower_base))
+
+
+def test_the_straggler_is_named_by_its_node_once() -> None:
+    runs = synthetic.record(machine=replace(QUIET, slow_rank=1), nodes=3, launches=3)
+    causes = [each for each in explain(study(runs)) if each.code == "bench.straggler"]
+    assert [each.target for each in causes] == ["node-1"]
+    assert "1.4" in causes[0].message
+
+
+def test_a_slow_link_is_found_among_others() -> None:
+    links = tuple(
+        LinkResult(
+            tool="iperf3", sender=f"node-{a}", receiver=f"node-{b}", bytes_per_s=50e6 if (a, b) == (2, 0) else 117e6
+        )
+        for a in range(3)
+        for b in range(3)
+        if a != b
+    )
+    causes = [
+        each for each in explain(study((replace(SOUND[0], link_results=links),))) if each.code == "bench.slow-link"
+    ]
+    assert [each.target for each in causes] == ["node-2 to node-0"]
+
+
+def test_a_link_slower_than_its_line_rate_is_found() -> None:
+    def shaped(run: Run) -> Run:
+        return replace(run, link=replace(run.link, calibrated_bytes_per_s=0.6e9))
+
+    cause = told(each_run(shaped))["bench.slow-link"]
+    assert "51.0 %" in cause.message
+
+
+def test_a_collective_that_leaves_the_link_idle_is_found() -> None:
+    def half(run: Run) -> Run:
+        return replace(
+            run,
+            sweep=tuple(
+                SweepPoint(size_bytes=each.size_bytes, time_s=tuple(t * 2 for t in each.time_s)) for each in run.sweep
+            ),
+        )
+
+    assert "another backend" in told(each_run(half))["bench.collective"].hint
+
+
+def test_times_that_lie_in_two_heaps_are_told() -> None:
+    def heaps(run: Run) -> Run:
+        return replace(
+            run,
+            sweep=tuple(
+                SweepPoint(
+                    size_bytes=each.size_bytes, time_s=tuple(t * (1 + at % 3) for at, t in enumerate(each.time_s))
+                )
+                for each in run.sweep
+            ),
+        )
+
+    assert "bench.spread" in told(each_run(heaps))
+
+
+def channel(carrier: str) -> tuple[Path, ...]:
+    return (Path(channel="00", sender="0", receiver="1", carrier=carrier, evidence="-"),)
+
+
+@pytest.mark.parametrize(
+    ("transport", "carrier", "code"),
+    [
+        (Transport.ROCE, "NET/Socket", "bench.wrong-path"),
+        (Transport.GPUDIRECT, "NET/Socket", "bench.wrong-path"),
+        (Transport.GPUDIRECT, "NET/IB", "bench.no-gpudirect"),
+        (Transport.GPUDIRECT, "NET/IB/GDRDMA", None),
+        (Transport.ROCE, "NET/IB", None),
+        (Transport.TCP, "NET/Socket", None),
+    ],
+)
+def test_another_path_than_was_asked_for_is_told(transport: Transport, carrier: str, code: str | None) -> None:
+    def by(run: Run) -> Run:
+        return replace(run, configuration=replace(run.configuration, transport=transport), paths=channel(carrier))
+
+    paths = set(told(each_run(by))) & {"bench.wrong-path", "bench.no-gpudirect"}
+    assert paths == ({code} if code else set())
+
+
+@pytest.mark.parametrize(("name", "code"), [("in_sync", "bench.out-of-sync"), ("placement", "bench.wrong-placement")])
+def test_a_proof_that_fails_comes_first(name: str, code: str) -> None:
+    bad = replace(SOUND[-1], proofs=(Proof(name=name, verdict=Verdict.NO),), outcome=Outcome.INVALID)
+    assert explain(study((*SOUND, bad)))[0].code == code
+
+
+def test_vms_of_one_host_are_no_inter_host_figure() -> None:
+    def together(run: Run) -> Run:
+        return replace(run, placement=tuple(replace(each, host="esx-0") for each in run.placement))
+
+    assert "esx-0" in told(each_run(together))["bench.one-host"].message
+
+
+def test_what_one_launch_cannot_tell_and_what_is_too_noisy() -> None:
+    assert "bench.one-launch" in told(SOUND[:1])
+    noisy = synthetic.record(machine=Machine(cv=1.0 / 3), nodes=1, launches=3, seed=4)
+    assert "bench.noisy" in told(noisy)
+
+
+def test_launches_that_are_not_complete_are_in_no_figure() -> None:
+    bad = replace(SOUND[0], outcome=Outcome.FAILED, steps=Steps(step_s=((1e9,),)))
+    seen = study((bad, *SOUND[1:]))
+    assert seen.left_out == (bad,)
+    assert seen.scalings[0].point.step.value < 1
+
+
+def test_without_a_base_there_is_no_efficiency() -> None:
+    alone = study(tuple(run for run in SOUND if run.configuration.nodes == 2))
+    assert alone.scalings[0].efficiency is None
+    assert alone.scalings[0].standing is Standing.UNKNOWN
+
+
+def test_the_base_of_rdma_is_one_node_whatever_its_transport() -> None:
+    def roce(run: Run) -> Run:
+        nodes = run.configuration.nodes
+        return run if nodes == 1 else replace(run, configuration=replace(run.configuration, transport=Transport.ROCE))
+
+    assert study(each_run(roce)).scalings[1].efficiency is not None

@@ -1,0 +1,191 @@
+"""Is B faster than A? Only launches of equal configurations are compared, each launch one figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.bench.codec import encode
+from vsphere_ml.bench.estimate import Estimate, ratio
+from vsphere_ml.bench.explain import title
+from vsphere_ml.bench.metric import metric
+from vsphere_ml.bench.record import Configuration, Outcome, Run
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+LEAST = 0.01  # a difference below this is not called one, however sure it is
+RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
+
+
+class Answer(StrEnum):
+    """What can be said of B against A."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "no difference shown"
+    NOISY = "too noisy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One configuration that both records have."""
+
+    configuration: Configuration
+    metric: str
+    first: float  # geometric means over launches
+    second: float
+    ratio: Estimate  # second / first
+    answer: Answer
+    reason: str  # why nothing can be said, where that is so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two records, configuration by configuration."""
+
+    rows: tuple[Row, ...]
+    alone: tuple[str, ...]  # configurations that only one of them has
+    differences: tuple[str, ...]  # what else differs between the two
+
+
+def compare(first: Sequence[Run], second: Sequence[Run], *, force: bool = False) -> Comparison:
+    """Return how B stands against A.
+
+    Raises NotPossible when they have no configuration in common, or when they were not measured alike (lab or not,
+    synthetic or not, on one host or on several); `force` compares what is most alike all the same.
+    """
+    ours, theirs = _complete(first), _complete(second)
+    unlike = list(_unlike(ours, theirs))
+    pairs = _pairs(ours, theirs, force=force)
+    if not pairs or (unlike and not force):
+        raise _refusal(ours, theirs, unlike)
+    rows = tuple(row for mine, other in pairs if (row := _row(mine, other)) is not None)
+    matched = {id(run) for pair in pairs for group in pair for run in group}
+    alone = [run for run in (*ours, *theirs) if id(run) not in matched]
+    return Comparison(
+        rows=rows,
+        alone=tuple(dict.fromkeys(title(run.configuration) for run in alone)),
+        differences=(*unlike, *_differences(pairs)),
+    )
+
+
+def judge(told: Estimate) -> tuple[Answer, str]:
+    """Return what a ratio and its interval say, and why when they say nothing."""
+    if told.low is None or told.high is None:
+        return Answer.NOISY, "one launch on a side: launches differ from each other, and nobody saw by how much"
+    if told.low <= 1 <= told.high:
+        half = (told.high - told.low) / 2
+        return (Answer.NOISY, "the interval is too wide") if half > RESOLUTION else (Answer.SAME, "")
+    if abs(told.value - 1) < LEAST:
+        return Answer.SAME, ""
+    return (Answer.FASTER if told.value > 1 else Answer.SLOWER), ""
+
+
+def _row(mine: Sequence[Run], other: Sequence[Run]) -> Row | None:
+    measured = [[each for run in side if (each := metric(run)) is not None] for side in (mine, other)]
+    if not all(measured):
+        return None
+    values = [[value for _, value in side] for side in measured]
+    told = ratio(*values)
+    answer, reason = judge(told)
+    middle = ratio([1.0], values[0]).value
+    return Row(
+        configuration=mine[0].configuration,
+        metric=measured[0][0][0],
+        first=middle,
+        second=middle * told.value,
+        ratio=told,
+        answer=answer,
+        reason=reason,
+    )
+
+
+def _complete(runs: Sequence[Run]) -> list[Run]:
+    return [run for run in runs if run.outcome is Outcome.COMPLETE]
+
+
+def _pairs(first: Sequence[Run], second: Sequence[Run], *, force: bool) -> list[tuple[list[Run], list[Run]]]:
+    pairs = []
+    for asked in _configurations(first):
+        same = [run for run in second if run.configuration == asked or (force and _alike(run.configuration, asked))]
+        if same:
+            pairs.append(([run for run in first if run.configuration == asked], same))
+    return pairs
+
+
+def _configurations(runs: Sequence[Run]) -> list[Configuration]:
+    found: list[Configuration] = []
+    for run in runs:
+        if run.configuration not in found:
+            found.append(run.configuration)
+    return found
+
+
+def _alike(one: Configuration, other: Configuration) -> bool:
+    return (one.workload, one.model, one.ranks) == (other.workload, other.model, other.ranks)
+
+
+def _unlike(first: Sequence[Run], second: Sequence[Run]) -> Iterator[str]:
+    """Yield what makes two records no repeats of each other though their configurations are equal."""
+    for name, of in (("lab", _lab), ("synthetic", _synthetic), ("nodes on one host", _on_one_host)):
+        sides = [{of(run) for run in side} for side in (first, second)]
+        if first and second and sides[0] != sides[1]:
+            yield f"{name}: {_words(sides[0])} in A, {_words(sides[1])} in B"
+
+
+def _lab(run: Run) -> bool:
+    return run.lab
+
+
+def _synthetic(run: Run) -> bool:
+    return run.synthetic
+
+
+def _on_one_host(run: Run) -> bool:
+    hosts = {place.host for place in run.placement if place.host}
+    return len(hosts) == 1 and run.configuration.nodes > 1
+
+
+def _words(values: set[bool]) -> str:
+    return " and ".join("yes" if value else "no" for value in sorted(values))
+
+
+def _differences(pairs: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> tuple[str, ...]:
+    told: dict[str, None] = {}
+    for mine, other in pairs:
+        for each in _of_pair(mine[0], other[0]):
+            told.setdefault(each)
+    return tuple(told)
+
+
+def _of_pair(mine: Run, other: Run) -> Iterator[str]:
+    for name in ("configuration", "link", "cluster"):
+        yield from _changed(name, encode(getattr(mine, name)), encode(getattr(other, name)))
+    yield from _changed("versions", encode(mine.environment.versions), encode(other.environment.versions))
+    yield from _changed("variables", encode(mine.environment.variables), encode(other.environment.variables))
+
+
+def _changed(name: str, mine: Any, other: Any) -> Iterator[str]:
+    if isinstance(mine, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*mine, *other)):
+            yield from _changed(f"{name}.{key}", mine.get(key), other.get(key))
+    elif mine != other:
+        yield f"{name}: {mine} in A, {other} in B"
+
+
+def _refusal(first: Sequence[Run], second: Sequence[Run], unlike: Sequence[str]) -> NotPossible:
+    details = list(unlike)
+    if first and second and not unlike:
+        mine, other = encode(first[0].configuration), encode(second[0].configuration)
+        details += [*_changed("configuration", mine, other)]
+    if not first or not second:
+        details.append(f"{'A' if not first else 'B'} has no complete launch")
+    return NotPossible(
+        "these records are not comparable",
+        code="bench.not-comparable",
+        hint="measure both by the same configuration; --force compares them all the same",
+        details=tuple(details),
+    )

@@ -1,0 +1,262 @@
+"""Why a benchmark is as fast as it is: what the record can show, the most important first. Nothing here is a guess."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import figures
+from vsphere_ml.bench.frames import DEFAULT_MTU
+from vsphere_ml.bench.predict import jumbo_gain
+from vsphere_ml.bench.record import Outcome, Remark, Transport, Verdict
+from vsphere_ml.bench.study import Standing
+from vsphere_ml.bench.sweeps import LARGE, peak
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.bench.record import Configuration, LinkResult, Run
+    from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
+
+SLOW_LINK = 0.8  # of what the other links have
+LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
+COLLECTIVE_WELL = 0.85  # of what the link was seen to carry
+NOISY = 0.05
+SPREAD = 1.5  # the slowest twentieth against the median
+
+
+def explain(seen: Study) -> tuple[Remark, ...]:
+    """Return what holds the record's figures up, or makes them worthless."""
+    return (
+        *_once(each for run in seen.runs for each in _proofs(run)),
+        *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
+        *_links(seen),
+        *(each for scaling in seen.scalings for each in _standing(scaling)),
+        *(each for sweep in seen.sweeps for each in _sweep(sweep)),
+        *_once(_mtu(run) for run in seen.runs),
+        *(each for scaling in seen.scalings for each in _quality(scaling.point)),
+    )
+
+
+def title(asked: Configuration) -> str:
+    """Return a configuration in a few words."""
+    model = f" {asked.model}" if asked.model else ""
+    nodes = "1 node" if asked.nodes == 1 else f"{asked.nodes} nodes"
+    ranks = "1 rank" if asked.ranks == 1 else f"{asked.ranks} ranks"
+    return f"{asked.workload}{model}, {nodes}, {ranks}, {asked.transport}"
+
+
+def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
+    return [each for each in dict.fromkeys(remarks) if each is not None]
+
+
+def _proofs(run: Run) -> Iterator[Remark]:
+    where = title(run.configuration)
+    if run.proof("in_sync") is Verdict.NO:
+        yield Remark(
+            code="bench.out-of-sync",
+            target=where,
+            message="the ranks ended with different weights: nothing was averaged, and the speed means nothing",
+            hint="vsml bench check SCRIPT",
+        )
+    hosts = {place.host for place in run.placement if place.host}
+    nodes = {place.node for place in run.placement}
+    if run.proof("placement") is Verdict.NO:
+        yield Remark(
+            code="bench.wrong-placement",
+            target=where,
+            message=f"the ranks ran on {', '.join(sorted(nodes)) or 'unknown nodes'}, not as asked",
+            hint="look at the launcher's host list; Open MPI 5 runs every rank on one host without a host file",
+        )
+    elif len(nodes) > 1 and len(hosts) == 1:
+        yield Remark(
+            code="bench.one-host",
+            target=where,
+            message=f"all nodes are VMs of {next(iter(hosts))}: nothing left the host, this is no inter-host figure",
+            hint="place the nodes on different hosts",
+        )
+    yield from _path(run, where)
+
+
+def _path(run: Run, where: str) -> Iterator[Remark]:
+    asked = run.configuration.transport
+    carriers = Counter(path.carrier for path in run.paths)
+    sockets = [each for each in carriers if "Socket" in each]
+    if asked is not Transport.TCP and sockets:
+        yield Remark(
+            code="bench.wrong-path",
+            target=where,
+            message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
+            hint="vsml verify: RDMA device, GID and path MTU of each node",
+        )
+    elif asked is Transport.GPUDIRECT and carriers and not any("GDRDMA" in each for each in carriers):
+        yield Remark(
+            code="bench.no-gpudirect",
+            target=where,
+            message=f"GPUDirect was asked for, and all {carriers.total()} channels went by host memory",
+            hint="vsml verify: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
+        )
+    elif run.proof("path") is Verdict.NO and run.outcome is Outcome.INVALID:
+        yield Remark(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
+
+
+def _stragglers(point: Point) -> Iterator[Remark]:
+    seen = Counter(each.rank for launch in point.launches for each in launch.stragglers)
+    for rank, launches in seen.items():
+        if launches * 2 <= len(point.launches):
+            continue  # slow now and then; the interval has that
+        slower = statistics.median(
+            each.slower for launch in point.launches for each in launch.stragglers if each.rank == rank
+        )
+        place = next((each for each in point.runs[0].placement if each.rank == rank), None)
+        yield Remark(
+            code="bench.straggler",
+            target=place.node if place else f"rank {rank}",
+            message=f"rank {rank} takes {slower:.2f} times as long for its own work as the others, who wait for it",
+            hint="compare its clocks, its CPUs' ready time and its neighbours on the host with those of the others",
+        )
+
+
+def _links(seen: Study) -> Iterator[Remark]:
+    yield from _slow_links(seen.links)
+    wires = [(each.point.wire, each.point.configuration) for each in seen.scalings]
+    wires += [(each.wire, each.configuration) for each in seen.sweeps]
+    for wire, asked in {each[0]: each for each in wires}.values():
+        usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
+        if usable is not None and carried is not None and carried < LINK_WELL * usable:
+            yield Remark(
+                code="bench.slow-link",
+                target=title(asked),
+                message=f"the link carries {figures.bandwidth(carried)}, {figures.percent(carried / usable)} of the "
+                f"{figures.bandwidth(usable)} that headers leave of its line rate",
+                hint="vsml bench --workload link measures it by itself; look for shaping, a slower port, errors",
+            )
+
+
+def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
+    """Yield each link that carries clearly less than the other links do."""
+    for link in links:
+        others = [each.bytes_per_s for each in links if each is not link and _alike(each, link)]
+        usual = statistics.median(others) if others else 0.0
+        if link.bytes_per_s < SLOW_LINK * usual:
+            yield Remark(
+                code="bench.slow-link",
+                target=f"{link.sender} to {link.receiver}",
+                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through, the other links "
+                f"{figures.bandwidth(usual)}",
+                hint=f"compare port, MTU and shaping of {link.sender} and {link.receiver} with the others",
+            )
+
+
+def _alike(one: LinkResult, other: LinkResult) -> bool:
+    return (one.tool, one.message_bytes, one.gpu_memory) == (other.tool, other.message_bytes, other.gpu_memory)
+
+
+def _standing(scaling: Scaling) -> Iterator[Remark]:
+    where = title(scaling.point.configuration)
+    told, bounds = scaling.efficiency, scaling.bracket
+    if told is None or bounds is None or scaling.point.configuration.nodes == 1:
+        return
+    between = f"{figures.percent(bounds.floor)} and {figures.percent(bounds.ceiling)}"
+    measured = f"efficiency {figures.percent(told.value)} {figures.plus_minus(told)}"
+    if scaling.standing is Standing.BELOW:
+        yield Remark(
+            code="bench.below-floor",
+            target=where,
+            message=f"{measured} lies below what the wire explains ({between}): the network alone is not the reason",
+            hint="stragglers, input pipeline, CPUs, or a collective that does not use the link: see the sweep",
+        )
+    elif scaling.standing is Standing.ABOVE:
+        yield Remark(
+            code="bench.above-ceiling",
+            target=where,
+            message=f"{measured} lies above what can be ({between}): a base too slow, or less exchanged than said",
+            hint="measure the base again by the same launcher on the same nodes; see parameters and compression",
+        )
+    else:
+        yield _inside(scaling, f"{measured} lies where the wire puts it ({between})")
+
+
+def _inside(scaling: Scaling, message: str) -> Remark:
+    asked, bounds, base = scaling.point.configuration, scaling.bracket, scaling.base
+    exposed = scaling.point.step.value - base.step.value if base is not None else 0.0
+    if bounds is not None and exposed > 0:
+        message += (
+            f"; {figures.seconds(exposed)} of each step wait for the {figures.seconds(bounds.ring_s)} of exchange"
+        )
+    compress = "fp16 compression halves the exchange; " if asked.gradients == "fp32" else ""
+    return Remark(
+        code="bench.network",
+        target=title(asked),
+        message=message,
+        hint=f"{compress}a larger batch or a faster link raises the floor",
+    )
+
+
+def _sweep(sweep: Sweep) -> Iterator[Remark]:
+    where = title(sweep.configuration)
+    best, wire, share = peak(sweep.sizes), sweep.wire.bytes_per_s, sweep.share
+    if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
+        yield Remark(
+            code="bench.collective",
+            target=where,
+            message=f"all-reduce gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
+            f"{figures.percent(share)} of the {figures.bandwidth(wire)} of the link",
+            hint=_collective_hint(sweep.configuration),
+        )
+    for size in sweep.sizes:
+        if size.size_bytes >= LARGE and size.p95_s > SPREAD * size.median_s:
+            times = f"best {figures.seconds(size.best_s)}, median {figures.seconds(size.median_s)}"
+            yield Remark(
+                code="bench.spread",
+                target=where,
+                message=f"at {figures.message_size(size.size_bytes)}: {times}, one in twenty over "
+                f"{figures.seconds(size.p95_s)}",
+                hint="a mean would hide this: look for competing traffic and CPU",
+            )
+
+
+def _collective_hint(asked: Configuration) -> str:
+    if asked.transport is Transport.TCP:
+        return "try another backend: over TCP they differ by a factor of two"
+    return "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: vsml verify, the way from GPU to NIC"
+
+
+def _mtu(run: Run) -> Remark | None:
+    asked = run.configuration
+    gain = jumbo_gain(asked.transport, run.link.mtu_bytes or DEFAULT_MTU)
+    if asked.nodes == 1 or run.link.mtu_bytes is None or gain is None:
+        return None
+    return Remark(
+        code="bench.mtu",
+        target=asked.transport.value,
+        message=f"MTU {run.link.mtu_bytes}: 9000 would carry {figures.percent(gain)} more in the same time",
+        hint="raise it on the switch ports, the distributed switch, and in the guests",
+    )
+
+
+def _quality(point: Point) -> Iterator[Remark]:
+    where = title(point.configuration)
+    if sum(not launch.warm_up.settled for launch in point.launches) * 2 > len(point.launches):
+        yield Remark(
+            code="bench.not-settled",
+            target=where,
+            message="the step times had not settled when the run ended",
+            hint="run more steps",
+        )
+    half = point.step.half_width
+    if half is not None and half > NOISY:
+        yield Remark(
+            code="bench.noisy",
+            target=where,
+            message=f"the step time is known to {figures.plus_minus(point.step)} only, from {point.step.basis}",
+            hint="more launches; and look for what else runs on the hosts",
+        )
+    if len(point.launches) == 1:
+        yield Remark(
+            code="bench.one-launch",
+            target=where,
+            message="one launch: how launches differ from each other is in no interval",
+            hint="five launches make a comparison",
+        )

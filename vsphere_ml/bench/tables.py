@@ -1,0 +1,151 @@
+"""A study as tables of text: the same rows for the terminal, Markdown, HTML and CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import figures
+from vsphere_ml.bench.explain import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.bench.estimate import Estimate
+    from vsphere_ml.bench.record import LinkResult
+    from vsphere_ml.bench.study import Scaling, Study, Sweep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A heading, titles, and rows of cells."""
+
+    heading: str
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(seen: Study) -> tuple[Table, ...]:
+    """Return every table of a report, the one people ask for first at the front."""
+    return tuple(_tables(seen))
+
+
+def _tables(seen: Study) -> Iterator[Table]:
+    if seen.scalings:
+        yield scaling(seen)
+        yield step_times(seen)
+    for sweep in seen.sweeps:
+        if sweep.configuration.ranks > 1:
+            yield all_reduce(sweep)
+    if seen.links:
+        yield links(seen)
+
+
+def scaling(seen: Study) -> Table:
+    """Return throughput and efficiency of each configuration, between their bounds."""
+    titles = ("CONFIGURATION", "SAMPLES/S", "95 %", "STEP", "VS 1 NODE", "VS 1 RANK", "FLOOR", "CEILING", "STANDING")
+    return Table(heading="Training", titles=titles, rows=tuple(_scaling(each) for each in seen.scalings))
+
+
+def _scaling(each: Scaling) -> tuple[str, ...]:
+    point, bounds = each.point, each.bracket
+    alone = point.configuration.nodes == 1
+    return (
+        title(point.configuration),
+        "-" if point.samples_per_s is None else figures.number(point.samples_per_s.value),
+        figures.plus_minus(point.step),
+        figures.seconds(point.step.value),
+        "base" if alone else _share(each.efficiency),
+        "base" if point.configuration.ranks == 1 else _share(each.efficiency_of_ranks),
+        "-" if bounds is None or alone else figures.percent(bounds.floor),
+        "-" if bounds is None or alone else figures.percent(bounds.ceiling),
+        "-" if alone else each.standing.value,
+    )
+
+
+def _share(estimate: Estimate | None) -> str:
+    return "no base" if estimate is None else figures.percent(estimate.value)
+
+
+def step_times(seen: Study) -> Table:
+    """Return how the step times of each launch are spread."""
+    titles = ("CONFIGURATION", "LAUNCH", "STEPS", "WARM-UP", "MEDIAN", "MEAN", "P5", "P95", "P99", "CV", "LAG 1")
+    rows = []
+    for each in seen.scalings:
+        for run, launch in zip(each.point.runs, each.point.launches, strict=True):
+            told = launch.summary
+            times = (told.median_s, told.mean_s, told.p5_s, told.p95_s, told.p99_s)
+            rows.append(
+                (
+                    title(each.point.configuration),
+                    str(run.launch),
+                    str(told.count),
+                    f"{launch.warm_up.dropped}{'' if launch.warm_up.settled else ', not settled'}",
+                    *map(figures.seconds, times),
+                    figures.percent(told.cv),
+                    f"{told.lag1:.2f}",
+                )
+            )
+    return Table(heading="Step times", titles=titles, rows=tuple(rows))
+
+
+def all_reduce(sweep: Sweep) -> Table:
+    """Return bandwidth by message size."""
+    wire = sweep.wire.bytes_per_s
+    rows = tuple(
+        (
+            figures.message_size(size.size_bytes),
+            figures.seconds(size.median_s),
+            figures.seconds(size.best_s),
+            figures.bandwidth(size.algorithm_bytes_per_s),
+            figures.bandwidth(size.bus_bytes_per_s),
+            "-" if wire is None else figures.percent(size.bus_bytes_per_s / wire),
+        )
+        for size in sweep.sizes
+    )
+    titles = ("SIZE", "MEDIAN", "BEST", "ALGBW", "BUSBW", "OF LINK")
+    return Table(heading=f"All-reduce: {title(sweep.configuration)}", titles=titles, rows=rows)
+
+
+def fitted(sweep: Sweep) -> str:
+    """Return latency and bandwidth of a sweep in a sentence; empty where no line fits."""
+    fit = sweep.fit
+    if fit is None:
+        return ""
+    wire = sweep.wire.bytes_per_s
+    share = "" if wire is None else f", {figures.percent(fit.bandwidth.value / wire)} of the link"
+    return (
+        f"fitted: {figures.bandwidth(fit.bandwidth.value)} {figures.plus_minus(fit.bandwidth)}{share}; "
+        f"latency {figures.seconds(max(fit.latency.value, 0.0))} a step of the ring; "
+        f"half the bandwidth at {figures.amount(fit.half_bytes)}; farthest size {figures.percent(fit.off)} off the line"
+    )
+
+
+def links(seen: Study) -> Table:
+    """Return what point-to-point tools measured."""
+    rows = tuple(
+        (each.sender, each.receiver, each.tool, _memory(each), figures.bandwidth(each.bytes_per_s))
+        for each in seen.links
+    )
+    return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH"), rows=rows)
+
+
+def _memory(link: LinkResult) -> str:
+    return "GPU" if link.gpu_memory else "host"
+
+
+def not_measured(seen: Study) -> tuple[str, ...]:
+    """Return what the record does not tell, so that nobody reads it in."""
+    lines = []
+    if seen.synthetic:
+        lines.append("synthetic: these figures were computed by a generator, nothing was measured")
+    if seen.lab:
+        lines.append("lab: guests share one machine and have no GPU; nothing here tells how NCCL, GPUs or RDMA do")
+    if any(each.base is None for each in seen.scalings):
+        lines.append("some configurations have no base case on one node: no efficiency is told for them")
+    if any(each.bracket is None and each.base is not None for each in seen.scalings):
+        lines.append("without the link's rate and the number of parameters there is no bracket")
+    if seen.left_out:
+        told = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.left_out)
+        lines.append(f"left out of every figure: {told}")
+    return tuple(lines)

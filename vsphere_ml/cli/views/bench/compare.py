@@ -1,0 +1,67 @@
+"""Two records side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.bench import figures, metric
+from vsphere_ml.bench.compare import Answer
+from vsphere_ml.bench.explain import title
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.bench.compare import Comparison, Row
+
+TITLES = ("CONFIGURATION", "FIGURE", "A", "B", "CHANGE", "95 % OF THE RATIO", "B IS")
+STYLES = {Answer.FASTER: "green", Answer.SLOWER: "red", Answer.SAME: "", Answer.NOISY: "yellow"}
+NAMES = {metric.SAMPLES: "samples/s", metric.STEPS: "steps/s", metric.BUS: "bus bandwidth", metric.LINK: "bandwidth"}
+
+
+def text(made: Comparison) -> Group:
+    """Return a line a configuration, then what else differs."""
+    return Group(*_parts(made))
+
+
+def data(made: Comparison) -> dict[str, Any]:
+    """Return the comparison's fields."""
+    return dict(plain(made))
+
+
+def _parts(made: Comparison) -> Iterator[RenderableType]:
+    yield table(TITLES, (_row(each) for each in made.rows))
+    for each in made.rows:
+        if each.reason:
+            yield line(("why: ", "bold"), f"{title(each.configuration)}: {each.reason}")
+        elif each.answer is Answer.SAME and each.ratio.half_width is not None:
+            seen = figures.percent(each.ratio.half_width)
+            yield line(f"{title(each.configuration)}: a difference below {seen} would not have been seen")
+    for what in made.alone:
+        yield line(("only in one of them: ", "yellow"), what)
+    for what in made.differences:
+        yield line(("differs: ", "cyan"), what)
+
+
+def _row(row: Row) -> tuple[str | Text, ...]:
+    told = row.ratio
+    interval = "-" if told.low is None or told.high is None else f"{told.low:.3f} to {told.high:.3f}"
+    return (
+        title(row.configuration),
+        NAMES[row.metric],
+        _value(row, row.first),
+        _value(row, row.second),
+        f"{(told.value - 1) * 100:+.1f} %",
+        interval,
+        line((row.answer.value, STYLES[row.answer])),
+    )
+
+
+def _value(row: Row, value: float) -> str:
+    return figures.bandwidth(value) if row.metric in {metric.BUS, metric.LINK} else figures.number(value)

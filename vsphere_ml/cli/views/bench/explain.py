@@ -1,0 +1,44 @@
+"""What holds a benchmark up, the most important first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.bench.study import head, notes, scaling_table, sweep_tables
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.bench.record import Remark
+    from vsphere_ml.bench.study import Study
+
+
+def text(seen: Study, remarks: Sequence[Remark]) -> Group:
+    """Return the figures, then what they mean."""
+    return Group(*_parts(seen, remarks))
+
+
+def data(seen: Study, remarks: Sequence[Remark]) -> dict[str, Any]:
+    """Return the remarks, and the figures they are about without each launch's steps."""
+    from vsphere_ml.bench.summary import figures_of
+
+    return {"remarks": plain(remarks), **figures_of(seen)}
+
+
+def _parts(seen: Study, remarks: Sequence[Remark]) -> Iterator[RenderableType]:
+    yield from head(seen)
+    yield from scaling_table(seen)
+    yield from sweep_tables(seen)
+    if not remarks:
+        yield line(("nothing in the record holds it up", "green"))
+    for number, each in enumerate(remarks, start=1):
+        yield line((f"{number}. {each.target}", "bold"), f": {each.message}")
+        if each.hint:
+            yield line("     ", ("hint: ", "bold cyan"), each.hint)
+    yield from notes(seen)

@@ -1,0 +1,23 @@
+"""A gate's checks, one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.gate import Passed
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from vsphere_ml.bench.gate import Check
+
+STYLES = {Passed.YES: "green", Passed.NO: "red", Passed.UNKNOWN: "yellow"}
+
+
+def text(checks: Sequence[Check]) -> Table:
+    """Return a line a check."""
+    rows = ((line((each.passed.value, STYLES[each.passed])), each.kind, each.name, each.message) for each in checks)
+    return table(("", "KIND", "CHECK", "WHAT WAS SEEN"), rows)

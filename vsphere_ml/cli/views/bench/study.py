@@ -1,0 +1,49 @@
+"""A study's tables on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import tables
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.bench.study import Study
+
+
+def head(seen: Study) -> Iterator[RenderableType]:
+    """Yield what the figures come from."""
+    cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "no cluster")
+    launches = "1 launch" if len(seen.runs) == 1 else f"{len(seen.runs)} launches"
+    yield line((f"{cluster}: {launches}", "bold"))
+
+
+def scaling_table(seen: Study) -> Iterator[RenderableType]:
+    """Yield the scaling table, where there is training."""
+    if seen.scalings:
+        yield _table(tables.scaling(seen))
+
+
+def sweep_tables(seen: Study) -> Iterator[RenderableType]:
+    """Yield each sweep's table and the line through it."""
+    for sweep in seen.sweeps:
+        if sweep.configuration.ranks > 1:
+            made = tables.all_reduce(sweep)
+            yield line((made.heading, "bold"))
+            yield _table(made)
+            if fitted := tables.fitted(sweep):
+                yield line(fitted)
+
+
+def notes(seen: Study) -> Iterator[RenderableType]:
+    """Yield what the record does not tell."""
+    for each in tables.not_measured(seen):
+        yield line((each, "yellow" if seen.synthetic else "dim"))
+
+
+def _table(made: tables.Table) -> RenderableType:
+    return table(made.titles, made.rows)
