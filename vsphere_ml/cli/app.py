@@ -17,6 +17,7 @@ from vsphere_ml.cli import (
     init,
     inventory,
     lab,
+    lab_hosts,
     options,
     plan,
     provision,
@@ -73,6 +74,8 @@ app.command()(destroy.destroy)
 app.command()(inventory.inventory)
 app.command()(doctor.doctor)
 app.add_typer(bench, name="bench")
+lab.app.command()(lab_hosts.hosts)
+lab.app.command()(lab_hosts.host)
 app.add_typer(lab.app, name="lab")
 
 

@@ -1,15 +1,75 @@
-"""How a lab's ESXi hosts are entered: their shells listen on loopback addresses, and the lab keeps the keys."""
+"""The lab's ESXi hosts: how their shells are entered, what they are like, and how they are to fail.
+
+Their shells listen on loopback addresses, and the lab keeps the keys.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import HostAccess, HostService
-from vsphere_ml.lab import state
+from vsphere_ml.lab import control, state
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from vsphere_ml.lab.state import Lab
+
+KEY = "esxi_key"  # root's private key, in the lab's folder
+PASSWORD = "esxi_password"  # noqa: S105 - a file's name
+KNOWN_HOSTS = "esxi_known_hosts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabHost:
+    """One host as the lab tells of it now."""
+
+    name: str
+    esxi: str
+    connection: str
+    maintenance: bool
+    ssh: bool  # whether its SSH service runs
+    address: str
+    port: int
+    fingerprint: str
+    faults: tuple[str, ...]
+    reboot_ms: int
+
+
+def folder(lab: Lab) -> Path:
+    """Return where the lab keeps what one needs to sign in to its hosts."""
+    return lab.password_file.parent
+
+
+def hosts(lab: Lab) -> tuple[LabHost, ...]:
+    """Return all hosts of the lab, in the topology's order."""
+    return tuple(_host(each) for each in control.ask(lab, "GET", "hosts"))
+
+
+def change(
+    lab: Lab, name: str, *, faults: Sequence[str] | None = None, reboot_ms: int | None = None, back: bool = False
+) -> LabHost:
+    """Make the host fail in these ways and no others, reboot that slowly, or come back now; return it.
+
+    ConfigError `lab.unknown-host` for a host that the lab has not, `lab.refused` for a fault that there is not.
+    """
+    known = [each.name for each in hosts(lab)]
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean `{near}`?" if near else "`vsml lab hosts` lists them"
+        raise ConfigError(f"the lab has no host `{name}`", code="lab.unknown-host", target=name, hint=hint)
+    wanted = {
+        "faults": None if faults is None else list(faults),
+        "reboot_ms": reboot_ms,
+        "connection": "connected" if back else None,
+    }
+    body = {key: value for key, value in wanted.items() if value is not None}
+    return _host(control.ask(lab, "POST", f"hosts/{name}", body))
 
 
 def access(name: str) -> HostAccess | None:
@@ -20,7 +80,7 @@ def access(name: str) -> HostAccess | None:
         return None
     return HostAccess(
         user="root",
-        key_file=home / "esxi_key",
+        key_file=home / KEY,
         fingerprints={str(each["name"]): str(each["fingerprint"]) for each in told},
         addresses={str(each["name"]): f"{each['address']}:{each['port']}" for each in told},
         service=HostService.START,
@@ -33,3 +93,8 @@ def _told(file: Path) -> list[dict[str, object]]:
     except (OSError, ValueError):
         return []
     return found if isinstance(found, list) else []
+
+
+def _host(told: Mapping[str, Any]) -> LabHost:
+    values = {name: told[name] for name in LabHost.__dataclass_fields__}
+    return LabHost(**(values | {"faults": tuple(told["faults"])}))
