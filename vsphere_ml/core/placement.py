@@ -51,6 +51,37 @@ def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
     return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a node could choose from when its turn came, and the option it took."""
+
+    node: NodeSpec
+    host: str
+    option: Option
+    stands: bool
+    offers: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What one host had for a node, beside the `seats` that were taken there already."""
+
+    host: str
+    seats: int
+    offer: Offer
+
+
+def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
+    """Return how each node came to its seat, in the order they were seated. Raises what `solve` raises."""
+    ground = resolve(spec, inventory)
+    ours = standing(spec, inventory, ground.folder)
+    table, again = (_Table(spec, ground, inventory, ours) for _ in range(2))
+    table.seat_standing()
+    table.seat_others()
+    again.lenient = table.lenient
+    return tuple(again.replay(table))
+
+
 @dataclass(slots=True)
 class _Table:
     """Nodes and hosts while they are brought together."""
@@ -102,6 +133,22 @@ class _Table:
             refusal = self._seat_all(queue) and refusal
         if refusal is not None:
             raise refusal
+
+    def replay(self, done: _Table) -> Iterator[Choice]:
+        """Seat everybody once more as another table did; yield what each could choose from."""
+        for name, (place, option) in done.taken.items():
+            node = next(each for each in self.spec.nodes if each.name == name)
+            room, stands = self.rooms[place.host.ref], name in self.ours
+            offers = (
+                ()
+                if stands
+                else tuple(
+                    Offered(host=each.host.name, seats=each.seats, offer=self._offer(node, each))
+                    for each in self._rooms_for(node)
+                )
+            )
+            yield Choice(node=node, host=room.host.name, option=option, stands=stands, offers=offers)
+            self._take(node, room, option)
 
     def _seat_all(self, queue: Sequence[NodeSpec]) -> Exception | None:
         refusal = self._greedy(queue)
