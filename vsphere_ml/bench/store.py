@@ -41,12 +41,18 @@ def write(run: Run, folder: Path) -> Path:
             os.fsync(stream.fileno())
         part.replace(file)
     except OSError as error:
-        raise ConfigError(
-            f"{file} cannot be written: {error.strerror}",
-            code="record.unwritable",
-            target=str(file),
-            hint="give a folder that can be written to",
-        ) from error
+        raise _unwritable(file, error) from error
+    return file
+
+
+def keep_log(folder: Path, run_id: str, log: str) -> Path:
+    """Write what a launch printed beside its document, and return the file."""
+    file = folder / f"{run_id}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(log, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(file, error) from error
     return file
 
 
@@ -117,6 +123,15 @@ def _text(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error
+
+
+def _unwritable(file: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"{file} cannot be written: {error.strerror}",
+        code="record.unwritable",
+        target=str(file),
+        hint="give a folder that can be written to",
+    )
 
 
 def _unreadable(problems: list[Problem]) -> ConfigError:

@@ -88,3 +88,9 @@ class BenchError(VsmlError):
     """A benchmark could not be launched, or gave no samples."""
 
     status = 6
+
+
+class PlacementError(BenchError):
+    """Ranks did not run on the nodes they were asked to; whatever they measured is not what was meant."""
+
+    status = 8

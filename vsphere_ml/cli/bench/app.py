@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from vsphere_ml.cli.bench import check, compare, explain, gate, predict, report
+from vsphere_ml.cli.bench import check, compare, explain, gate, predict, report, run
 from vsphere_ml.cli.bench.group import BenchGroup
 
 app = typer.Typer(
@@ -12,6 +12,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Benchmark Horovod across the cluster's VMs, and say what the figures mean.",
 )
+app.command()(run.run)
 app.command()(check.check)
 app.command()(predict.predict)
 app.command()(report.report)

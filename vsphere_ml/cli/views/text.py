@@ -38,6 +38,6 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Tabl
     return made
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun, in the plural where it is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or f'{noun}s'}"

@@ -53,6 +53,11 @@ if [ -d "$at/../../packages" ]; then
     mount --bind "$at/../../packages" opt/vsml-lab
     mount -o remount,bind,ro opt/vsml-lab
 fi
+if [ -d "$at/../../runtime" ]; then
+    mkdir -p opt/vsml-lab-runtime
+    mount --bind "$at/../../runtime" opt/vsml-lab-runtime
+    mount -o remount,bind,ro opt/vsml-lab-runtime
+fi
 pivot_root . .old
 cd /
 umount -l /.old

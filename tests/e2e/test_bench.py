@@ -1,0 +1,169 @@
+"""`vsml bench` on lab guests: TensorFlow and Horovod really train there, between systems with networks of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e import trained
+from tests.e2e.conftest import Ended
+from tests.integration.guests import needed
+from vsphere_ml.lab import runtime
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+
+    from tests.e2e.trained import Cluster
+
+LACKING = runtime.lacking()
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.lab,
+    needed,
+    pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
+    pytest.mark.timeout(1500),  # the runtime is built the first time
+]
+LAUNCH_S = 300
+SMALL = ("--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "240")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    runtime.made()
+    with trained.cluster(tmp_path_factory.mktemp("bench")) as made:
+        _settings(made, "openmpi-4")
+        done = made.configure()
+        assert done.status == 0, done.err
+        yield made
+
+
+def _settings(cluster: Cluster, mpi: str) -> None:
+    home = runtime.IN_GUESTS
+    cluster.playbooks("base", "mpi", runtime_path=f"{home}/venv", mpirun=f"{home}/{mpi}/bin/mpirun", mesh_user="root")
+
+
+def bench(cluster: Cluster, *more: str, **env: str) -> Ended:
+    process = start(cluster, *more, **env)
+    out, err = process.communicate(timeout=LAUNCH_S)
+    return Ended(process.returncode, out, err)
+
+
+def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
+    return cluster.shell.start("bench", "cluster.toml", *SMALL, *more, **env)
+
+
+def runs(ended: Ended) -> list[dict[str, Any]]:
+    assert ended.status == 0, ended.err
+    found: list[dict[str, Any]] = ended.document["data"]["runs"]
+    return found
+
+
+def everywhere(cluster: Cluster, command: str) -> Ended:
+    return cluster.shell.vsml("run", "--", command)
+
+
+def until(true: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + LAUNCH_S
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.5)
+
+
+def training(cluster: Cluster) -> bool:
+    """Return whether each guest runs a rank."""
+    return everywhere(cluster, "pgrep -f '[t]rain.py'").status == 0
+
+
+def leftovers(cluster: Cluster) -> list[str]:
+    seen = everywhere(cluster, "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    assert seen.status == 0, seen.err
+    return [line for line in seen.out.splitlines() if line.startswith("/proc")]
+
+
+def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -> None:
+    wanted = ("--workload", "train", "--workload", "allreduce", "--into", "first", "-o", "json")
+    reduced, trained_ = runs(bench(cluster, *wanted))
+    for run in (reduced, trained_):
+        assert (run["outcome"], run["lab"]) == ("complete", True)
+        assert {each["name"]: each["verdict"] for each in run["proofs"]} == {"placement": "yes", "in_sync": "yes"}
+        assert [(each["rank"], each["node"], each["hostname"]) for each in run["placement"]] == [
+            (0, "node-1", "node-1"),
+            (1, "node-2", "node-2"),
+        ]
+        assert len({each["host"] for each in run["placement"]}) == 2
+        assert (run["environment"]["versions"]["tensorflow"], run["environment"]["versions"]["horovod"]) == (
+            "2.21.0",
+            "0.28.1",
+        )
+    assert [len(rank) for rank in trained_["steps"]["step_s"]] == [30, 30]
+    assert [point["size_bytes"] for point in reduced["sweep"]] == [1048576, 4194304]
+    # The second time the record has it all, and nothing is launched.
+    again = bench(cluster, *wanted)
+    assert [each["run_id"] for each in runs(again)] == [reduced["run_id"], trained_["run_id"]]
+    assert "the record has 2 of them" in again.err
+    assert "1/1" not in again.err
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
+def test_mpirun_of_both_families_puts_a_rank_on_each_node(cluster: Cluster, mpi: str) -> None:
+    _settings(cluster, mpi)
+    (run,) = runs(bench(cluster, "--launcher", "mpirun", "--workload", "allreduce", "--into", mpi, "-o", "json"))
+    assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
+    assert run["configuration"]["options"]["mpi"].startswith(mpi[-1])
+
+
+def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_there(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "100000", "--into", "cut", OPERATORS_SECRET="hunter2-operator")
+    try:
+        until(lambda: training(cluster), "no rank trains")
+        seen = everywhere(
+            cluster, "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [h]unter2 || :"
+        )
+        assert seen.out.splitlines()[-1] == "0"
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 130, err
+    assert leftovers(cluster) == []
+
+
+def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "100000", "--into", "killed", "-o", "json")
+    until(lambda: training(cluster), "no rank trains")
+    cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
+    out, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 6, err
+    (run,) = json.loads(out)["data"]["runs"]
+    assert run["outcome"] == "failed"
+    assert "horovodrun on node-1 ended with status" in run["reason"]
+    assert leftovers(cluster) == []
+
+
+def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
+    left = "VSML_BENCH_RUN=old setsid sleep 900 </dev/null >/dev/null 2>&1 &"
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", left).status == 0
+    others = "HOROVOD_RANK=1 setsid sleep 901 </dev/null >/dev/null 2>&1 & echo $!"
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", others).status == 0
+    refused = bench(cluster, "--into", "refused")
+    assert refused.status == 6
+    assert "node-1: 1 processes of a distributed job run there that vsml did not start" in refused.err
+    assert "node-2: ended 1 process that an earlier run left" in refused.err
+    assert leftovers(cluster) == []
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
+
+
+def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_mind(cluster: Cluster) -> None:
+    known = "/root/.ssh/vsml-train-known_hosts"
+    spoil = f"cp {known} {known}.was; sed -i 's/AAAAC3NzaC1lZDI1NTE5AAAAI./AAAAC3NzaC1lZDI1NTE5AAAAIz/' {known}"
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", spoil).status == 0
+    try:
+        refused = bench(cluster, "--into", "spoilt")
+        assert refused.status == 6
+        assert "a node's SSH host key is not the one that is pinned in the mesh" in refused.err
+    finally:
+        cluster.shell.vsml("run", "--only", "node-1", "--", f"mv {known}.was {known}")

@@ -1,0 +1,59 @@
+"""Which launches a wish comes to, and which of them a record already has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vsphere_ml.bench.matrix import Wish, expand, over_mpi, plan
+from vsphere_ml.bench.record import Outcome, Run, Transport, Workload
+
+WISH = Wish(
+    workloads=(Workload.TRAIN, Workload.ALLREDUCE),
+    nodes=(4, 1, 2),
+    transports=(Transport.ROCE, Transport.TCP),
+    gradients=("fp16", "fp32"),
+)
+
+
+def run(configuration: object, outcome: Outcome = Outcome.COMPLETE) -> Run:
+    return Run(
+        run_id="r",
+        started="2026-01-31T12:00:00Z",
+        ended="2026-01-31T12:00:00Z",
+        outcome=outcome,
+        configuration=configuration,  # type: ignore[arg-type]
+    )
+
+
+def test_the_smallest_comes_first_and_the_order_is_always_the_same() -> None:
+    made = [(each.nodes, each.workload.value, each.transport.value, each.gradients) for each in expand(WISH)]
+    assert made[:2] == [(1, "train", "tcp", "fp32"), (1, "train", "tcp", "fp16")]
+    assert made[2:8] == [
+        (2, "allreduce", "tcp", "fp32"),
+        (2, "allreduce", "roce", "fp32"),
+        (2, "train", "tcp", "fp32"),
+        (2, "train", "tcp", "fp16"),
+        (2, "train", "roce", "fp32"),
+        (2, "train", "roce", "fp16"),
+    ]
+    assert len(made) == 14
+    assert expand(replace(WISH, nodes=(1, 2, 4), gradients=("fp32", "fp16"))) == expand(WISH)
+
+
+def test_what_the_record_has_is_not_made_again() -> None:
+    first, second, *_ = expand(WISH)
+    recorded = [run(replace(first, parameters=7)), run(second, Outcome.FAILED)]
+    planned = plan(WISH, recorded)
+    assert [each.done is not None for each in planned] == [True, *[False] * 13]
+
+
+def test_every_configuration_is_launched_once_before_any_is_launched_again() -> None:
+    planned = plan(replace(WISH, repeats=2), [])
+    assert [each.launch for each in planned] == [1] * 14 + [2] * 14
+    assert plan(replace(WISH, repeats=2), [run(planned[0].configuration)])[14].done is None
+
+
+def test_the_version_of_mpi_makes_another_configuration() -> None:
+    wish = replace(WISH, backend="mpi")
+    assert expand(over_mpi(wish, (4, 1, 8))) != expand(over_mpi(wish, (5, 0, 11)))
+    assert expand(over_mpi(WISH, (4, 1, 8))) == expand(WISH)

@@ -1,0 +1,81 @@
+"""What guests answer before anything runs. The answers are in the form of Debian 12's tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.bench.jobs import PEERS
+from vsphere_ml.bench import survey
+from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.guest import Answer
+
+NONE = Answer(1, "")
+ADDRESSES = """\
+1: lo    inet 127.0.0.1/8 scope host lo
+2: eth0    inet {0}/24 brd 10.0.0.255 scope global eth0
+3: docker0    inet 172.17.0.1/16 brd 172.17.255.255 scope global docker0
+"""
+
+
+def seen(node: str, address: str, **but: Answer) -> survey.Surveyed:
+    answers: dict[str, Any] = dict.fromkeys(survey.probes("/opt/vsml/runtime/bin/python", "", "root"), NONE)
+    answers |= {
+        "python": Answer(0, "Python 3.11.2\n"),
+        "packages": Answer(0, "/opt/x/horovod-0.28.1.dist-info\n/opt/x/tensorflow_cpu-2.21.0.dist-info\n"),
+        "addresses": Answer(0, ADDRESSES.format(address)),
+        "mtu": Answer(0, "/sys/class/net/eth0/mtu:9000\n/sys/class/net/lo/mtu:65536\n"),
+        "mpirun": Answer(0, "/usr/bin/mpirun\n"),
+        "mpi": Answer(0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"),
+        "home": Answer(0, "/root\n"),
+    }
+    return survey.read(node, answers | but)
+
+
+def both(**but: Answer) -> list[survey.Surveyed]:
+    return [seen(peer.name, peer.address, **but) for peer in PEERS]
+
+
+def test_a_guest_is_read_as_a_value() -> None:
+    one = seen("node-1", "10.0.0.11")
+    assert (one.runtime, one.mpirun, one.mpi_version) == (True, "/usr/bin/mpirun", (4, 1, 4))
+    assert one.versions["horovod"] == "0.28.1"
+    assert one.mtu["eth0"] == 9000
+
+
+def test_control_traffic_goes_over_the_interface_of_the_nodes_addresses() -> None:
+    assert survey.interface(both(), PEERS) == "eth0"
+    assert survey.interface(both(), PEERS, "docker0") == "docker0"
+
+
+def test_an_interface_that_leads_nowhere_is_never_chosen() -> None:
+    peers = [type(peer)(name=peer.name, address="172.17.0.1") for peer in PEERS]
+    with pytest.raises(BenchError, match="docker0, which leads to no other node") as refused:
+        survey.interface(both(), peers)
+    assert refused.value.code == "bench.interface"
+    assert refused.value.hint == "--interface NAME"
+
+
+def test_interfaces_of_different_names_must_be_chosen_by_a_person() -> None:
+    other = Answer(0, ADDRESSES.format("10.0.0.12").replace("eth0", "ens192"))
+    mixed = [seen("node-1", "10.0.0.11"), seen("node-2", "10.0.0.12", addresses=other)]
+    with pytest.raises(BenchError, match="node-1: eth0, node-2: ens192"):
+        survey.interface(mixed, PEERS)
+    with pytest.raises(BenchError, match="node-2: there is no interface eth0"):
+        survey.interface(mixed, PEERS, "eth0")
+
+
+def test_a_guest_without_horovod_is_named() -> None:
+    without = Answer(0, "/opt/x/tensorflow-2.18.1.dist-info\n")
+    with pytest.raises(BenchError) as refused:
+        survey.runtime(
+            [seen("node-1", "10.0.0.11"), seen("node-2", "10.0.0.12", packages=without)], "/p/bin/python", "root"
+        )
+    assert (refused.value.code, refused.value.target) == ("bench.no-runtime", "node-2")
+
+
+def test_mpi_counts_only_when_it_is_the_same_on_every_node() -> None:
+    newer = seen("node-2", "10.0.0.12", mpi=Answer(0, "mpirun (Open MPI) 5.0.11\n"))
+    assert survey.runtime(both(), "/p/bin/python", "root").mpirun == "/usr/bin/mpirun"
+    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], "/p/bin/python", "root").mpirun == ""

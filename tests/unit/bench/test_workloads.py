@@ -1,0 +1,51 @@
+"""The programs for guests: they stand alone, and say so in any interpreter."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.bench import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPTS = sorted(running.WORKLOADS.glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
+def test_help_needs_nothing_but_the_interpreter(script: Path, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", script, "--help"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert told.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
+def test_nothing_of_vsml_is_imported(script: Path) -> None:
+    modules = {
+        name
+        for node in ast.walk(ast.parse(script.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    }
+    assert not {name for name in modules if name.startswith(("vsphere_ml", "tests"))}
+
+
+def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "import os; print(os.environ['VSML_BENCH_FILE'])"]
+    told = subprocess.run(
+        [sys.executable, running.WORKLOADS / "rank.py", "--folder", tmp_path, "--interface", "lo", "--", *program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "PATH": "/usr/bin:/bin"},
+    )
+    assert told.stdout.strip() == str(tmp_path / "rank-3.jsonl")
+    line = (tmp_path / "rank-3.jsonl").read_text()
+    assert '"rank": 3, "size": 4' in line
+    assert '"name": "lo"' in line

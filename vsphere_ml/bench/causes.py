@@ -1,0 +1,83 @@
+"""What a launcher's log gives away about why it failed: patterns as data, each with what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LAST_LINES = 20
+# Lines that explain nothing: TensorFlow's greetings, and what horovodrun's own Python says when a rank fails.
+_NOISE = re.compile(
+    r"oneDNN|absl::InitializeLog|cpu_feature_guard|TF-TRT|rebuild TensorFlow|port\.cc|Process \d+ exit with status"
+    r"|^Terminating remaining workers|^RuntimeError: Horovod detected|^Process name: |^Exit code: |^-+$"
+)
+_TRACEBACK = re.compile(r"^Traceback \(most recent call last\):\n(?:[ ].*\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A line that means something, and what to type."""
+
+    pattern: str
+    why: str
+    hint: str
+
+
+CAUSES = (
+    Cause(
+        pattern=r"connect \[127\.\d+\.\d+\.\d+\]",
+        why="a node's own name leads to a loopback address, which no other rank can reach",
+        hint='`vsml configure` with the playbook "base", whose hosts file mends it',
+    ),
+    Cause(
+        pattern=r"Host key verification failed",
+        why="a node's SSH host key is not the one that is pinned in the mesh",
+        hint='`vsml configure` with the playbook "mpi"',
+    ),
+    Cause(
+        pattern=r"Permission denied \(publickey",
+        why="the nodes do not let each other in by SSH",
+        hint='`vsml configure` with the playbook "mpi"',
+    ),
+    Cause(
+        pattern=r"Could not resolve hostname|Name or service not known",
+        why="a node does not know another one's name",
+        hint='`vsml configure` with the playbook "base"',
+    ),
+    Cause(
+        pattern=r"libmpi\S*\.so\S*: cannot open shared object",
+        why="Horovod was built with MPI, and the MPI library is not found",
+        hint='name its mpirun: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }',
+    ),
+    Cause(
+        pattern=r"No space left on device",
+        why="a guest's disk or memory disk is full",
+        hint="vsml run -- df -h / /dev/shm /var/tmp",
+    ),
+    Cause(
+        pattern=r"CUDA_ERROR_OUT_OF_MEMORY|failed to allocate .* memory|ResourceExhaustedError|OOM when allocating",
+        why="a GPU's memory is too small for the model and batch",
+        hint="--batch with a smaller number",
+    ),
+    Cause(
+        pattern=r"Not enough slots|not enough slots available",
+        why="the launcher counts fewer slots than ranks",
+        hint="--slots with the number of ranks that each node is to run",
+    ),
+    Cause(
+        pattern=r"(?i)connection (reset|closed) by peer|gloo.*timed? ?out|Read timeout",
+        why="a rank lost another one: it ended, or the network between them did",
+        hint="`vsml bench` again; `vsml run -- dmesg -T | tail` if it comes back",
+    ),
+)
+
+
+def found(log: str) -> Cause | None:
+    """Return the first cause that the log shows, in the table's order."""
+    return next((each for each in CAUSES if re.search(each.pattern, log)), None)
+
+
+def last_lines(log: str) -> tuple[str, ...]:
+    """Return the last lines that may explain something."""
+    told = (line for line in _TRACEBACK.sub("", log).splitlines() if line.strip() and not _NOISE.search(line))
+    return tuple(told)[-LAST_LINES:]

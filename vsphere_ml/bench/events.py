@@ -1,0 +1,54 @@
+"""What listeners are told while a benchmark runs. Workers never print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.matrix import Planned
+    from vsphere_ml.bench.record import Configuration, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """All launches that are to be made, and those that the record already has."""
+
+    launches: tuple[Planned, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaped:
+    """Processes of an earlier run were found in a guest, and ended."""
+
+    node: str
+    processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launching:
+    launch: Planned
+    number: int  # of the launches to make, from 1
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped:
+    """Rank 0 has made more steps, or measured more message sizes."""
+
+    configuration: Configuration
+    step_s: tuple[float, ...]  # the new ones
+    sizes_bytes: tuple[int, ...]  # the new ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    launch: Planned
+    run: Run
+
+
+BenchEvent = Planning | Reaped | Launching | Stepped | Measured
+
+
+class BenchListener(Protocol):
+    def __call__(self, event: BenchEvent, /) -> None: ...

@@ -1,0 +1,168 @@
+"""From what ranks told to the record of a launch, and what makes a launch worthless."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml import __version__
+from vsphere_ml.bench import causes, proof
+from vsphere_ml.bench.launchers import launch
+from vsphere_ml.bench.record import (
+    Cluster,
+    Environment,
+    Link,
+    Outcome,
+    Run,
+    Steps,
+    SweepPoint,
+    Verdict,
+    Workload,
+)
+from vsphere_ml.core.errors import BenchError, PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.job import Job
+    from vsphere_ml.bench.lines import Told
+    from vsphere_ml.bench.record import Configuration
+    from vsphere_ml.bench.survey import Surveyed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One launch and what is known of the cluster around it."""
+
+    job: Job
+    launch: int  # 1 for the first of its configuration
+    started: str
+    ended: str
+    cluster: str
+    lab: bool
+    hosts: Mapping[str, str]  # ESXi host by node
+    surveyed: tuple[Surveyed, ...]
+
+
+def run(scene: Scene, told: Sequence[Told], log: str) -> Run:
+    """Return the record of a launch that ended well; it is invalid when a proof fails."""
+    job = scene.job
+    _complete(job, told, log)
+    proofs = proof.proofs(job, told)
+    failed = [each for each in proofs if each.verdict is Verdict.NO]
+    return replace(
+        _blank(scene),
+        outcome=Outcome.INVALID if failed else Outcome.COMPLETE,
+        reason="; ".join(f"{each.name}: {each.evidence}" for each in failed),
+        configuration=_measured(job, told),
+        environment=_environment(scene, told),
+        placement=proof.places(told, scene.hosts),
+        steps=None if failed else _steps(job.configuration, told),
+        sweep=() if failed else _sweep(told),
+        proofs=proofs,
+        remarks=proof.shared_hosts(job, scene.hosts),
+    )
+
+
+def failed(scene: Scene, error: BenchError) -> Run:
+    """Return the record of a launch that gave nothing to measure."""
+    return replace(_blank(scene), outcome=Outcome.FAILED, reason=error.message)
+
+
+def objection(run: Run) -> BenchError | None:
+    """Return what makes a launch worthless whatever its speed; None when nothing does."""
+    wrong = next((each for each in run.proofs if each.verdict is Verdict.NO), None)
+    if wrong is None:
+        return None
+    if wrong.name == proof.PLACEMENT:
+        return PlacementError(
+            f"the ranks did not run where they were asked to: {wrong.evidence}",
+            code="bench.placement",
+            target=run.run_id,
+            hint="`vsml bench report -o json` has each rank's place; look at the launcher's host file and its version",
+        )
+    return BenchError(
+        f"the launch is invalid, whatever its speed: {wrong.evidence}", code="bench.not-in-sync", target=run.run_id
+    )
+
+
+def ended_badly(job: Job, status: int, log: str) -> BenchError:
+    """Return the error for a launcher that ended with another status than 0."""
+    limit = f" (its limit of {job.limit_s:g} s passed)" if status == 124 else ""  # noqa: PLR2004 - timeout(1)'s status
+    cause = causes.found(log)
+    why = f": {cause.why}" if cause else ""
+    return BenchError(
+        f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
+        code="bench.launch-failed",
+        target=job.nodes[0].name,
+        hint=cause.hint if cause else "the first error of its last lines is usually the one to mend",
+        details=causes.last_lines(log),
+    )
+
+
+def _complete(job: Job, told: Sequence[Told], log: str) -> None:
+    """Raise BenchError `bench.no-samples` when ranks are missing or did not come to their end."""
+    if job.configuration.workload is Workload.SCRIPT:
+        return
+    if not told or not all(each.ended for each in told):
+        silent = [str(each.rank) for each in told if not each.ended]
+        what = f"ranks {', '.join(silent)} did not come to their end" if silent else "no rank told anything"
+        raise BenchError(
+            f"{what}, though {job.configuration.launcher} ended well",
+            code="bench.no-samples",
+            target=job.nodes[0].name,
+            details=causes.last_lines(log),
+        )
+
+
+def _blank(scene: Scene) -> Run:
+    return Run(
+        run_id=scene.job.run_id,
+        launch=scene.launch,
+        lab=scene.lab,
+        started=scene.started,
+        ended=scene.ended,
+        outcome=Outcome.COMPLETE,
+        configuration=scene.job.configuration,
+        cluster=Cluster(name=scene.cluster),
+        environment=_environment(scene, ()),
+        link=Link(mtu_bytes=_mtu(scene)),
+    )
+
+
+def _environment(scene: Scene, told: Sequence[Told]) -> Environment:
+    how = launch(scene.job)
+    versions = {"vsml": __version__, **scene.surveyed[0].versions}
+    versions |= {key: str(value) for key, value in (told[0].model.get("versions") or {}).items()} if told else {}
+    return Environment(versions=versions, variables=dict(how.variables), command=how.command)
+
+
+def _mtu(scene: Scene) -> int | None:
+    found = {each.mtu.get(scene.job.interface) for each in scene.surveyed}
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _measured(job: Job, told: Sequence[Told]) -> Configuration:
+    parameters = told[0].model.get("parameters") if told else None
+    return replace(job.configuration, parameters=int(parameters)) if parameters else job.configuration
+
+
+def _steps(asked: Configuration, told: Sequence[Told]) -> Steps | None:
+    if not told or not told[0].step_s or len({len(each.step_s) for each in told}) > 1:
+        return None
+    computed = all(len(each.compute_s) == len(each.step_s) for each in told)
+    return Steps(
+        step_s=tuple(tuple(each.step_s) for each in told),
+        compute_s=tuple(tuple(each.compute_s) for each in told) if computed else (),
+        samples_per_step=asked.batch,
+    )
+
+
+def _sweep(told: Sequence[Told]) -> tuple[SweepPoint, ...]:
+    """Return each size's times, those of the slowest rank in each repeat."""
+    points = zip(*(each.sweep for each in told), strict=True)
+    return tuple(SweepPoint(size_bytes=ranks[0][0], time_s=_slowest([each[1] for each in ranks])) for ranks in points)
+
+
+def _slowest(ranks: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(max(times) for times in zip(*ranks, strict=True))

@@ -1,0 +1,67 @@
+"""One launch as a value: what is to run, on which nodes, in which order, and where its files lie in the guests."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.guest import Peer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.bench.record import Configuration
+
+FOLDER = "/var/tmp/vsml-bench"  # noqa: S108 - in guests, each run's folder is made for its user alone
+MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
+RUN_ID = re.compile(r"[0-9a-z-]{1,64}")
+
+__all__ = ["FOLDER", "MARK", "Job", "Peer", "Runtime"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What the guests run a job with. Paths are theirs, the same in each."""
+
+    python: str = "/opt/vsml/runtime/bin/python"
+    mpirun: str = ""  # an absolute path; empty where no MPI is installed
+    mpi_version: tuple[int, ...] = ()
+    user: str = "root"  # who goes from node to node by SSH
+    home: str = "/root"
+
+    @property
+    def mpi_prefix(self) -> str:
+        """Return where an Open MPI outside the system's own folders lies; empty otherwise."""
+        prefix = self.mpirun.removesuffix("/bin/mpirun")
+        return "" if prefix in {self.mpirun, "", "/usr", "/usr/local"} else prefix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One launch. The launcher runs on the first node, whose first rank is rank 0."""
+
+    run_id: str
+    configuration: Configuration
+    nodes: tuple[Peer, ...]
+    slots: int  # ranks a node
+    interface: str  # of the nodes' control traffic, and of TCP
+    runtime: Runtime
+    program: tuple[str, ...]  # with its arguments; a script of ours by its bare name
+    limit_s: float
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        return self.slots * len(self.nodes)
+
+    @property
+    def folder(self) -> str:
+        return f"{FOLDER}/{self.run_id}"
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return what each rank executes: it tells its place, and becomes the program."""
+        python = self.runtime.python
+        report = (python, f"{self.folder}/rank.py", "--folder", self.folder, "--interface", self.interface, "--")
+        return (*report, *self.program)

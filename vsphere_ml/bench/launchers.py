@@ -1,0 +1,156 @@
+"""Launch lines as values: for each launcher the command, the variables and the files it needs in the first guest.
+
+The command is started with these variables and no others, so nothing of the operator's environment can reach a remote
+command line. `horovodrun` 0.28.1 switches host key checking off on its own command line of ssh. It finds our `ssh`
+first, and of an option given twice OpenSSH takes the first, so keys are checked all the same. Both Open MPI families
+are told everything twice, since Open MPI 5 moved its launcher's settings to PRRTE and ignores the old names.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.job import MARK
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.bench.job import Job
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+HOROVODRUN, MPIRUN = "horovodrun", "mpirun"
+GLOO, MPI = "gloo", "mpi"
+_PRRTE = 5  # since this version of Open MPI the launcher is PRRTE
+
+# Options may stand before and after the host, as ssh takes them; what follows is the remote command. It gets the run's
+# mark, so that a daemon of MPI is found too when it is left. The launchers' own options have no blanks in them.
+_SSH = """\
+#!/bin/sh
+options= host=
+while [ $# -gt 0 ]; do
+    case $1 in
+    -[bcDEeFIiJLlmOopQRSWw]) options="$options $1 $2"; shift ;;
+    -*) options="$options $1" ;;
+    *) [ -z "$host" ] || break; host=$1 ;;
+    esac
+    shift
+done
+# shellcheck disable=SC2086 # words
+exec /usr/bin/ssh -o StrictHostKeyChecking=yes -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no \\
+    $options "$host" "export {mark}={run}; $*"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a job is started in its first guest. Files are by name, in the job's folder."""
+
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+    files: Mapping[str, str]
+
+
+def launch(job: Job) -> Launch:
+    """Return how the job is started.
+
+    NotPossible `bench.no-mpi` when the MPI it needs is not there, `bench.horovodrun-mpi` for one it cannot start.
+    """
+    asked = job.configuration
+    if asked.backend == GLOO:
+        return _launch(job, _horovodrun(job, "--gloo"), {})
+    settings = _for_mpi(job)
+    command = _horovodrun_over_mpi(job) if asked.launcher == HOROVODRUN else _mpirun(job, settings)
+    return _launch(job, command, settings)
+
+
+def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Launch:
+    return Launch(
+        command=command,
+        variables={**_variables(job), **more, **job.variables},
+        files={"bin/ssh": _SSH.format(mark=MARK, run=job.run_id), "hostfile": hostfile(job)},
+    )
+
+
+def hostfile(job: Job) -> str:
+    """Return the nodes in the form that both Open MPI families read. They fill each before the next."""
+    return "".join(f"{node.address} slots={job.slots}\n" for node in job.nodes)
+
+
+def _variables(job: Job) -> dict[str, str]:
+    prefix = job.runtime.mpi_prefix
+    paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), PATH]
+    return {
+        "HOME": job.runtime.home,
+        "USER": job.runtime.user,
+        "LOGNAME": job.runtime.user,
+        "LANG": "C.UTF-8",
+        "PATH": ":".join(paths),
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        MARK: job.run_id,
+        **({"LD_LIBRARY_PATH": f"{prefix}/lib"} if prefix else {}),
+    }
+
+
+def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
+    hosts = ",".join(f"{node.address}:{job.slots}" for node in job.nodes)
+    # With the interface given, horovodrun neither guesses one nor starts a service on every node to find it.
+    start = (job.runtime.python, "-m", "horovod.runner.launch", *how, "--disable-cache")
+    return (*start, "--network-interface", job.interface, "-np", str(job.ranks), "-H", hosts, *job.command)
+
+
+def _horovodrun_over_mpi(job: Job) -> tuple[str, ...]:
+    if job.runtime.mpi_version >= (_PRRTE,):
+        raise NotPossible(
+            f"horovodrun 0.28.1 cannot start Open MPI {_text(job.runtime.mpi_version)}: it writes `-bind-to none`, "
+            "which Open MPI 5 takes for the program to run",
+            code="bench.horovodrun-mpi",
+            target=job.runtime.mpirun,
+            hint="--launcher mpirun, or --backend gloo",
+        )
+    # It writes the rest of what Open MPI needs itself, and Open MPI takes no setting twice.
+    return _horovodrun(job, "--mpi", f"--mpi-args={shlex.join(_prefix(job))}")
+
+
+def _mpirun(job: Job, settings: Mapping[str, str]) -> tuple[str, ...]:
+    variables = {**_variables(job), **job.variables}.keys() - settings.keys()
+    exported = [word for name in sorted(variables) for word in ("-x", name)]
+    # `--hostfile` and not a variable: Open MPI 5 ignores OMPI_MCA_orte_default_hostfile, and runs every rank here.
+    start = (job.runtime.mpirun, "-np", str(job.ranks), "--hostfile", f"{job.folder}/hostfile")
+    placed = ("--map-by", "slot", "--bind-to", "none")
+    return (*start, *placed, *_open_mpi(job), *exported, *job.command)
+
+
+def _open_mpi(job: Job) -> tuple[str, ...]:
+    shared_memory = "vader" if job.runtime.mpi_version < (_PRRTE,) else "sm"
+    over = ("--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared_memory}")
+    wire = ("--mca", "btl_tcp_if_include", job.interface)
+    return (*_prefix(job), *over, *wire)
+
+
+def _prefix(job: Job) -> tuple[str, ...]:
+    """Return how other nodes find an Open MPI that is not among the system's programs."""
+    return ("--prefix", job.runtime.mpi_prefix) if job.runtime.mpi_prefix else ()
+
+
+def _for_mpi(job: Job) -> dict[str, str]:
+    if not job.runtime.mpirun:
+        raise NotPossible(
+            f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
+            code="bench.no-mpi",
+            target=job.nodes[0].name,
+            hint='name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }; or --backend gloo',
+        )
+    agent = f"{job.folder}/bin/ssh"
+    # The former names and those of PRRTE.
+    settings = {"plm_rsh_agent": agent, "plm_ssh_agent": agent}
+    both = {f"{family}_MCA_{name}": value for family in ("OMPI", "PRTE") for name, value in settings.items()}
+    interfaces = {"OMPI_MCA_oob_tcp_if_include": job.interface, "PRTE_MCA_prte_if_include": job.interface}
+    root = {f"{family}_ALLOW_RUN_AS_ROOT{confirm}": "1" for family in ("OMPI", "PRTE") for confirm in ("", "_CONFIRM")}
+    return both | interfaces | root
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,104 @@
+"""Which launches a wish comes to, in a fixed order: the smallest first, so that what is wrong shows early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI
+from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.record import Run
+
+_WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
+_TRANSPORTS = (Transport.TCP, Transport.ROCE, Transport.GPUDIRECT)
+_ALONE = frozenset({Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
+_PAIR = 2  # what is measured between nodes needs two of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What to measure. Everything is crossed with everything; `nodes` are numbers of nodes."""
+
+    workloads: tuple[Workload, ...] = (Workload.TRAIN,)
+    nodes: tuple[int, ...]
+    slots: int = 1  # ranks a node
+    transports: tuple[Transport, ...] = (Transport.TCP,)
+    gradients: tuple[str, ...] = ("fp32",)
+    launcher: str = HOROVODRUN
+    backend: str = GLOO
+    model: str = "small"
+    batch: int = 32
+    repeats: int = 1
+    options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A launch to make, or the record of one that was made."""
+
+    configuration: Configuration
+    launch: int
+    done: Run | None = None
+
+
+def expand(wish: Wish) -> tuple[Configuration, ...]:
+    """Return each configuration once: by number of nodes, then workload, transport and gradients."""
+    return tuple(
+        _configuration(wish, workload, nodes, transport, gradients)
+        for nodes in sorted(set(wish.nodes))
+        for workload in _WORKLOADS
+        if workload in wish.workloads and (nodes >= _PAIR or workload in _ALONE)
+        for transport in (_TRANSPORTS if nodes >= _PAIR else _TRANSPORTS[:1])
+        if transport in wish.transports or nodes < _PAIR
+        for gradients in (sorted(set(wish.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
+    )
+
+
+def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
+    """Return every launch in order; those that are complete in the record are not made again.
+
+    A repeat is a whole launch, and each configuration is launched once before any is launched again: what drifts on
+    the site then touches all alike.
+    """
+    complete = [run for run in recorded if run.outcome is Outcome.COMPLETE]
+    planned = []
+    for launch in range(1, wish.repeats + 1):
+        for configuration in expand(wish):
+            runs = [run for run in complete if same(run.configuration, configuration)]
+            done = runs[launch - 1] if len(runs) >= launch else None
+            planned.append(Planned(configuration=configuration, launch=launch, done=done))
+    return tuple(planned)
+
+
+def over_mpi(wish: Wish, version: tuple[int, ...]) -> Wish:
+    """Return the wish with MPI's version among the options of what goes over MPI: it changes results."""
+    if wish.backend != MPI or not version:
+        return wish
+    mpi = {"mpi": ".".join(map(str, version))}
+    return replace(wish, options={each: {**wish.options.get(each, {}), **mpi} for each in _WORKLOADS[1:]})
+
+
+def same(one: Configuration, other: Configuration) -> bool:
+    """Return whether both were asked for alike. How many parameters the model has is only known afterwards."""
+    return replace(one, parameters=None) == replace(other, parameters=None)
+
+
+def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transport, gradients: str) -> Configuration:
+    training = workload is Workload.TRAIN
+    launched = workload is not Workload.LINK
+    return Configuration(
+        workload=workload,
+        nodes=nodes,
+        ranks=nodes * wish.slots if launched else nodes,
+        transport=transport,
+        launcher=wish.launcher if launched else "",
+        backend=wish.backend if launched else "",
+        model=wish.model if training else "",
+        batch=wish.batch if training else None,
+        gradients=gradients,
+        options=dict(wish.options.get(workload, {})),
+    )

@@ -1,0 +1,29 @@
+"""Which program each workload's ranks run, and with which arguments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.record import Workload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vsphere_ml.bench.job import Job
+
+
+def filled(job: Job, script: Path | None, arguments: tuple[str, ...]) -> Job:
+    """Return the job with its program; `script` and `arguments` are the user's own."""
+    return replace(job, program=(job.runtime.python, *_program(job, script, arguments)))
+
+
+def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    asked = job.configuration
+    options = [word for name, value in sorted(asked.options.items()) if name != "mpi" for word in (f"--{name}", value)]
+    if asked.workload is Workload.SCRIPT and script is not None:
+        return (f"{job.folder}/{script.name}", *arguments)
+    if asked.workload is Workload.TRAIN:
+        model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
+        return (f"{job.folder}/train.py", *model, *options)
+    return (f"{job.folder}/{asked.workload.value}.py", *options)

@@ -1,0 +1,192 @@
+"""A job in its guests: files laid out, started, watched, ended, collected. All it needs is the `Shell` port."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.job import FOLDER, MARK
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.job import Job
+    from vsphere_ml.bench.launchers import Launch
+    from vsphere_ml.core.guest import Probe, Shell
+
+WORKLOADS = Path(__file__).parent / "workloads"
+CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
+PIECE = 200_000  # of what is looked at while it runs
+FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
+
+# The job's own pid 1, so to speak: it leaves its exit status, and ends the job when vsml is gone.
+_SCRIPT = """\
+#!/bin/sh
+cd {folder} || exit 1
+: >alive
+timeout -k 15 {limit} {command} >job.out 2>job.err </dev/null &
+job=$!
+(while sleep 10; do [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job; done) &
+watch=$!
+wait $job
+echo $? >rc.new
+mv rc.new rc
+kill $watch
+"""
+# Waits in the guest, so that the end is known soon and nobody has to ask often: asking costs the guest time.
+_PEEK = """\
+cd {folder} || exit 1
+i=0
+while [ ! -e rc ] && [ $i -lt {turns} ]; do sleep 0.5; i=$((i + 1)); done
+cat rc 2>/dev/null || echo running
+tail -c +{offset} rank-0.jsonl 2>/dev/null | head -c {piece}
+"""
+_MARKED = f"""\
+for file in $(grep -lzE '^({MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK)=' /proc/[0-9]*/environ 2>/dev/null); do
+    pid=${{file#/proc/}} pid=${{pid%/environ}}
+    command=$(tr '\\0\\t\\n' '   ' <"/proc/$pid/cmdline" 2>/dev/null | cut -c1-200)
+    [ -n "$command" ] || continue
+    mark=$(tr '\\0' '\\n' <"$file" 2>/dev/null | sed -n 's/^{MARK}=//p' | head -n 1)
+    printf '%s\\t%s\\t%s\\n' "$pid" "$mark" "$command"
+done
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A process of a distributed job. `run_id` is empty when vsml did not start it."""
+
+    pid: int
+    run_id: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peek:
+    """What is new of a job that runs; `status` is its launcher's exit status once it has ended."""
+
+    status: int | None
+    text: str  # more of rank 0's lines
+
+
+def leftovers(shell: Probe) -> tuple[Leftover, ...]:
+    """Return the processes of distributed jobs in the guest."""
+    lines = shell.ask({"marked": _MARKED})["marked"].out.splitlines()
+    rows = (line.split("\t", 2) for line in lines)
+    return tuple(Leftover(pid=int(row[0]), run_id=row[1], command=row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
+
+
+def reap(shell: Shell) -> tuple[Leftover, ...]:
+    """End every process that carries a run's mark, and return those that were there.
+
+    BenchError `bench.leftovers` when some go on.
+    """
+    there = tuple(each for each in leftovers(shell) if each.run_id)
+    if not there:
+        return ()
+    pids = " ".join(str(each.pid) for each in there)
+    shell.run(f"kill -TERM {pids} 2>/dev/null; sleep 1; kill -KILL {pids} 2>/dev/null; :", timeout_s=60)
+    left = [each for each in leftovers(shell) if each.run_id]
+    # What a killed parent had just started is found only now.
+    if left:
+        shell.run(f"kill -KILL {' '.join(str(each.pid) for each in left)} 2>/dev/null; sleep 1", timeout_s=60)
+        left = [each for each in leftovers(shell) if each.run_id]
+    if left:
+        raise BenchError(
+            f"{shell.name}: {len(left)} processes of a benchmark cannot be ended",
+            code="bench.leftovers",
+            target=shell.name,
+            hint=f"vsml ssh {shell.name} -- ps -fp {','.join(str(each.pid) for each in left)}",
+            details=tuple(f"{each.pid}: {each.command}" for each in left),
+        )
+    return there
+
+
+def foreign(node: str, processes: Sequence[Leftover]) -> BenchError:
+    """Return the error for ranks in a guest that somebody else started: vsml does not end them, and cannot measure."""
+    return BenchError(
+        f"{node}: {len(processes)} processes of a distributed job run there that vsml did not start",
+        code="bench.foreign-job",
+        target=node,
+        hint="wait for its end, or end it",
+        details=tuple(f"{each.pid}: {each.command}" for each in processes),
+    )
+
+
+def busy(node: str, run_id: str) -> BenchError:
+    """Return the error for a guest in which a run is looked after by another vsml."""
+    return BenchError(
+        f"{node}: the benchmark {run_id} runs there, and its vsml looks after it",
+        code="bench.busy",
+        target=node,
+        hint="wait for its end; a run whose vsml is gone can be replaced after a minute",
+    )
+
+
+def lay_out(shell: Shell, job: Job, how: Launch, extra: Sequence[Path] = ()) -> None:
+    """Bring what every node needs: the folder, which is the job's user's alone, scripts, the launcher's files."""
+    user = shlex.quote(job.runtime.user)
+    owner = f"{job.runtime.user}:"
+    shell.run(
+        f"install -d -m 755 {FOLDER} && rm -rf {job.folder} && "
+        f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin'
+    )
+    for script in (*sorted(WORKLOADS.glob("[a-z]*.py")), *extra):
+        shell.write(f"{job.folder}/{script.name}", script.read_text(encoding="utf-8"), owner=owner)
+    for name, text in how.files.items():
+        shell.write(f"{job.folder}/{name}", text, mode=0o755, owner=owner)
+
+
+def start(shell: Shell, job: Job, how: Launch) -> None:
+    """Start the job in its first guest and return at once."""
+    script = _SCRIPT.format(
+        folder=job.folder, limit=round(job.limit_s), command=shlex.join(how.command), forgotten=FORGOTTEN_MIN
+    )
+    shell.write(f"{job.folder}/job.sh", script, mode=0o755, owner=f"{job.runtime.user}:")
+    pairs = shlex.join(f"{name}={value}" for name, value in how.variables.items())
+    shell.run(
+        f"setsid runuser -u {shlex.quote(job.runtime.user)} -- env -i {pairs} sh {job.folder}/job.sh"
+        " </dev/null >/dev/null 2>&1 &"
+    )
+
+
+def peek(shell: Probe, job: Job, offset: int, wait_s: float) -> Peek:
+    """Return what is new since `offset` bytes of rank 0's lines, after up to `wait_s` seconds or at the job's end."""
+    turns = round(2 * wait_s)
+    text = _PEEK.format(folder=job.folder, turns=turns, offset=offset + 1, piece=PIECE)
+    first, _, rest = shell.ask({"peek": text})["peek"].out.partition("\n")
+    return Peek(status=int(first) if first.isdigit() else None, text=rest)
+
+
+def look_after(shell: Shell, job: Job) -> None:
+    """Tell the job that somebody still wants it."""
+    shell.run(f"touch {job.folder}/alive", timeout_s=60)
+
+
+def collect(shell: Probe, job: Job) -> str:
+    """Return all the lines that ranks in this guest have left."""
+    return _whole(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
+
+
+def logs(shell: Probe, job: Job) -> str:
+    """Return what the launcher and its ranks printed, standard output first."""
+    return shell.ask({"log": f"tail -q -c {CHUNK // 2} {job.folder}/job.out {job.folder}/job.err"})["log"].out
+
+
+def end(shell: Shell, job: Job) -> None:
+    """End what is left of the job in the guest, and take its folder away."""
+    reap(shell)
+    shell.run(f"rm -rf {job.folder}")
+
+
+def _whole(shell: Probe, command: str) -> str:
+    parts: list[str] = []
+    while True:
+        offset = sum(len(part.encode()) for part in parts)
+        piece = shell.ask({"piece": f"{command} | tail -c +{offset + 1} | head -c {CHUNK}"})["piece"].out
+        parts.append(piece)
+        if len(piece.encode()) < CHUNK:
+            return "".join(parts)

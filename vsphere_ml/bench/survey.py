@@ -1,0 +1,148 @@
+"""What a guest has for a benchmark, asked in one round trip before anything runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.job import FOLDER, Runtime
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.guest import Answer, Peer
+
+_VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)")
+_ADDRESS = re.compile(r"^\d+:\s+(?P<name>[^\s@]+).*?\binet (?P<address>[\d.]+)/", re.MULTILINE)
+_DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
+# Virtual networks of the guest's own, whatever address they hold.
+STRAY = ("lo", "docker", "br-", "veth", "virbr", "cni", "flannel", "podman")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surveyed:
+    """What one guest has."""
+
+    node: str
+    runtime: bool  # a Python with Horovod
+    versions: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
+    mtu: Mapping[str, int] = field(default_factory=dict)
+    mpirun: str = ""
+    mpi_version: tuple[int, ...] = ()
+    iperf3: bool = False
+    rdma: tuple[str, ...] = ()
+    gpus: int = 0
+    home: str = ""
+    supervised: tuple[str, ...] = ()  # runs that somebody looks after right now
+
+
+def probes(python: str, mpirun: str, user: str) -> Mapping[str, str]:
+    """Return what to ask. `mpirun` is a path, or empty for the one on PATH."""
+    site = f"{shlex.quote(python.rpartition('/bin/')[0])}/lib/python3*/site-packages"
+    return {
+        "python": f"{shlex.quote(python)} --version",
+        "packages": f"ls -1d {site}/*.dist-info",
+        "addresses": "ip -o -4 address show",
+        "mtu": "grep -H . /sys/class/net/*/mtu",
+        "mpirun": f"command -v {shlex.quote(mpirun or 'mpirun')}",
+        "mpi": f"{shlex.quote(mpirun or 'mpirun')} --version",
+        "iperf3": "command -v iperf3",
+        "rdma": "ls -1 /sys/class/infiniband",
+        "gpus": "nvidia-smi --query-gpu=uuid --format=csv,noheader",
+        "driver": "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
+        "kernel": "uname -r",
+        "home": f"getent passwd {shlex.quote(user)} | cut -d: -f6",
+        "supervised": f"find {FOLDER} -maxdepth 2 -name alive -mmin -1 -printf '%h\\n'",
+    }
+
+
+def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
+    """Return the answers as a value."""
+    packages = {match["name"].lower(): match["version"] for match in _DIST.finditer(seen["packages"].out)}
+    mpi = _VERSION.search(seen["mpi"].out) if seen["mpi"].ok and "Open MPI" in seen["mpi"].out else None
+    versions = {
+        "python": seen["python"].text.removeprefix("Python "),
+        "kernel": seen["kernel"].text,
+        "driver": seen["driver"].text.partition("\n")[0] if seen["driver"].ok else "",
+        "open_mpi": ".".join(mpi.groups()) if mpi else "",
+        **{name: packages.get(name, "") for name in ("horovod", "tensorflow", "tensorflow_cpu", "keras")},
+    }
+    return Surveyed(
+        node=node,
+        runtime=seen["python"].ok and "horovod" in packages,
+        versions={name: version for name, version in versions.items() if version},
+        addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
+        mtu=_mtu(seen["mtu"].out),
+        mpirun=seen["mpirun"].text if mpi else "",
+        mpi_version=tuple(int(part) for part in mpi.groups()) if mpi else (),
+        iperf3=seen["iperf3"].ok,
+        rdma=tuple(seen["rdma"].out.split()) if seen["rdma"].ok else (),
+        gpus=len(seen["gpus"].out.split()) if seen["gpus"].ok else 0,
+        home=seen["home"].text,
+        supervised=tuple(line.rpartition("/")[2] for line in seen["supervised"].out.split()),
+    )
+
+
+def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "") -> str:
+    """Return the interface that control traffic goes over: that of the nodes' own addresses, or the one asked for.
+
+    Horovod and MPI know one name for all nodes. BenchError `bench.interface` when there is none, or it cannot be meant.
+    """
+    if wanted:
+        lacking = [each.node for each in seen if wanted not in each.addresses.values()]
+        if lacking:
+            raise _no_interface(f"{', '.join(lacking)}: there is no interface {wanted} with an IPv4 address", seen)
+        return wanted
+    of = {node.name: each.addresses.get(node.address, "") for node, each in zip(nodes, seen, strict=True)}
+    names = set(of.values())
+    if len(names) != 1 or "" in names:
+        told = ", ".join(f"{node}: {name or 'none'}" for node, name in of.items())
+        raise _no_interface(f"the nodes' addresses are not on one interface of the same name ({told})", seen)
+    name = names.pop()
+    if name.startswith(STRAY):
+        raise _no_interface(f"the nodes' addresses are on {name}, which leads to no other node", seen)
+    return name
+
+
+def runtime(seen: Sequence[Surveyed], python: str, user: str) -> Runtime:
+    """Return what the job runs with; BenchError `bench.no-runtime` where a guest lacks it."""
+    lacking = [each.node for each in seen if not each.runtime]
+    if lacking:
+        raise BenchError(
+            f"{', '.join(lacking)}: {python} is no Python with Horovod",
+            code="bench.no-runtime",
+            target=lacking[0],
+            hint='`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }',
+        )
+    first = seen[0]
+    same = all((each.mpirun, each.mpi_version) == (first.mpirun, first.mpi_version) for each in seen)
+    return Runtime(
+        python=python,
+        mpirun=first.mpirun if same else "",
+        mpi_version=first.mpi_version if same else (),
+        user=user,
+        home=first.home or f"/home/{user}",
+    )
+
+
+def _mtu(text: str) -> dict[str, int]:
+    pairs = (line.rpartition(":") for line in text.splitlines())
+    return {path.split("/")[4]: int(value) for path, _, value in pairs if value.isdigit() and path.count("/") > 4}  # noqa: PLR2004
+
+
+def _no_interface(why: str, seen: Sequence[Surveyed]) -> BenchError:
+    return BenchError(
+        why,
+        code="bench.interface",
+        target=seen[0].node if seen else "",
+        hint="--interface NAME",
+        details=tuple(f"{each.node}: {_listed(each)}" for each in seen),
+    )
+
+
+def _listed(each: Surveyed) -> str:
+    return ", ".join(f"{name} {address}" for address, name in each.addresses.items())

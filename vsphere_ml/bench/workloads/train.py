@@ -1,0 +1,196 @@
+"""Trains a model on synthetic images with TensorFlow 2, Keras and Horovod, and tells the time of every step.
+
+Runs in guests and imports nothing of vsml. Every rank adds JSON lines to the file named by VSML_BENCH_FILE, or prints
+them. Written along NVIDIA's seven steps from one GPU to many; each is marked below.
+
+Keras 3 with Horovod's Keras optimizer and `model.fit` averages no gradients and says nothing (Horovod 0.28.1), so the
+loop is our own: gradients are taken of the `tf.Variable`s inside Keras's variables, and averaged by Horovod's tape.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+MODELS = ("small", "mobilenetv2", "resnet50")
+BASE_RATE = 0.01
+
+
+def main() -> None:
+    given = arguments()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import horovod.tensorflow as hvd
+    import tensorflow as tf
+
+    hvd.init()  # 1: start Horovod
+    device = pin(tf, hvd)  # 2: a GPU for each process
+    tf.random.set_seed(given.seed)
+    model = build(tf, given)
+    optimizer = tf.keras.optimizers.SGD(BASE_RATE * hvd.size(), momentum=0.9)  # 3: scale the learning rate
+    images = dataset(tf, hvd, given)  # 4: a shard of the data for each rank
+    step = stepper(tf, hvd, model, optimizer, given)  # 5: average the gradients
+    parameters = sum(int(tf.size(each)) for each in inner(model.trainable_variables))
+    emit(
+        "model",
+        model=given.model,
+        parameters=parameters,
+        batch=given.batch,
+        image=given.image,
+        precision=given.precision,
+        seed=given.seed,
+        device=device,
+        versions=versions(tf),
+        built=[name for name in ("gloo", "mpi", "nccl") if getattr(hvd, f"{name}_built")()],
+    )
+    start_alike(hvd, model, optimizer)  # 6: the same weights everywhere
+    train(hvd, iter(images), step, given, device)
+    emit("sync", weights=fingerprint(model))
+    if given.checkpoint and hvd.rank() == 0:  # 7: only one rank saves
+        model.save_weights(given.checkpoint)
+    emit("end")
+    hvd.shutdown()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--model", choices=MODELS, default="small")
+    parser.add_argument("--batch", type=int, default=32, help="images a rank and step")
+    parser.add_argument("--image", type=int, default=64, help="pixels of a side")
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=0.0, help="end after this long, 0 for never")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--checkpoint", default="", help="where rank 0 saves the weights, a .weights.h5 file")
+    return parser.parse_args()
+
+
+def pin(tf: Any, hvd: Any) -> str:
+    gpus = tf.config.list_physical_devices("GPU")
+    for gpu in gpus:
+        tf.config.experimental.set_memory_growth(gpu, True)
+    if not gpus:
+        return "CPU"
+    tf.config.set_visible_devices(gpus[hvd.local_rank()], "GPU")
+    return f"GPU:{hvd.local_rank()}"
+
+
+def build(tf: Any, given: argparse.Namespace) -> Any:
+    shape = (given.image, given.image, 3)
+    layers = tf.keras.layers
+    if given.model == "resnet50":
+        return tf.keras.applications.ResNet50(weights=None, input_shape=shape, classes=given.classes)
+    if given.model == "mobilenetv2":
+        return tf.keras.applications.MobileNetV2(weights=None, input_shape=shape, classes=given.classes)
+    # Few operations and 7.5 million parameters at 64 pixels: a step is soon computed and long exchanged.
+    return tf.keras.Sequential(
+        [
+            layers.Input(shape),
+            layers.Conv2D(32, 3, strides=2, padding="same", activation="relu"),
+            layers.Conv2D(64, 3, strides=2, padding="same", activation="relu"),
+            layers.Flatten(),
+            layers.Dense(456, activation="relu"),
+            layers.Dense(given.classes, activation="softmax"),
+        ]
+    )
+
+
+def dataset(tf: Any, hvd: Any, given: argparse.Namespace) -> Any:
+    """Made-up images, made once: what is measured is not their making."""
+    shape = (given.image, given.image, 3)
+
+    def example(index: Any) -> Any:
+        image = tf.random.stateless_uniform(shape, seed=(given.seed, index))
+        return image, tf.cast(index % given.classes, tf.int32)
+
+    whole = tf.data.Dataset.range(2 * given.batch * hvd.size()).shard(hvd.size(), hvd.rank())
+    return whole.map(example).cache().repeat().batch(given.batch, drop_remainder=True).prefetch(2)
+
+
+def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Namespace) -> Any:
+    loss_of = tf.keras.losses.SparseCategoricalCrossentropy()
+    compression = hvd.Compression.fp16 if given.precision == "fp16" else hvd.Compression.none
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def step(images: Any, labels: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = loss_of(labels, model(images, training=True))
+        variables = inner(model.trainable_variables)
+        gradients = tape.gradient(loss, variables)
+        # One all-reduce a gradient, as Horovod's tape does: each goes off while the others are still computed.
+        averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
+        with tf.control_dependencies(gradients):
+            computed = tf.timestamp()
+        optimizer.apply_gradients(zip(averaged, model.trainable_variables))  # noqa: B905 - `strict` is not in Python 3.8
+        return loss, computed
+
+    return step
+
+
+def inner(variables: Any) -> list[Any]:
+    """The tf.Variables. Keras 3 keeps them in `value`; in Keras 2 the variables are ones, and `value` is a method."""
+    return [each if callable(each.value) else each.value for each in variables]
+
+
+def start_alike(hvd: Any, model: Any, optimizer: Any) -> None:
+    hvd.broadcast_variables(inner(model.variables), root_rank=0)
+    hvd.broadcast_variables(inner(optimizer.variables), root_rank=0)
+
+
+def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: str) -> None:
+    """Tell each step's seconds. The first builds the graph; what else is warm-up is for the reader to find."""
+    began = time.monotonic()
+    for number in range(given.steps):
+        batch = next(images)
+        start, since = time.perf_counter(), time.time()
+        loss, computed = (float(each) for each in step(*batch))  # the values are there only when the step is done
+        took = {"seconds": round(time.perf_counter() - start, 6)}
+        if device == "CPU":  # a GPU's work is only queued at that moment
+            took["compute_s"] = round(max(computed - since, 1e-6), 6)
+        emit("step", step=number, loss=round(loss, 6), **took)
+        if given.seconds and number % 10 == 0 and late(hvd, began, given.seconds):
+            return
+
+
+def late(hvd: Any, began: float, seconds: float) -> bool:
+    """Rank 0's clock decides for all, so that all make the same number of steps."""
+    return bool(hvd.broadcast_object(time.monotonic() - began > seconds, root_rank=0, name="late"))
+
+
+def fingerprint(model: Any) -> str:
+    digest = hashlib.sha256()
+    for each in inner(model.trainable_variables):
+        digest.update(each.numpy().tobytes())
+    return digest.hexdigest()
+
+
+def versions(tf: Any) -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
+        "python": sys.version.split()[0],
+        "tensorflow": tf.__version__,
+        "keras": tf.keras.__version__,
+        "horovod": version("horovod"),
+    }
+
+
+def emit(kind: str, **what: object) -> None:
+    line = json.dumps({"kind": kind, **what}) + "\n"
+    file = os.environ.get("VSML_BENCH_FILE")
+    if file is None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        return
+    with open(file, "a", encoding="utf-8") as lines:  # noqa: PTH123 - as short as this script can be
+        lines.write(line)
+
+
+if __name__ == "__main__":
+    main()

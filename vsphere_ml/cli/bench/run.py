@@ -1,0 +1,154 @@
+"""`vsml bench [cluster.toml]`: the benchmark itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.bench import Means
+
+
+class WorkloadName(StrEnum):
+    TRAIN = "train"
+    ALLREDUCE = "allreduce"
+
+
+class LauncherName(StrEnum):
+    HOROVODRUN = "horovodrun"
+    MPIRUN = "mpirun"
+
+
+class Backend(StrEnum):
+    GLOO = "gloo"
+    MPI = "mpi"
+
+
+class Model(StrEnum):
+    SMALL = "small"
+    MOBILENETV2 = "mobilenetv2"
+    RESNET50 = "resnet50"
+
+
+class Gradients(StrEnum):
+    FP32 = "fp32"
+    FP16 = "fp16"
+
+
+@command
+def run(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    workload: Annotated[list[WorkloadName] | None, typer.Option(help="What to run; several times for several.")] = None,
+    nodes: Annotated[
+        list[int] | None, typer.Option(min=1, metavar="N", help="On so many nodes; several times for several.")
+    ] = None,
+    slots: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks a node.")] = 1,
+    launcher: Annotated[LauncherName, typer.Option(help="What starts the ranks.")] = LauncherName.HOROVODRUN,
+    backend: Annotated[
+        Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
+    ] = None,
+    model: Annotated[Model, typer.Option(help="What `train` trains.")] = Model.SMALL,
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32,
+    image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64,
+    gradients: Annotated[
+        list[Gradients] | None, typer.Option(help="Gradients on the wire, as fp32 or compressed to fp16.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 100,
+    seconds: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.")] = 0.0,
+    sizes: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`.")
+    ] = "1024,65536,1048576,4194304,16777216,67108864",
+    sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration.")] = 1,
+    interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = "",
+    limit: Annotated[float, typer.Option(min=10, metavar="SECONDS", help="End a launch after this long.")] = 3600.0,
+    into: Annotated[
+        Path | None, typer.Option("--into", metavar="FOLDER", help="The record; one that was cut is gone on with.")
+    ] = None,
+    only: OnlyNodes = None,
+) -> Answer:
+    """Measure Horovod across the cluster's nodes, and prove where it ran and that the ranks stayed in sync.
+
+    Every launch is recorded when it has ended. Type the same command with the same `--into` to make only what lacks.
+
+    Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1 --nodes 2`
+    """
+    from vsphere_ml.bench.matrix import Wish
+    from vsphere_ml.bench.record import Workload
+    from vsphere_ml.cli import guest_wiring, wiring
+    from vsphere_ml.cli.views import bench_run as view
+    from vsphere_ml.cli.views.bench_progress import following as following_bench
+    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.bench import bench
+
+    spec = load(file)
+    most = len(only) if only else len(spec.nodes)
+    with_mpirun = launcher is LauncherName.MPIRUN
+    if with_mpirun and backend is Backend.GLOO:
+        raise ConfigError("mpirun starts ranks that talk over MPI", code="usage", hint="--launcher horovodrun")
+    wish = Wish(
+        workloads=tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
+        nodes=tuple(nodes or [most]),
+        slots=slots,
+        gradients=tuple(gradients or [Gradients.FP32]),
+        launcher=launcher,
+        backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),
+        model=model,
+        batch=batch,
+        repeats=repeats,
+        options={
+            Workload.TRAIN: {"image": str(image), "steps": str(steps), "seconds": f"{seconds:g}"},
+            Workload.ALLREDUCE: {"sizes": sizes, "repeats": str(sweeps)},
+        },
+    )
+    clock = wiring.SystemClock()
+    guests = guest_wiring.guests(spec, clock)
+    with (
+        wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        following(terminal.err) as tell,
+        following_bench(terminal.err) as tell_bench,
+    ):
+        done = bench(
+            spec,
+            vcenter,
+            guests,
+            wish,
+            means=_means(spec, interface, limit),
+            folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
+            tell=tell,
+            tell_bench=tell_bench,
+            clock=clock,
+            only=only or (),
+        )
+    return Answer(
+        text=view.text(done),
+        data={"cluster": done.cluster, "record": str(done.folder), "runs": list(done.runs)},
+        status=done.errors[0].status if done.errors else 0,
+        errors=done.errors,
+    )
+
+
+def _means(spec: ClusterSpec, interface: str, limit_s: float) -> Means:
+    """Return the guests' own settings, those that playbooks read too."""
+    from vsphere_ml.flows.bench import Means
+
+    settings = spec.guest.settings
+    return Means(
+        python=f"{settings.get('runtime_path', '/opt/vsml/runtime')}/bin/python",
+        mpirun=settings.get("mpirun", ""),
+        user=settings.get("mesh_user", "root"),
+        interface=interface or settings.get("interface", ""),
+        limit_s=limit_s,
+    )

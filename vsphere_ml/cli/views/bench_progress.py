@@ -1,0 +1,182 @@
+"""A benchmark while it runs: a moving line with a small plot on a terminal, a line an event elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from rich.live import Live
+
+from vsphere_ml.bench.events import Launching, Measured, Planning, Reaped, Stepped
+from vsphere_ml.bench.record import Outcome
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.text import count, line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from vsphere_ml.bench.events import BenchEvent, BenchListener
+    from vsphere_ml.bench.matrix import Planned
+    from vsphere_ml.bench.record import Configuration
+
+BARS = "▁▂▃▄▅▆▇█"
+PLOTTED = 40  # steps in the plot
+SPOKEN_S = 10.0  # between two plain lines of one launch
+
+
+@contextmanager
+def following(console: Console) -> Iterator[BenchListener]:
+    """Yield a listener that shows what it is told on this console."""
+    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
+        yield Lines(console)
+        return
+    moving = Moving(console)
+    try:
+        yield moving
+    finally:
+        moving.stop()
+
+
+def title(asked: Configuration) -> str:
+    """Return a configuration in few words."""
+    what = " ".join(each for each in (asked.workload.value, asked.model) if each)
+    how = " ".join(each for each in (asked.launcher, asked.backend) if each)
+    gradients = ", fp16 gradients" if asked.gradients == "fp16" else ""
+    return f"{what} on {count(asked.nodes, 'node')} ({asked.transport.value}, {how}{gradients})"
+
+
+@dataclass(slots=True)
+class Pace:
+    """What is known of the launch that runs: its last steps, and sizes swept."""
+
+    asked: Configuration
+    steps: int = 0
+    last_s: deque[float] = field(default_factory=lambda: deque(maxlen=PLOTTED))
+    sizes: int = 0
+
+    def add(self, event: Stepped) -> None:
+        self.steps += len(event.step_s)
+        self.last_s.extend(event.step_s)
+        self.sizes += len(event.sizes_bytes)
+
+    @property
+    def words(self) -> str:
+        if not self.last_s:
+            return f"{self.sizes} message sizes" if self.sizes else "starting"
+        rate = (self.asked.batch or 0) * self.asked.ranks * len(self.last_s) / sum(self.last_s)
+        return f"step {self.steps}, {rate:.1f} images/s lately"
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day; of steps one line in ten seconds."""
+
+    console: Console
+    clock: Callable[[], float] = time.monotonic
+    pace: Pace | None = None
+    spoken: float = 0.0
+
+    def __call__(self, event: BenchEvent, /) -> None:
+        match event:
+            case Launching():
+                self.pace, self.spoken = Pace(event.launch.configuration), self.clock()
+            case Stepped():
+                self._step(event)
+                return
+        self._say(words(event))
+
+    def _step(self, event: Stepped) -> None:
+        if self.pace is None:
+            return
+        self.pace.add(event)
+        if self.clock() - self.spoken >= SPOKEN_S:
+            self.spoken = self.clock()
+            self._say(self.pace.words)
+
+    def _say(self, text: str) -> None:
+        show(self.console, line((time.strftime("%H:%M:%S"), "dim"), "  ", text))
+
+
+class Moving:
+    """A line that moves while a launch runs, with a plot of its last steps."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._live: Live | None = None
+        self._pace: Pace | None = None
+        self._since = 0.0
+
+    def __call__(self, event: BenchEvent, /) -> None:
+        match event:
+            case Stepped():
+                if self._pace is not None:
+                    self._pace.add(event)
+            case Launching():
+                self._console.print(line(words(event)))
+                self._begin(event)
+            case Measured():
+                self.stop()
+                self._console.print(line((words(event), "green" if event.run.outcome is Outcome.COMPLETE else "red")))
+            case _:
+                self._console.print(line((words(event), "dim")))
+
+    def stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _begin(self, event: Launching) -> None:
+        self.stop()
+        self._pace, self._since = Pace(event.launch.configuration), self._clock()
+        self._live = Live(
+            self,
+            console=self._console,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        if self._pace is not None:
+            took = f"{self._clock() - self._since:.0f} s"
+            yield line("  ", (plot(self._pace.last_s), "cyan"), f"  {self._pace.words} ", (took, "dim"))
+
+
+def plot(step_s: Sequence[float]) -> str:
+    """Return a bar for each step, as high as it was fast."""
+    if not step_s:
+        return ""
+    best = min(step_s)
+    return "".join(BARS[min(len(BARS) - 1, int(best / each * len(BARS)))] for each in step_s)
+
+
+def words(event: BenchEvent) -> str:
+    """Return an event in words."""
+    match event:
+        case Planning():
+            done = sum(each.done is not None for each in event.launches)
+            known = f"; the record has {done} of them" if done else ""
+            return f"{count(len(event.launches), 'launch', 'launches')} to make{known}"
+        case Reaped():
+            return f"{event.node}: ended {count(event.processes, 'process', 'processes')} that an earlier run left"
+        case Launching():
+            return f"{event.number}/{event.of}: {_launch(event.launch)}"
+        case Stepped():
+            return f"{title(event.configuration)}: {count(len(event.step_s), 'step')}"
+        case Measured():
+            why = f": {event.run.reason}" if event.run.reason else ""
+            return f"{title(event.launch.configuration)}: {event.run.outcome.value}{why}"
+        case _:
+            assert_never(event)
+
+
+def _launch(each: Planned) -> str:
+    return title(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")

