@@ -37,7 +37,7 @@ from vsphere_ml.ssh.shell import SshShell, open_shell
 from vsphere_ml.ssh.target import SshTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from vsphere_ml.lab.state import Lab
 
@@ -98,10 +98,21 @@ class Site:
     def home(self) -> Path:
         return self.lab.password_file.parent / "guests"
 
-    def vm(self, name: str, address: str | None = None) -> Any:
+    def vm(
+        self,
+        name: str,
+        address: str | None = None,
+        *,
+        extra: Mapping[str, str] | None = None,
+        devices: Sequence[Any] = (),
+    ) -> Any:
         """Clone the template, with the first boot that vsml gives its nodes."""
-        extra = first_boot(self.folder, name, address)
-        config = vim.vm.ConfigSpec(extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in extra.items()])
+        options = {**first_boot(self.folder, name, address), **(extra or {})}
+        config = vim.vm.ConfigSpec(
+            extraConfig=[vim.option.OptionValue(key=k, value=v) for k, v in options.items()],
+            deviceChange=[vim.vm.device.VirtualDeviceSpec(operation="add", device=each) for each in devices],
+            memoryReservationLockedToMax=bool(devices),
+        )
         template = next(vm for vm in self._all(vim.VirtualMachine) if vm.config.template)
         pool = self._all(vim.ClusterComputeResource)[0].resourcePool
         spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(pool=pool), config=config, powerOn=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +9,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 
 from tests.integration import guests, labs
+from tests.integration.esxi import reboot, with_ssh
 from vsphere_ml.cli import app
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.lab import hosts, server
@@ -57,23 +57,6 @@ def host(session: Any) -> Callable[[str], Any]:
         return next(each for each in view.view if each.name == name)
 
     return find
-
-
-def with_ssh(found: Any) -> None:
-    service = found.configManager.serviceSystem
-    if not next(each for each in service.serviceInfo.service if each.key == "TSM-SSH").running:
-        service.StartService(id="TSM-SSH")
-
-
-def reboot(found: Any) -> None:
-    before = found.runtime.bootTime
-    WaitForTask(found.EnterMaintenanceMode(timeout=0))
-    WaitForTask(found.Reboot(force=False))
-    deadline = time.monotonic() + 60
-    while found.runtime.bootTime == before or found.runtime.connectionState != "connected":
-        assert time.monotonic() < deadline, "the host does not come back"
-        time.sleep(0.05)
-    WaitForTask(found.ExitMaintenanceMode(timeout=0))
 
 
 @pytest.mark.parametrize(
