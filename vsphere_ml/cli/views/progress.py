@@ -8,22 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from rich.console import Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views.live import STYLES, MovingTable, moves
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
 from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, RenderableType
+    from rich.table import Table
     from rich.text import Text
 
     from vsphere_ml.core.changes import Change
@@ -39,7 +38,7 @@ WHY = {
 @contextmanager
 def following(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
     """Yield a listener that shows what it is told on this console."""
-    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
+    if not moves(console):
         yield Lines(console, verbose=verbose)
         return
     board = Board(console)
@@ -107,15 +106,12 @@ class Row:
     state: str = "waiting"  # waiting, running, done, failed, skipped
 
 
-class Board:
-    """A live table: one row a VM, those that run or failed first when the terminal is too low for all."""
+class Board(MovingTable[Row]):
+    """One row a VM."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
+        super().__init__(console)
         self._clock = clock
-        self._rows: dict[str, Row] = {}
-        self._live: Live | None = None
-        self._whole = False
 
     def __call__(self, event: Event, /) -> None:
         match event:
@@ -128,22 +124,20 @@ class Board:
             case _:
                 self._update(event)
 
-    def stop(self) -> None:
-        """Leave the last picture standing, whole."""
-        if self._live is not None:
-            self._whole = True
-            self._live.stop()
-            self._live = None
+    def columns(self, table: Table) -> None:
+        table.add_column(no_wrap=True)
+        table.add_column(width=12)
+        table.add_column(overflow="ellipsis", no_wrap=True)
+
+    def cells(self, name: str, row: Row) -> Sequence[RenderableType]:
+        return line(name), _bar(row), self._doing(row)
 
     def _begin(self, event: Acting) -> None:
         self.stop()
-        self._rows, self._whole = {}, False
+        self._rows = {}
         for change in event.plan.changes:
             self._rows.setdefault(_row_name(change), Row()).left += 1
-        self._live = Live(
-            self, console=self._console, refresh_per_second=8, redirect_stdout=False, redirect_stderr=False
-        )
-        self._live.start()
+        self.start()
 
     def _update(self, event: Started | Progressed | Finished | Failed | Skipped) -> None:
         row = self._rows.setdefault(_row_name(event.change), Row(left=1))
@@ -163,22 +157,6 @@ class Board:
             case _:
                 assert_never(event)
 
-    def __rich_console__(self, console: Console, _options: ConsoleOptions) -> RenderResult:
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True)
-        table.add_column(width=12)
-        table.add_column(overflow="ellipsis", no_wrap=True)
-        for name, row in self._seen(console.height - 4):
-            table.add_row(line(name), _bar(row), self._doing(row))
-        yield Group(table, self._totals())
-
-    def _seen(self, height: int) -> list[tuple[str, Row]]:
-        """Return the rows there is room for; all of them in the last picture."""
-        rows = list(self._rows.items())
-        if self._whole or len(rows) <= height:
-            return rows
-        return sorted(rows, key=lambda item: ORDER[item[1].state])[: max(height, 1)]
-
     def _doing(self, row: Row) -> Text:
         match row.state:
             case "running":
@@ -187,15 +165,6 @@ class Board:
                 return line((row.doing, "red"))
             case _:
                 return line((row.state, STYLES[row.state]))
-
-    def _totals(self) -> Text:
-        states = [row.state for row in self._rows.values()]
-        counts = ((state, states.count(state)) for state in ("done", "running", "waiting", "failed", "skipped"))
-        return line((", ".join(f"{count} {state}" for state, count in counts if count), "bold"))
-
-
-ORDER = {"failed": 0, "running": 1, "waiting": 2, "skipped": 3, "done": 4}
-STYLES = {"waiting": "dim", "done": "green", "skipped": "yellow"}
 
 
 def _row_name(change: Change) -> str:
