@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.kept import kept
 from vsphere_ml.core.locality import rank
 from vsphere_ml.core.order import natural
+from vsphere_ml.core.ranking import Ranking
 from vsphere_ml.core.reasons import Lack, Reason, no_seat
 from vsphere_ml.core.resolve import names_host, resolve
 from vsphere_ml.core.rooms import rooms
@@ -95,6 +96,8 @@ class _Table:
     taken: dict[str, tuple[Room, Option]] = field(default_factory=dict)
     lenient: bool = False  # as for `settle`
     _offers: dict[tuple[int, int], tuple[int, Offer]] = field(default_factory=dict)
+    _rankings: dict[tuple[int, str | None], Ranking] = field(default_factory=dict)  # by wish and pinned host
+    _changed: list[int] = field(default_factory=list)  # rooms by order, each time somebody came or went
 
     def __post_init__(self) -> None:
         by_ref = {host.ref: host for host in self.inventory.hosts}
@@ -130,6 +133,7 @@ class _Table:
         if refusal is not None and self.ours:
             self.lenient = True
             self._offers.clear()
+            self._rankings.clear()
             refusal = self._seat_all(queue) and refusal
         if refusal is not None:
             raise refusal
@@ -208,14 +212,16 @@ class _Table:
 
     def _best(self, node: NodeSpec) -> tuple[Room, Option] | None:
         """Return the first of a node's choices, without working out the others."""
-        toward = self._toward
-        found = (
-            (toward * room.seats, nearness(options[0]), room.order, room, options[0])
-            for room in self._rooms_for(node)
-            if (options := self._offer(node, room).options)
-        )
-        best = min(found, default=None, key=itemgetter(0, 1, 2))
-        return best and best[3:]
+        key = (id(self.wishes[node.name]), node.host)
+        if key not in self._rankings:
+            among = {room.order: room for room in self._rooms_for(node)}
+            self._rankings[key] = Ranking(among, lambda room: self._suits(node, room), self._changed)
+        room = self._rankings[key].best()
+        return None if room is None else (room, self._offer(node, room).options[0])
+
+    def _suits(self, node: NodeSpec, room: Room) -> tuple[object, ...] | None:
+        options = self._offer(node, room).options
+        return (self._toward * room.seats, nearness(options[0])) if options else None
 
     def _choices(self, node: NodeSpec) -> Iterator[tuple[Room, Option]]:
         """Return every room and option for a node, best first: by neighbours, then near devices, then names."""
@@ -251,11 +257,13 @@ class _Table:
 
     def _take(self, node: NodeSpec, room: Room, option: Option) -> None:
         room.take(node.name, self.wishes[node.name], option)
+        self._changed.append(room.order)
         self.taken[node.name] = (room, option)
 
     def _give(self, node: NodeSpec) -> None:
         room, option = self.taken.pop(node.name)
         room.give(node.name, self.wishes[node.name], option)
+        self._changed.append(room.order)
 
     def _hardness(self, node: NodeSpec) -> tuple[bool, int, bool, int, int, tuple[tuple[int, str], ...]]:
         """Return where a node stands in the queue: pinned ones, then many GPUs, then large ones, then by name."""
