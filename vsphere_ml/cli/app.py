@@ -20,6 +20,7 @@ from vsphere_ml.cli import (
     lab_hosts,
     options,
     plan,
+    profiles,
     provision,
     ssh,
     status,
@@ -72,6 +73,7 @@ app.command()(run_command.run)
 app.command()(ssh.ssh)
 app.command()(destroy.destroy)
 app.command()(inventory.inventory)
+app.command()(profiles.profiles)
 app.command()(doctor.doctor)
 app.add_typer(bench, name="bench")
 lab.app.command()(lab_hosts.hosts)
