@@ -29,6 +29,7 @@ from vsphere_ml.core.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.firstboot import FirstBoot
 from vsphere_ml.core.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.ports import Scope
@@ -185,6 +186,16 @@ class VCenterContract:
         wanted = {CLUSTER_KEY: rig.cluster, NODE_KEY: "n-1", "numa.nodeAffinity": "1"}
         assert wanted.items() <= settings.extra_config.items()
         assert settings.devices == ()
+
+    def test_a_clone_carries_its_first_boot_and_loses_what_an_empty_value_takes_away(self, rig: Rig) -> None:
+        first = FirstBoot(user="ubuntu", address=None, keys={"guestinfo.metadata": "e30=", "guestinfo.left": "behind"})
+        rig.do(replace(rig.clone("n-1"), first_boot=first))
+        assert first.keys.items() <= rig.settings("n-1").extra_config.items()
+        second = replace(first, keys={"guestinfo.left": ""})
+        rig.source = "n-1"
+        rig.do(replace(rig.clone("n-2"), first_boot=second))
+        assert "guestinfo.left" not in rig.settings("n-2").extra_config
+        assert rig.settings("n-2").extra_config["guestinfo.metadata"] == "e30="
 
     def test_vms_are_read_back_as_a_look_would_read_them(self, rig: Rig) -> None:
         rig.look()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
 from tests.fakes.booking import booked, freed
 from tests.fakes.devices import Workshop, refusal
 from vsphere_ml.core import changes as do
+from vsphere_ml.core.firstboot import ADDRESS_KEY, DHCP
 from vsphere_ml.core.inventory import (
     EthernetCard,
     Folder,
@@ -20,9 +22,10 @@ from vsphere_ml.core.inventory import (
 )
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY, cut_short
 from vsphere_ml.core.marks import marked as is_marked
+from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.seats import Target
@@ -37,7 +40,10 @@ class Physics:
 
     workshop: Workshop
     gpus_from_far: bool = False  # ESXi backs vGPUs with the last free GPU instead of the first
+    boots: bool = True  # guests that were told how come up, and publish a host key
     owner: str | None = None  # whose VMs a name means
+
+    addresses: Iterator[int] = field(default_factory=lambda: count(11))
 
     @property
     def drops(self) -> frozenset[str]:
@@ -68,7 +74,8 @@ class Physics:
             case do.MakeRule():
                 return self.make_rule(site, change)
             case do.PowerOn():
-                return booked(site, self.find(site, change.vm), from_far=self.gpus_from_far)
+                run = booked(site, self.find(site, change.vm), from_far=self.gpus_from_far)
+                return self.booted(run, change.vm) if self.boots else run
             case do.PowerOff():
                 return freed(site, self.find(site, change.vm))
             case do.DeleteVm():
@@ -114,7 +121,9 @@ class Physics:
         host = site.host(change.host)
         if host.maintenance or not host.connected:
             raise refusal("vsphere.invalid-state", f"{host.name} is not available", change.vm)
-        ours = {**source.settings.extra_config, CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.marks.node}
+        told = change.first_boot.keys if change.first_boot else {}
+        marks = {CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.marks.node}
+        ours = {**source.settings.extra_config, **told, **marks}
         bare = replace(source.settings, devices=(), groups=(), extra_config=ours)
         vm = replace(
             source,
@@ -190,6 +199,17 @@ class Physics:
             for device in vm.settings.devices
         )
         return with_vm(site, replace(vm, settings=replace(vm.settings, devices=devices)))
+
+    def booted(self, site: Inventory, name: str) -> Inventory:
+        """Return the site with what VMware Tools tell of a guest that was told how to boot."""
+        vm = self.find(site, name)
+        told = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
+        if vm.settings is None or told is None:
+            return site
+        address = f"10.9.0.{next(self.addresses)}" if told == DHCP else told.partition("/")[0]
+        keys = {**vm.settings.extra_config, HOST_KEYS: f"ssh-ed25519 KEY-OF-{name}"}
+        up = replace(vm, guest_ip=address, tools="guestToolsRunning", settings=replace(vm.settings, extra_config=keys))
+        return with_vm(site, up)
 
     def off(self, site: Inventory, name: str) -> Vm:
         vm = self.find(site, name)

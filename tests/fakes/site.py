@@ -65,6 +65,7 @@ class FakeVCenter:
     drops: frozenset[str] = frozenset()
     gpus_from_far: bool = False
     same_macs: bool = False
+    boots: bool = True  # guests that were told how come up with an address, and publish a host key
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
     looks: int = 0
@@ -79,7 +80,9 @@ class FakeVCenter:
     steps: int = 0  # carried out so far
 
     def __post_init__(self) -> None:
-        self._physics = Physics(Workshop(self.drops, self.same_macs), gpus_from_far=self.gpus_from_far)
+        self._physics = Physics(
+            Workshop(self.drops, self.same_macs), gpus_from_far=self.gpus_from_far, boots=self.boots
+        )
 
     def look(self, scope: Scope) -> Inventory:
         self._live()

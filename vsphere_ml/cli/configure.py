@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, OnlyNodes, ParallelGuests, Wait, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vsphere_ml.flows.configure import Lacking
 
 
 @command
@@ -34,8 +29,8 @@ def configure(
     """Bring the guests of running VMs to the playbooks of the cluster file, over SSH.
 
     Every playbook is validated before a guest is touched. What the guests lack is shown and confirmed; what is
-    provided is believed only after a second look, and a second run finds nothing to do. `vsml provision` does not do
-    this by itself yet.
+    provided is believed only after a second look, and a second run finds nothing to do. `vsml provision` does this by
+    itself; this command is for VMs that stand, also such that vsml did not make.
 
     Example: `vsml configure cluster.toml`, or `vsml configure --only node-3 --from-step hosts_file`
     """
@@ -59,7 +54,7 @@ def configure(
             vcenter,
             guests,
             given=given,
-            approve=_approval(terminal, yes=yes),
+            approve=consent.approval(terminal, view.plan, yes=yes),
             tell=tell,
             tell_guest=view.Lines(terminal.err),
             clock=clock,
@@ -68,16 +63,3 @@ def configure(
             dry_run=dry_run,
         )
     return view.answer(report, dry_run=dry_run)
-
-
-def _approval(terminal: Terminal, *, yes: bool) -> Callable[[Lacking], bool]:
-    from vsphere_ml.cli import consent
-    from vsphere_ml.cli.views import guests as view
-
-    def approve(plan: Lacking) -> bool:
-        terminal.say(view.plan(plan))
-        if yes or terminal.ask(consent.QUESTION):
-            return True
-        raise consent.Declined("declined; nothing was changed", code="confirm.declined")
-
-    return approve

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import ConfigError, VsmlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rich.console import RenderableType
+
     from vsphere_ml.cli.terminal import Terminal
-    from vsphere_ml.core.plan import Plan
+
+T = TypeVar("T")
 
 QUESTION = "Continue?"
 
@@ -31,17 +34,15 @@ def needed(terminal: Terminal, *, yes: bool) -> None:
         )
 
 
-def approval(terminal: Terminal, *, yes: bool) -> Callable[[Plan], bool]:
+def approval(terminal: Terminal, text: Callable[[T], RenderableType], *, yes: bool) -> Callable[[T], bool]:
     """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done."""
-    shown: list[Plan] = []
+    shown: list[T] = []
 
-    def approve(plan: Plan) -> bool:
-        from vsphere_ml.cli.views import plan as view
-
+    def approve(plan: T) -> bool:
         if shown:
             terminal.say("the site has changed since that plan was shown; this is what would be done now")
         shown.append(plan)
-        terminal.say(view.text(plan, every_key=terminal.settings.verbose))
+        terminal.say(text(plan))
         if yes or terminal.ask(QUESTION):
             return True
         raise Declined("declined; nothing was changed", code="confirm.declined")

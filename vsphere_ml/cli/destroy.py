@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ def destroy(
     Example: `vsml destroy cluster.toml`
     """
     from vsphere_ml.cli import consent, wiring
+    from vsphere_ml.cli.views import plan as plans
     from vsphere_ml.cli.views import report as view
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
@@ -38,6 +40,7 @@ def destroy(
     if not dry_run:
         consent.needed(terminal, yes=yes)
     spec = load(file)
+    shown = partial(plans.text, every_key=terminal.settings.verbose)
     with (
         wiring.vcenter(spec.vcenter, terminal) as vcenter,
         following(terminal.err, verbose=terminal.settings.verbose) as tell,
@@ -45,7 +48,7 @@ def destroy(
         report = take_away(
             spec,
             vcenter,
-            approve=consent.approval(terminal, yes=yes),
+            approve=consent.approval(terminal, shown, yes=yes),
             tell=tell,
             clock=wiring.SystemClock(),
             pace=Pace(parallel=parallel),

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.spec import FirstBootBy, GuestAccess, LoginKey
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vsphere_ml.cli.wiring import SystemClock
+    from vsphere_ml.core.firstboot import FirstBoot
     from vsphere_ml.core.guest import Playbook, Sensitive
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.guests import Given
+    from vsphere_ml.flows.proposal import ForGuests
+    from vsphere_ml.guest.events import GuestListener
     from vsphere_ml.guest.fields import Source
     from vsphere_ml.ssh.guests import SshGuests
 
 MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
 
 
-def folder(cluster: str) -> Path:
-    """Return where a cluster's pinned host keys, keys and logs lie; VSML_STATE_DIR overrides where clusters do."""
+def folder(spec: ClusterSpec) -> Path:
+    """Return where a cluster's pinned host keys, keys and logs lie; VSML_STATE_DIR overrides where clusters do.
+
+    Those of a lab's cluster go with the lab: the next lab's VMs are others under the same ids.
+    """
     import platformdirs
 
-    return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute() / "guests" / cluster
+    if spec.vcenter.lab is not None:
+        from vsphere_ml.lab import folders
+
+        return folders.state(spec.vcenter.lab) / "clusters" / spec.name
+    state = Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute()
+    return state / "guests" / spec.name
 
 
 def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGuests:
@@ -33,9 +48,56 @@ def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGues
 
     source = spec.guest.sudo_password
     password = secret("sudo_password", source, f"{spec.guest.user}@{spec.name}", os.environ) if source else None
-    return SshGuests(
-        access=spec.guest, folder=folder(spec.name), clock=clock, sudo_password=password, parallel=parallel
-    )
+    access = replace(spec.guest, key_file=_key_file(spec))
+    return SshGuests(access=access, folder=folder(spec), clock=clock, sudo_password=password, parallel=parallel)
+
+
+def for_guests(
+    spec: ClusterSpec, tell: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
+) -> ForGuests:
+    """Return what the cluster's guests get, with every mistake in it told before anything is looked at."""
+    from vsphere_ml.flows.guest_phase import GuestPhase
+    from vsphere_ml.flows.proposal import ForGuests
+
+    told = first_boots(spec)
+    alone = "--skip-guests" if skip else _left_alone(spec)
+    if alone:
+        return ForGuests(first_boots=told, left_alone=alone)
+    books = playbooks(spec)
+    phase = GuestPhase(guests=guests(spec, clock), playbooks=books, given=given(spec, books), tell=tell, wait_s=wait_s)
+    return ForGuests(first_boots=told, phase=phase)
+
+
+def _left_alone(spec: ClusterSpec) -> str:
+    if spec.guest == GuestAccess():
+        return "the cluster file has no [guest]"
+    return "" if spec.guest.playbooks else "the cluster file names no playbooks"
+
+
+def first_boots(spec: ClusterSpec) -> Mapping[str, FirstBoot]:
+    """Return what new guests are told at their first boot, by node; nothing where the template has all of it."""
+    from vsphere_ml.guest import firstboot
+
+    if spec.guest.first_boot is FirstBootBy.NONE:
+        return {}
+    return firstboot.first_boots(spec, _public_keys(spec))
+
+
+def _key_file(spec: ClusterSpec) -> Path | None:
+    """Return the private key that signs in; None for those of the SSH agent."""
+    from vsphere_ml.ssh.keys import key_pair
+
+    if spec.guest.key_file is not None or spec.guest.key is LoginKey.AGENT:
+        return spec.guest.key_file
+    return key_pair(folder(spec) / "login", spec.name).private
+
+
+def _public_keys(spec: ClusterSpec) -> tuple[str, ...]:
+    """Return what new guests let in, as lines of authorized_keys."""
+    from vsphere_ml.ssh import keys
+
+    file = _key_file(spec)
+    return keys.of_agent() if file is None else (keys.public(file, comment=f"vsml {spec.name}"),)
 
 
 def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
@@ -81,7 +143,7 @@ def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:
     }
     kinds = {getattr(step, "KIND", "") for book in wanted for step in book.steps}
     if "ssh_mesh" in kinds and MESH_KEY not in secrets:
-        pair = key_pair(folder(spec.name) / "mesh", spec.name)
+        pair = key_pair(folder(spec) / "mesh", spec.name)
         secrets[MESH_KEY] = Sensitive(pair.private.read_text(encoding="utf-8"))
         values.setdefault(MESH_PUBLIC_KEY, pair.public)
     return Given(values=values, secrets=secrets)

@@ -112,6 +112,9 @@ OnlyNodes = Annotated[
 Wait = Annotated[
     float, typer.Option(min=0, metavar="SECONDS", help="Wait this long for guests that do not answer yet.")
 ]
+SkipGuests = Annotated[
+    bool, typer.Option("--skip-guests", help="Leave the guests alone, but for the first boot of new ones.")
+]
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="[COMMAND]...", help="The command, after `--`: one word is a line for the shell."),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, SkipGuests, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
@@ -19,25 +19,29 @@ def plan(
     save: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
     ] = None,
+    skip_guests: SkipGuests = False,
     detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
-    """Show what `vsml provision` would do, and change nothing.
+    """Show what `vsml provision` would do, to the site and in the guests, and change nothing.
 
     Example: `vsml plan cluster.toml --save monday.plan`
     """
-    from vsphere_ml.cli import exits, wiring
-    from vsphere_ml.cli.views import plan as view
+    from vsphere_ml.cli import exits, guest_wiring, wiring
+    from vsphere_ml.cli.views import guests as of_guests
+    from vsphere_ml.cli.views import proposal as view
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.plan import plan as make_plan
+    from vsphere_ml.flows.proposal import propose
     from vsphere_ml.flows.saved import save as saved_text
 
     spec = load(file)
+    clock = wiring.SystemClock()
+    given = guest_wiring.for_guests(spec, of_guests.Lines(terminal.err), clock, skip=skip_guests)
     with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
-        planned = make_plan(spec, vcenter, tell=tell, clock=wiring.SystemClock())
+        proposal = propose(spec, vcenter, given=given, tell=tell, clock=clock)
     if save is not None:
-        wiring.write(save, saved_text(planned.plan, spec, planned.inventory))
+        wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
-    status = exits.DIFFERENCES if detailed_exitcode and planned.plan else 0
-    text = view.text(planned.plan, every_key=terminal.settings.verbose)
-    return Answer(text=text, data=view.data(planned.plan), status=status)
+    status = exits.DIFFERENCES if detailed_exitcode and proposal else 0
+    text = view.text(proposal, every_key=terminal.settings.verbose)
+    return Answer(text=text, data=view.data(proposal), status=status)

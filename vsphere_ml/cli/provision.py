@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, DryRun, Parallel, Yes, command
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFile,
+    DetailedExitcode,
+    DryRun,
+    Parallel,
+    SkipGuests,
+    Wait,
+    Yes,
+    command,
+)
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
@@ -22,16 +33,21 @@ def provision(
         Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
     ] = None,
     parallel: Parallel = 16,
+    wait: Wait = 600.0,
+    skip_guests: SkipGuests = False,
     allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False,
     detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
-    """Bring the site to what the cluster file says: look, show the plan, ask, act, look again.
+    """Bring the site to what the cluster file says, and the guests to its playbooks.
 
-    What stands already is kept, a run that was cut is gone on with, and a second run finds nothing to do.
+    Looks, shows the plan, asks, acts, looks again. What stands already is kept, a run that was cut is gone on with,
+    and a second run finds nothing to do.
 
     Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
     """
-    from vsphere_ml.cli import consent, wiring
+    from vsphere_ml.cli import consent, guest_wiring, wiring
+    from vsphere_ml.cli.views import guests as of_guests
+    from vsphere_ml.cli.views import proposal
     from vsphere_ml.cli.views import report as view
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
@@ -43,6 +59,8 @@ def provision(
         consent.needed(terminal, yes=yes)
     spec = load(file)
     agreed = saved.load(wiring.read(plan), str(plan)) if plan else None
+    clock, shown = wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
+    given = guest_wiring.for_guests(spec, of_guests.Lines(terminal.err), clock, wait_s=wait, skip=skip_guests)
     with (
         wiring.vcenter(spec.vcenter, terminal) as vcenter,
         following(terminal.err, verbose=terminal.settings.verbose) as tell,
@@ -50,9 +68,10 @@ def provision(
         report = bring(
             spec,
             vcenter,
-            approve=consent.approval(terminal, yes=yes),
+            approve=consent.approval(terminal, shown, yes=yes),
             tell=tell,
-            clock=wiring.SystemClock(),
+            clock=clock,
+            given=given,
             pace=Pace(parallel=parallel),
             allow_downtime=allow_downtime,
             dry_run=dry_run,

@@ -46,15 +46,15 @@ def _line(terminal: Terminal, file: Path, node: str, words: list[str]) -> list[s
     from vsphere_ml.cli import guest_wiring, wiring
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows import guests as flow
+    from vsphere_ml.flows import boot
     from vsphere_ml.ssh.openssh import command
 
     spec = load(file)
     clock = wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock)
     with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
-        found = flow.find(spec, vcenter, tell, clock, [node], 0.0)
-        found = flow.settled(found, guests, 0.0)
+        site = boot.first_look(spec, vcenter, tell, clock)
+        found = boot.up(spec, site, vcenter, guests, boot.within(0.0, clock), only=[node])
     for error in found.errors.values():
         raise error
     return command(guests.target(found.places[0]), words)

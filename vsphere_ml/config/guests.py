@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.reading import unknown
 from vsphere_ml.config.sources import one_source, source_of
-from vsphere_ml.core.spec import GuestAccess, HostKeys, JumpHost
+from vsphere_ml.core.spec import FirstBootBy, GuestAccess, HostKeys, JumpHost, LoginKey
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> None:
-    """Tell fingerprints of no node, and secrets with several sources or none."""
+    """Tell fingerprints of no node, two keys to sign in with, and secrets with several sources or none."""
+    if table.key is not None and table.key_file is not None:
+        mistakes.add(("guest", "key"), "contradicts `key_file`; leave one of them out")
     if isinstance(table.host_keys, dict):
         for name in table.host_keys:
             if nodes and name not in nodes:
@@ -32,9 +34,12 @@ def access(table: schema.Guest, base: Path) -> GuestAccess:
     known = GuestAccess()
     keys = table.host_keys or known.host_keys
     key_file = path_of(table.key_file, base)
+    first_boot = table.first_boot or FirstBootBy.CLOUD_INIT
     return GuestAccess(
         user=table.user or known.user,
         port=table.port or known.port,
+        first_boot=first_boot,
+        key=table.key or _own_key(first_boot),
         key_file=key_file,
         jump=jump(table.jump, base, key_file) if table.jump else None,
         host_keys=HostKeys.PINNED if isinstance(keys, dict) else keys,
@@ -44,6 +49,11 @@ def access(table: schema.Guest, base: Path) -> GuestAccess:
         settings=table.settings or {},
         secrets={name: source_of(source, base) for name, source in (table.secrets or {}).items()},
     )
+
+
+def _own_key(first_boot: FirstBootBy) -> LoginKey:
+    """Return whose key signs in when nobody says: the cluster's own where the first boot brings it to the guests."""
+    return LoginKey.CLUSTER if first_boot is FirstBootBy.CLOUD_INIT else LoginKey.AGENT
 
 
 def jump(table: schema.Jump, base: Path, key_file: Path | None) -> JumpHost:

@@ -18,6 +18,7 @@ from vsphere_ml.config.reading import read, unknown
 from vsphere_ml.config.sources import one_source, source_of
 from vsphere_ml.core.spec import (
     ClusterSpec,
+    GuestAccess,
     Location,
     NodeSpec,
     Source,
@@ -97,12 +98,13 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     source = sections.needed("source", schema.Source, '[source] with template = "…"')
     vcenter = sections.one("vcenter", schema.VCenter) or schema.VCenter()
     location = sections.one("location", schema.Location) or schema.Location()
-    guest = sections.one("guest", schema.Guest) or schema.Guest()
+    guest = sections.one("guest", schema.Guest)
     nodes = _nodes(sections, mistakes)
     _one_way_in(vcenter, mistakes)
     hosts = sections.one("hosts", schema.Hosts)
     check_hosts(hosts, mistakes)
-    check_guests(guest, [node.name for node in nodes], mistakes)
+    if guest is not None:
+        check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
         return None
     _one_spread(cluster, mistakes)
@@ -115,7 +117,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         nodes=nodes,
         spread=cluster.spread,
         anti_affinity=anti_affinity,
-        guest=access(guest, file.parent),
+        guest=access(guest, file.parent) if guest is not None else GuestAccess(),
         hosts=hosts_access(hosts, file.parent),
         file=file,
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from vsphere_ml.config import fields as f
-from vsphere_ml.core.spec import CloneKind, HostDoor, HostService, Latency, Spread
+from vsphere_ml.core.spec import CloneKind, FirstBootBy, HostDoor, HostService, Latency, LoginKey, Spread
 
 
 class Table(BaseModel):
@@ -158,7 +158,9 @@ class Jump(Table):
     host: f.Text = Field(description="name or address of the jump host")
     port: f.Port | None = Field(default=None, description="its SSH port; default 22")
     user: f.Text | None = Field(default=None, description="who signs in there; default `root`")
-    key_file: f.Text | None = Field(default=None, description="private key file for it; default: that of the guests")
+    key_file: f.Text | None = Field(
+        default=None, description="private key file for it; default: `key_file` of the guests, else the SSH agent"
+    )
     fingerprint: f.Fingerprint | None = Field(
         default=None, description="`SHA256:…` of its host key, as `ssh-keygen -l` prints it; needed the first time"
     )
@@ -167,9 +169,17 @@ class Jump(Table):
 class Guest(Table):
     user: f.Text | None = Field(default=None, description="who signs in to the guests; default `ubuntu`")
     port: f.Port | None = Field(default=None, description="SSH port; default 22")
-    key_file: f.Text | None = Field(
-        default=None, description="private key file without a passphrase; default: the keys of the SSH agent"
+    first_boot: Annotated[FirstBootBy | None, PlainValidator(f.choice(FirstBootBy))] = Field(
+        default=None,
+        description="who tells a new guest its name, its address and its user: `cloud-init` (default where there is a "
+        "`[guest]`), or `none`: the template has all of it",
     )
+    key: Annotated[LoginKey | None, PlainValidator(f.choice(LoginKey))] = Field(
+        default=None,
+        description="whose key signs in: `cluster` (a pair of the cluster's own, made and kept on this machine; "
+        "default with cloud-init, which brings its public half to the guests), or `agent` (the keys of the SSH agent)",
+    )
+    key_file: f.Text | None = Field(default=None, description="private key file without a passphrase, instead of `key`")
     sudo_password: Annotated[Password | None, f.WhereTheSecretIs] = Field(
         default=None, description="where the password for `sudo` is, when it asks for one; not needed for `root`"
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vsphere_ml.core.firstboot import FirstBoot
     from vsphere_ml.core.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, VmRef
     from vsphere_ml.core.seats import Target, WantedDevice
 
@@ -34,6 +35,8 @@ class CreateFolder:
 class CloneVm:
     """Clone the source, powered off, marked in the clone itself; its custom attribute follows.
 
+    `first_boot` is for the guest that has never run: it is written here, and never compared with a VM that stands.
+
     `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is
     too low for them, so UpgradeHardware and AttachDevices follow.
     """
@@ -50,6 +53,7 @@ class CloneVm:
     folder: str
     target: Target
     devices: bool
+    first_boot: FirstBoot | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

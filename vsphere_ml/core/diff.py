@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.firstboot import FirstBoot
     from vsphere_ml.core.inventory import Inventory, Vm
     from vsphere_ml.core.seats import Placement, Seat
     from vsphere_ml.core.spec import ClusterSpec
@@ -48,9 +49,14 @@ STAGES = (
 )
 
 
-def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
-    """Return what turns the site into the placement; an empty plan when it already is."""
-    work = _Work()
+def diff(
+    spec: ClusterSpec, placement: Placement, inventory: Inventory, first_boots: Mapping[str, FirstBoot] | None = None
+) -> Plan:
+    """Return what turns the site into the placement; an empty plan when it already is.
+
+    `first_boots` is what the guests of new nodes are told, by node.
+    """
+    work = _Work(first_boots=first_boots or {})
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
     for seat in placement.seats:
@@ -63,7 +69,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
     return Plan(
         stages=work.stages(),
         seats=placement.seats,
-        notes=(*placement.notes, *_rule_note(spec, placement), *_address_note(placement)),
+        notes=(*placement.notes, *_rule_note(spec, placement), *_address_note(placement, work.first_boots)),
         findings=tuple(findings(spec, placement, inventory)),
     )
 
@@ -72,6 +78,7 @@ def diff(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Plan:
 class _Work:
     """Changes, by the stage they belong to."""
 
+    first_boots: Mapping[str, FirstBoot]
     changes: dict[str, list[Change]] = field(default_factory=lambda: {title: [] for title in STAGES})
 
     def add(self, stage: str, change: Change) -> None:
@@ -106,6 +113,7 @@ class _Work:
                 folder=ground.folder,
                 target=seat.target,
                 devices=whole,
+                first_boot=self.first_boots.get(vm),
             ),
         )
         if not whole:
@@ -168,12 +176,13 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
     return doubles
 
 
-def _address_note(placement: Placement) -> Iterator[str]:
-    """Yield that a new VM's static address is a wish still: what a guest needs to take it is not built yet."""
-    if any(seat.standing is None and seat.node.address is not None for seat in placement.seats):
+def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
+    """Yield that nobody tells new guests the static addresses of the file."""
+    new = (seat.node for seat in placement.seats if seat.standing is None)
+    if any(node.address is not None and node.name not in first_boots for node in new):
         yield (
-            "static addresses are not set in the guests yet: those of this file are only recorded, and the VMs come up "
-            "as their template does"
+            "nobody tells the new guests their static addresses, since the file has no [guest] with a first boot: "
+            "they come up as their template does"
         )
 
 

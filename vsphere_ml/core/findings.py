@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.firstboot import ADDRESS_KEY, in_words
 from vsphere_ml.core.locality import between, farthest, rank
 from vsphere_ml.core.marks import node_of
 from vsphere_ml.core.plan import Finding
@@ -30,6 +31,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
         yield from _gpu_elsewhere(seat, hosts[seat.host])
         yield from _unbound(seat, hosts[seat.host])
         yield from _larger_disk(seat)
+        yield from _other_address(seat)
     ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
     for vm in strays(spec, inventory, ours):
         copied = "" if node_of(vm) == vm.name else f" of {node_of(vm)}"
@@ -115,4 +117,19 @@ def _larger_disk(seat: Seat) -> Iterator[Finding]:
         target=seat.node.name,
         message=f"the disk is {settings.disk}, {seat.node.disk} wanted; disks never shrink",
         hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
+    )
+
+
+def _other_address(seat: Seat) -> Iterator[Finding]:
+    """Yield when a guest was told another address at its first boot, the only time it is told."""
+    settings = seat.standing.settings if seat.standing else None
+    told = settings.extra_config.get(ADDRESS_KEY) if settings else None
+    wanted = in_words(seat.node.address)
+    if told is None or told == wanted:
+        return
+    yield Finding(
+        code="guest.address-changed",
+        target=seat.node.name,
+        message=f"its guest was told {told} at its first boot, {wanted} wanted; nothing tells it anew",
+        hint=f"change it in the guest yourself, or `vsml destroy --only {seat.node.name}` and provision again",
     )

@@ -159,6 +159,20 @@ class HostKeys(StrEnum):
     FIRST_USE = "trust-first-use"
 
 
+class FirstBootBy(StrEnum):
+    """Who tells a new guest its name, its address and its user."""
+
+    CLOUD_INIT = "cloud-init"
+    NONE = "none"  # the template has all of it
+
+
+class LoginKey(StrEnum):
+    """Whose key signs in to the guests, where no file is named."""
+
+    CLUSTER = "cluster"  # a pair of the cluster's own, kept on this machine
+    AGENT = "agent"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JumpHost:
     """A host through which the guests are reached; `fingerprint` vouches for its key until that is pinned."""
@@ -176,7 +190,9 @@ class GuestAccess:
 
     user: str = "ubuntu"
     port: int = 22
-    key_file: Path | None = None  # None: the keys of the SSH agent
+    first_boot: FirstBootBy = FirstBootBy.NONE
+    key: LoginKey = LoginKey.AGENT
+    key_file: Path | None = None  # wins over `key`
     jump: JumpHost | None = None
     host_keys: HostKeys = HostKeys.PUBLISHED
     fingerprints: Mapping[str, str] = field(default_factory=dict)  # node → SHA256:…, wins over `host_keys`

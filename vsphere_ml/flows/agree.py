@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.ports import VCenter
     from vsphere_ml.flows.plan import Planned
 
 P = TypeVar("P", bound="Planned")
-Approve: TypeAlias = "Callable[[Plan], bool]"  # shows the plan and decides; may raise to refuse
 
 _TIMES = 5
 
 
 def agree(  # noqa: PLR0917
     todo: P,
-    replan: Callable[[], P],
-    approve: Approve,
+    replan: Callable[[P], P],
+    approve: Callable[[P], bool],
     act: Callable[[P], None],
     vcenter: VCenter,
     cluster: str,
 ) -> tuple[P, bool]:
     """Return the plan that was decided on, and whether it was carried out.
 
-    Nothing is written before a yes, not even the lock; nobody is asked while holding it. Under the lock the site is
-    looked at again, and a plan that came out different is shown like a first one.
+    `approve` shows what would be done and decides; it may raise to refuse. Nothing is written before a yes, not even
+    the lock; nobody is asked while holding it. Under the lock `replan` looks at the site again, and a plan that came
+    out different is shown like a first one.
     """
     for _ in range(_TIMES):
-        if not todo.plan or not approve(todo.plan):
+        if not todo or not approve(todo):
             return todo, False
         with vcenter.hold(cluster):
-            fresh = replan()
+            fresh = replan(todo)
             if fresh.plan.stages == todo.plan.stages:
                 act(fresh)
                 return fresh, True

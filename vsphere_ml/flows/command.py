@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.guest import Answer
+from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def run(
     timeout_s: float = 600.0,
 ) -> Answered:
     """Run the command as root in every guest at once, and return what it said."""
-    found = of_guests.find(spec, vcenter, tell, clock, only, 0.0)
+    found = of_guests.find(spec, boot.first_look(spec, vcenter, tell, clock), only)
     seen = guests.each(found.places, lambda shell: _run(shell, command, timeout_s))
     nodes: dict[Answer, list[str]] = {}
     errors = dict(found.errors)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.guest.converge import Convergence, check_all, converge
 from vsphere_ml.guest.select import Selection
@@ -43,9 +44,20 @@ class Lacking:
     playbooks: tuple[Playbook, ...]
     guests: tuple[Guest, ...]
     strangers: tuple[str, ...] = ()
+    after_boot: tuple[str, ...] = ()  # nodes whose guests do not run yet: every step is checked then
 
     def __bool__(self) -> bool:
-        return any(guest.lacks for guest in self.guests)
+        return bool(self.after_boot) or any(guest.lacks for guest in self.guests)
+
+    @property
+    def unasked(self) -> tuple[Guest, ...]:
+        """Return the guests that could not be asked: nobody knows whether they lack something."""
+        return tuple(guest for guest in self.guests if guest.error is not None)
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """Return the nodes whose guests lack something, or may."""
+        return (*self.after_boot, *(guest.node for guest in self.guests if guest.lacks or guest.error is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +84,7 @@ class Configured:
 
 
 Approve: TypeAlias = "Callable[[Lacking], bool]"
+Reached: TypeAlias = "tuple[tuple[Convergence, ...], VsmlError | None]"
 
 
 def configure(
@@ -93,24 +106,36 @@ def configure(
 
     Guests that fail are told beside those that do not.
     """
-    found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, wait_s), guests, wait_s)
+    deadline = boot.within(wait_s, clock)
+    site = boot.first_look(spec, vcenter, tell, clock)
+    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     facts = of_guests.facts(spec, found, guests, given)
-    seen = of_guests.patiently(
-        guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), wait_s
-    )
-    plan = Lacking(
-        cluster=spec.name,
-        playbooks=tuple(playbooks),
-        guests=tuple(_checked(spec, found, seen, guests)),
-        strangers=found.strangers,
-    )
+    plan = asked(spec, playbooks, found, guests, facts, deadline.left_s)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
     lacking = {guest.node for guest in plan.guests if guest.lacks}
     places = [place for place in found.places if place.name in lacking]
     with vcenter.hold(spec.name):
-        done = guests.each(places, lambda shell: _converge(shell, playbooks, facts[shell.name], tell_guest))
-    return Configured(plan=plan, acted=True, guests=tuple(_after(guest, done) for guest in plan.guests))
+        done = guests.each(places, lambda shell: brought(shell, playbooks, facts[shell.name], tell_guest))
+    return Configured(plan=plan, acted=True, guests=tuple(after(guest, done) for guest in plan.guests))
+
+
+def asked(  # noqa: PLR0917 - each is a thing of its own
+    spec: ClusterSpec,
+    playbooks: Sequence[Playbook],
+    found: Found,
+    guests: Guests,
+    facts: Mapping[str, GuestFacts],
+    deadline_s: float,
+) -> Lacking:
+    """Return what these guests lack of the playbooks, in one round trip and without a change."""
+    seen = boot.patiently(guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), deadline_s)
+    return Lacking(
+        cluster=spec.name,
+        playbooks=tuple(playbooks),
+        guests=tuple(_checked(spec, found, seen, guests)),
+        strangers=found.strangers,
+    )
 
 
 def chosen(playbooks: Sequence[Playbook], steps: Sequence[str], from_step: str | None) -> tuple[Playbook, ...]:
@@ -172,10 +197,8 @@ def _checked(
             yield Guest(node=node.name, convergences=outcome, log=guests.log(node.name))
 
 
-def _converge(
-    shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener
-) -> tuple[tuple[Convergence, ...], VsmlError | None]:
-    """Return what was reached, and what ended it."""
+def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
+    """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
     for book in playbooks:
         try:
@@ -185,7 +208,8 @@ def _converge(
     return tuple(reached), None
 
 
-def _after(guest: Guest, done: Mapping[str, tuple[tuple[Convergence, ...], VsmlError | None] | VsmlError]) -> Guest:
+def after(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
+    """Return the guest with what became of it; as it is when nothing was done to it."""
     outcome = done.get(guest.node)
     if outcome is None:
         return guest

@@ -14,20 +14,19 @@ from vsphere_ml.flows.plan import Planned, look
 from vsphere_ml.flows.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.agree import Approve
 
 
 def destroy(
     spec: ClusterSpec,
     vcenter: VCenter,
     *,
-    approve: Approve,
+    approve: Callable[[Plan], bool],
     tell: Listener,
     clock: Clock,
     pace: Pace | None = None,
@@ -53,7 +52,14 @@ def destroy(
     todo, acted = (
         (first, False)
         if dry_run
-        else agree(first, lambda: planned("before acting"), approve, carry_out, vcenter, spec.name)
+        else agree(
+            first,
+            lambda _before: planned("before acting"),
+            lambda found: approve(found.plan),
+            carry_out,
+            vcenter,
+            spec.name,
+        )
     )
     return Report(
         command="destroy",

@@ -15,7 +15,10 @@ from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.ports import Scope
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.firstboot import FirstBoot
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.seats import Placement
@@ -28,6 +31,10 @@ class Planned:
 
     plan: Plan
     inventory: Inventory
+
+    def __bool__(self) -> bool:
+        """Return whether something is to be done."""
+        return bool(self.plan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +52,19 @@ class Compared:
     unseated: NotPossible | None = None
 
 
-def plan(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str = "first") -> Seated:
+def plan(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    tell: Listener,
+    clock: Clock,
+    why: str = "first",
+    first_boots: Mapping[str, FirstBoot] | None = None,
+) -> Seated:
     """Return what turns the site into the wish. Raises NotPossible when a node has no seat."""
     inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
     placement = solve(spec, inventory)
-    return Seated(plan=diff(spec, placement, inventory), inventory=inventory, placement=placement)
+    return Seated(plan=diff(spec, placement, inventory, first_boots), inventory=inventory, placement=placement)
 
 
 def look(

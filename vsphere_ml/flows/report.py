@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.outcome import Outcome
     from vsphere_ml.core.plan import Finding, Plan
     from vsphere_ml.core.seats import Seat
+    from vsphere_ml.flows.configure import Configured
 
 _INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomplete"}
 
@@ -28,7 +29,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The end of a run. `done` means that a plan made from a fresh look is empty."""
+    """The end of a run. `done` means that a plan made from a fresh look is empty, and no guest failed."""
 
     command: str  # provision, destroy
     cluster: str
@@ -39,10 +40,12 @@ class Report:
     dropped: tuple[Dropped, ...] = ()
     unseated: VsmlError | None = None  # why, after acting, nodes have no seat any more
     seconds: float = 0.0  # from the first change to the last
+    guests: Configured | None = None  # None: left alone
+    left_alone: str = ""  # why
 
     @property
     def done(self) -> bool:
-        return not self.lacking and self.unseated is None and not self.failed
+        return self._site_done and self._guests_error is None
 
     @property
     def failed(self) -> tuple[Undone, ...]:
@@ -65,9 +68,28 @@ class Report:
         return self.lacking.findings if self.acted else self.plan.findings
 
     @property
-    def error(self) -> VSphereError | None:
+    def error(self) -> VsmlError | None:
         """Return what makes this run a partial failure, or None when it did all it set out to do."""
-        if not self.acted or self.done:
+        return next(iter(self.errors), None)
+
+    @property
+    def errors(self) -> tuple[VsmlError, ...]:
+        """Return what makes this run a partial failure: the site's error before the guests'."""
+        if not self.acted:
+            return ()
+        return tuple(each for each in (self._site_error, self._guests_error) if each is not None)
+
+    @property
+    def _site_done(self) -> bool:
+        return not self.lacking and self.unseated is None and not self.failed
+
+    @property
+    def _guests_error(self) -> VsmlError | None:
+        return self.guests.error if self.guests else None
+
+    @property
+    def _site_error(self) -> VSphereError | None:
+        if self._site_done:
             return None
         reasons = self._reasons()
         count = len(reasons)

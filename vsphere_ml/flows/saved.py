@@ -15,17 +15,22 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.firstboot import FirstBoot, in_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.seats import Seat
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.configure import Lacking
+    from vsphere_ml.flows.proposal import Proposal
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-SCHEMA = "vsml.plan/1"
-_FIELDS = {"schema", "cluster", "spec", "site", "stages", "seats", "notes"}
+SCHEMA = "vsml.plan/2"
+_FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "seats", "notes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +42,20 @@ class SavedPlan:
     spec: str  # digest of the wish it was made from
     site: str  # which vCenter and data centre
     stages: list[Json]
+    guests: Json  # None: they are left alone
 
 
-def save(plan: Plan, spec: ClusterSpec, inventory: Inventory) -> str:
+def save(proposal: Proposal, spec: ClusterSpec) -> str:
     """Return the plan as the text of a file. It holds no secret: a spec has none."""
     document: Json = {
         "schema": SCHEMA,
         "cluster": spec.name,
         "spec": digest(spec),
-        "site": site_of(inventory),
-        "stages": stages_of(plan),
-        "seats": [_seat(seat) for seat in plan.seats],
-        "notes": list(plan.notes),
+        "site": site_of(proposal.inventory),
+        "stages": stages_of(proposal.plan),
+        "guests": guests_of(proposal.guests),
+        "seats": [_seat(seat) for seat in proposal.plan.seats],
+        "notes": list(proposal.plan.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
@@ -70,12 +77,12 @@ def load(text: str, file: str) -> SavedPlan:
     stages = document["stages"]
     if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages):
         raise _unreadable(file, "its fields have other types than a plan's")
-    return SavedPlan(file=file, stages=stages, **texts)
+    return SavedPlan(file=file, stages=stages, guests=document["guests"], **texts)
 
 
-def refuse_stale(saved: SavedPlan, plan: Plan, spec: ClusterSpec, inventory: Inventory) -> None:
-    """Raise NotPossible `plan.stale` unless this fresh plan is the saved one."""
-    fresh = stages_of(plan)
+def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> None:
+    """Raise NotPossible `plan.stale` unless this fresh proposal is the saved one."""
+    inventory, fresh, guests = proposal.inventory, stages_of(proposal.plan), guests_of(proposal.guests)
     if saved.cluster != spec.name:
         differs = [f"it is for cluster {saved.cluster}, not {spec.name}"]
     elif saved.site != site_of(inventory):
@@ -84,6 +91,8 @@ def refuse_stale(saved: SavedPlan, plan: Plan, spec: ClusterSpec, inventory: Inv
         differs = ["the cluster's file was changed since", *_differences(saved.stages, fresh)]
     elif saved.stages != fresh:
         differs = _differences(saved.stages, fresh)
+    elif saved.guests != guests:
+        differs = list(_guest_differences(saved.guests, guests))
     else:
         return
     raise NotPossible(
@@ -97,7 +106,8 @@ def refuse_stale(saved: SavedPlan, plan: Plan, spec: ClusterSpec, inventory: Inv
 
 def digest(spec: ClusterSpec) -> str:
     """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
-    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity)
+    guest = (spec.guest.user, spec.guest.first_boot, spec.guest.playbooks, spec.guest.settings)
+    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest)
     text = json.dumps([_plain(part) for part in wish], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -116,6 +126,43 @@ def stages_of(plan: Plan) -> list[Json]:
         for stage in plan.stages
         if stage.changes
     ]
+
+
+def guests_of(lacking: Lacking | None) -> Json:
+    """Return what guests lack as a plan file shows it: steps by name, since a lack's words may differ each time."""
+    if lacking is None:
+        return None
+    return {
+        "playbooks": [{"name": book.name, "digest": book.digest} for book in lacking.playbooks],
+        "after_boot": list(lacking.after_boot),
+        "unasked": [guest.node for guest in lacking.unasked],
+        "lacking": {
+            guest.node: [f"{each.playbook}: {outcome.step}" for each in guest.convergences for outcome in each.lacking]
+            for guest in lacking.guests
+            if guest.lacks
+        },
+    }
+
+
+def _guest_differences(saved: Json, fresh: Json) -> Iterator[str]:
+    """Yield in words how what guests lack differs."""
+    if not isinstance(saved, dict) or not isinstance(fresh, dict):
+        yield "the guests are left alone now" if fresh is None else "the guests were left alone in it"
+        return
+    if saved.get("playbooks") != fresh["playbooks"]:
+        yield "the playbooks were changed since"
+    for key, what in (("after_boot", "guests that boot first"), ("unasked", "guests that cannot be asked")):
+        if saved.get(key) != fresh[key]:
+            yield f"{what}: {_words(fresh[key])} now, {_words(saved.get(key))} in the plan"
+    before, now = saved.get("lacking"), fresh["lacking"]
+    if isinstance(before, dict) and isinstance(now, dict):
+        for node in sorted({*before, *now}):
+            if before.get(node) != now.get(node):
+                yield f"{node} lacks {_words(now.get(node))} now, {_words(before.get(node))} in the plan"
+
+
+def _words(value: Json) -> str:
+    return ", ".join(str(each) for each in value) if isinstance(value, list) and value else "none"
 
 
 def _seat(seat: Seat) -> Json:
@@ -145,6 +192,9 @@ def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of v
             return {str(key): _plain(each) for key, each in sorted(value.items())}
         case tuple() | list():
             return [_plain(each) for each in value]
+        case FirstBoot():
+            told = {"user": value.user, "address": in_words(value.address), "digest": value.digest}
+            return {"type": "FirstBoot", **told}
         case _ if dataclasses.is_dataclass(value):
             # the type's name tells members of a union apart
             return {"type": type(value).__name__, **_fields(value)}

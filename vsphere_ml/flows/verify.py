@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.guest import wanted
 from vsphere_ml.guest.judge import Verdict
@@ -71,10 +72,11 @@ def verify(
     strict: bool = False,
 ) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
-    found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, wait_s), guests, wait_s)
+    deadline = boot.within(wait_s, clock)
+    found = boot.up(spec, boot.first_look(spec, vcenter, tell, clock), vcenter, guests, deadline, only=only)
     facts = of_guests.facts(spec, found, guests, given)
     want = wanted.of(playbooks)
-    seen = of_guests.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name], want), wait_s)
+    seen = boot.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name], want), deadline.left_s)
     errors = dict(found.errors)
     evidence: list[Evidence] = []
     for name in (node.name for node in spec.nodes):

@@ -1,9 +1,17 @@
-"""What listeners are told while a guest is brought to a playbook. Workers never print."""
+"""What listeners are told while a guest boots and is brought to a playbook. Workers never print."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A guest is not up yet; told again only when another thing lacks."""
+
+    node: str
+    lack: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +46,7 @@ class Rebooting:
     because: tuple[str, ...]  # the steps that asked
 
 
-GuestEvent = Checked | Applying | Applied | Rebooting
+GuestEvent = Waiting | Checked | Applying | Applied | Rebooting
 
 
 class GuestListener(Protocol):

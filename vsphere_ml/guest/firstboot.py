@@ -3,25 +3,45 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.firstboot import ADDRESS_KEY, FirstBoot, in_words
 from vsphere_ml.guest import render
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
 
 HOST_KEYS = "guestinfo.vsml.hostkeys"
 
 
+def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str, FirstBoot]:
+    """Return what each node's guest is told at its first boot, by node; `public_keys` are lines of authorized_keys."""
+    userdata = _encoded("userdata", _userdata(cluster, public_keys))
+    return {
+        node.name: FirstBoot(
+            user=cluster.guest.user,
+            address=node.address,
+            keys={
+                **_encoded("metadata", _metadata(node, cluster)),
+                **userdata,
+                ADDRESS_KEY: in_words(node.address),
+                HOST_KEYS: "",  # a template that booted with our script has left its own
+            },
+        )
+        for node in cluster.nodes
+    }
+
+
 def first_boot(node: NodeSpec, cluster: ClusterSpec, public_key: str) -> Mapping[str, str]:
     """Return the extra config that cloud-init's VMware datasource reads: metadata and user data, encoded.
 
-    The guest gets its name, its address, a user with the cluster's public key and no password, and a script that
-    publishes the SSH host keys at every boot.
+    The guest gets its name, its address, a user with this public key and no password, and a script that publishes
+    the SSH host keys at every boot.
     """
-    return _encoded("metadata", _metadata(node, cluster)) | _encoded("userdata", _userdata(cluster, public_key))
+    return first_boots(replace(cluster, nodes=(node,)), (public_key,))[node.name].keys
 
 
 def host_keys(published: str) -> tuple[tuple[str, str], ...]:
@@ -41,10 +61,10 @@ def _metadata(node: NodeSpec, cluster: ClusterSpec) -> str:
     return _rendered("metadata.yaml", values)
 
 
-def _userdata(cluster: ClusterSpec, public_key: str) -> str:
+def _userdata(cluster: ClusterSpec, public_keys: Sequence[str]) -> str:
     values = {
         "user": cluster.guest.user,
-        "public_key": public_key.strip(),
+        "public_keys": [key.strip() for key in public_keys],
         "publish": render.shipped_template("cloud-init/publish-hostkeys.sh").rstrip("\n"),
     }
     return _rendered("userdata.yaml", values)

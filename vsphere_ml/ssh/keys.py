@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import paramiko
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -63,6 +64,37 @@ def given(private: Path, *, comment: str = "vsml") -> KeyPair:
         raise _unusable(private, why, hint) from error
     line = public.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
     return KeyPair(private, f"{line} {comment}")
+
+
+def public(private: Path, *, comment: str = "vsml") -> str:
+    """Return the public half of a private key; where it has a passphrase, what lies beside it as `.pub`."""
+    beside = private.with_name(private.name + ".pub")
+    try:
+        return given(private, comment=comment).public
+    except GuestError:
+        if not beside.is_file():
+            raise
+        return beside.read_text(encoding="utf-8").strip()
+
+
+def of_agent() -> tuple[str, ...]:
+    """Return the public keys of the SSH agent, as lines of authorized_keys. GuestError `guest.key-unusable`."""
+    try:
+        keys = paramiko.Agent().get_keys()
+    except (paramiko.SSHException, OSError) as error:
+        raise _no_agent(str(error)) from error
+    if not keys:
+        raise _no_agent("it holds no key, or none runs")
+    return tuple(f"{key.get_name()} {key.get_base64()} {key.comment}".strip() for key in keys)
+
+
+def _no_agent(why: str) -> GuestError:
+    return GuestError(
+        f"the SSH agent gives no key for the new guests: {why}",
+        code="guest.key-unusable",
+        target="SSH_AUTH_SOCK",
+        hint='ssh-add ~/.ssh/id_ed25519, or leave out `guest.key`: "cluster" needs no agent',
+    )
 
 
 def _make(private: Path) -> None:

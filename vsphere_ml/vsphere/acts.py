@@ -103,7 +103,8 @@ class Acts:
     def _clone(self, change: CloneVm) -> Steps:
         source = managed(self._session, "vim.VirtualMachine", change.source)
         devices = self._source_devices(change, source)
-        config = specs.settings(change.target, specs.marked(change.target, change.marks))
+        first_boot = change.first_boot.keys if change.first_boot else {}
+        config = specs.settings(change.target, {**first_boot, **specs.marked(change.target, change.marks)})
         config.deviceChange = specs.removals(specs.replaceable(devices))
         if change.devices:
             specs.Additions(self.site).want(change.target.devices).into(config)

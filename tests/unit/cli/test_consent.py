@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.cli.conftest import Screen
 from vsphere_ml.cli import consent
+from vsphere_ml.cli.views import plan as view
 from vsphere_ml.core.changes import PowerOn
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.plan import Plan, Stage
@@ -60,7 +61,7 @@ def test_yes_goes_on_after_the_plan_was_shown(
 ) -> None:
     person(answer)
     made = shown()
-    assert consent.approval(made.terminal, yes=False)(PLAN)
+    assert consent.approval(made.terminal, view.text, yes=False)(PLAN)
     told = made.err.getvalue()
     assert told.index("node-1: power on") < told.index("Continue? [y/N]")
     assert made.out.getvalue() == ""
@@ -70,13 +71,13 @@ def test_yes_goes_on_after_the_plan_was_shown(
 def test_anything_else_changes_nothing(answer: str, shown: Callable[..., Shown], person: Callable[[str], None]) -> None:
     person(answer)
     with pytest.raises(consent.Declined) as refusal:
-        consent.approval(shown().terminal, yes=False)(PLAN)
+        consent.approval(shown().terminal, view.text, yes=False)(PLAN)
     assert refusal.value.status == 130
 
 
 def test_a_plan_that_came_out_different_is_shown_as_such(shown: Callable[..., Shown]) -> None:
     made = shown()
-    approve = consent.approval(made.terminal, yes=True)
+    approve = consent.approval(made.terminal, view.text, yes=True)
     assert approve(PLAN)
     assert "the site has changed" not in made.err.getvalue()
     assert approve(PLAN)
@@ -85,6 +86,6 @@ def test_a_plan_that_came_out_different_is_shown_as_such(shown: Callable[..., Sh
 
 def test_yes_on_the_command_line_shows_the_plan_and_asks_nothing(shown: Callable[..., Shown]) -> None:
     made = shown()
-    assert consent.approval(made.terminal, yes=True)(PLAN)
+    assert consent.approval(made.terminal, view.text, yes=True)(PLAN)
     assert "node-1: power on" in made.err.getvalue()
     assert "Continue?" not in made.err.getvalue()

@@ -78,7 +78,7 @@ def test_the_data_has_every_vm_with_everything_it_will_be() -> None:
     assert any(device.startswith("device group ") for device in first["devices"])
 
 
-def test_static_addresses_are_said_to_be_recorded_only(shown: Callable[..., Shown]) -> None:
+def test_static_addresses_that_nobody_tells_the_guests_are_named(shown: Callable[..., Shown]) -> None:
     def notes(plan: Plan) -> str:
         made = shown()
         show(made.terminal.out, view.text(plan))
@@ -87,7 +87,7 @@ def test_static_addresses_are_said_to_be_recorded_only(shown: Callable[..., Show
     (node,) = wishes.nodes(1)
     assert "static addresses" not in notes(planned((node,)))
     fixed = replace(node, address=Address(address="10.10.0.11/24"))
-    assert "static addresses are not set in the guests yet" in notes(planned((fixed,)))
+    assert "nobody tells the new guests their static addresses" in notes(planned((fixed,)))
 
 
 def test_why_a_node_sits_where_it_does_is_told_of_those_that_change(shown: Callable[..., Shown]) -> None:

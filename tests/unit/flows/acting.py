@@ -9,11 +9,13 @@ from vsphere_ml.flows import provision as provisioning
 from vsphere_ml.flows.apply import Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.fakes.site import FakeVCenter
     from vsphere_ml.core.events import Event
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.agree import Approve
+    from vsphere_ml.flows.proposal import ForGuests
     from vsphere_ml.flows.report import Report
     from vsphere_ml.flows.saved import SavedPlan
 
@@ -37,17 +39,19 @@ def provision(
     spec: ClusterSpec,
     site: FakeVCenter,
     *,
-    approve: Approve = yes,
+    approve: Callable[[Plan], bool] = yes,
     told: Told | None = None,
     parallel: int = 16,
     allow_downtime: bool = False,
     dry_run: bool = False,
     saved: SavedPlan | None = None,
+    given: ForGuests | None = None,
 ) -> Report:
     return provisioning.provision(
         spec,
         site,
-        approve=approve,
+        approve=lambda proposal: approve(proposal.plan),
+        given=given,
         tell=Told() if told is None else told,
         clock=site.clock,
         pace=Pace(parallel=parallel),
@@ -57,5 +61,7 @@ def provision(
     )
 
 
-def destroy(spec: ClusterSpec, site: FakeVCenter, *, approve: Approve = yes, only: tuple[str, ...] = ()) -> Report:
+def destroy(
+    spec: ClusterSpec, site: FakeVCenter, *, approve: Callable[[Plan], bool] = yes, only: tuple[str, ...] = ()
+) -> Report:
     return destroying.destroy(spec, site, approve=approve, tell=Told(), clock=site.clock, only=only)

@@ -140,7 +140,8 @@ def test_vms_that_are_off_gone_or_silent_are_told_each_with_its_reason(site: Sit
     }
     told = report.guests[1].error
     assert isinstance(told, VsmlError)
-    assert told.message == "node-2: VMware Tools told no address within 60 s; their state: toolsNotRunning"
+    assert told.message == "node-2: vCenter knows no address of its guest; VMware Tools: not running"
+    assert told.details == ("waited 60 s",)
 
 
 def test_a_vm_of_another_cluster_is_never_entered_and_one_of_nobodys_is_named(site: Site) -> None:
@@ -169,7 +170,7 @@ def test_a_guest_nobody_vouches_for_is_told_and_not_configured(site: Site) -> No
 
 
 def test_steps_know_every_host_key(site: Site) -> None:
-    found = of_guests.find(SPEC, site.vcenter, Told(), site.vcenter.clock, (), 0.0)
+    found = of_guests.find(SPEC, site.vcenter.inventory)
     known = of_guests.facts(SPEC, found, site.guests, Given())["node-1"]
     assert known.values["known_hosts"].splitlines()[2] == "node-3 ssh-ed25519 KEY-OF-node-3"
     assert [(peer.name, peer.address, peer.slots) for peer in known.peers][:1] == [("node-1", "10.0.0.11", 1)]

@@ -17,15 +17,15 @@ from tests.unit.flows.acting import Told, provision
 from tests.unit.flows.shape import departures
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.spec import ClusterSpec, SecretSource, VCenterSpec
-from vsphere_ml.flows.plan import plan
+from vsphere_ml.flows.proposal import ForGuests, propose
 from vsphere_ml.flows.saved import SavedPlan, load, save
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs/reference/plan.schema.json").read_text())
 
 
-def text_of(spec: ClusterSpec, site: FakeVCenter) -> str:
-    planned = plan(spec, site, tell=Told(), clock=site.clock)
-    return save(planned.plan, spec, planned.inventory)
+def text_of(spec: ClusterSpec, site: FakeVCenter, given: ForGuests | None = None) -> str:
+    proposal = propose(spec, site, given=given or ForGuests(first_boots={}), tell=Told(), clock=site.clock)
+    return save(proposal, spec)
 
 
 def saved_from(spec: ClusterSpec, site: FakeVCenter) -> SavedPlan:
@@ -103,8 +103,8 @@ def test_an_edited_plan_asks_for_nothing_of_its_own() -> None:
         ("", "it is not JSON"),
         ("[]", "it is not a plan that `vsml plan --save` wrote"),
         ('{"schema": "vsml/1"}', "it is not a plan that `vsml plan --save` wrote"),
-        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/1"),
-        ('{"schema": "vsml.plan/1", "cluster": "train"}', "it lacks notes, seats, site, spec, stages"),
+        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/2"),
+        ('{"schema": "vsml.plan/2", "cluster": "train"}', "it lacks guests, notes, seats, site, spec, stages"),
     ],
 )
 def test_a_file_that_is_no_plan_is_refused_in_words(text: str, why: str) -> None:

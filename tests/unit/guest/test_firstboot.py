@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vsphere_ml.core.firstboot import ADDRESS_KEY
 from vsphere_ml.core.spec import (
     Address,
     ClusterSpec,
@@ -23,7 +24,7 @@ from vsphere_ml.core.spec import (
 )
 from vsphere_ml.core.units import gib
 from vsphere_ml.guest import render
-from vsphere_ml.guest.firstboot import first_boot, host_keys
+from vsphere_ml.guest.firstboot import HOST_KEYS, first_boot, host_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +75,8 @@ def test_the_extra_config_is_what_cloud_inits_vmware_datasource_reads() -> None:
         "guestinfo.metadata.encoding",
         "guestinfo.userdata",
         "guestinfo.userdata.encoding",
+        ADDRESS_KEY,
+        HOST_KEYS,
     }
 
 

@@ -20,12 +20,14 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
+from vsphere_ml.core.firstboot import in_words
 from vsphere_ml.core.wording import device_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.firstboot import FirstBoot
     from vsphere_ml.core.seats import WantedDevice
 
 ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
@@ -110,6 +112,11 @@ def _clone(change: CloneVm) -> str:
     how = "linked clone" if change.snapshot else "clone"
     devices = _devices(target.devices) if change.devices else "its devices once the hardware version is raised"
     return f"{how} of {change.source_name} on {change.host_name}: {size}, {devices}"
+
+
+def first_boot(told: FirstBoot) -> str:
+    """Return what a guest is told at its first boot, without the data itself."""
+    return f"first boot: user {told.user}, address {in_words(told.address)}, publishes its SSH host keys"
 
 
 def _attach(change: AttachDevices) -> str:

@@ -13,7 +13,7 @@ from vsphere_ml.cli.terminal import Answer, show
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.guest.converge import State
-from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
+from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +41,8 @@ class Lines:
 def words(event: GuestEvent) -> str:
     """Return an event in words."""
     match event:
+        case Waiting():
+            return f"{event.node}: waiting: {event.lack}"
         case Checked():
             return f"{event.node}: {event.playbook}: {event.lacking} of {count(event.steps, 'step')} to do"
         case Applying():
@@ -88,19 +90,43 @@ def data(report: Configured) -> dict[str, Any]:
         "cluster": report.plan.cluster,
         "acted": report.acted,
         "done": report.error is None and not (report.plan and not report.acted),
-        "playbooks": [
-            {
-                "name": book.name,
-                "about": book.about,
-                "digest": book.digest,
-                "steps": [step.title for step in book.steps],
-            }
-            for book in report.plan.playbooks
-        ],
+        "playbooks": _playbooks(report.plan),
         "strangers": list(report.plan.strangers),
         "lacking": [_guest(guest) for guest in report.plan.guests],
         "guests": [_guest(guest) for guest in report.guests],
     }
+
+
+def lacking(plan: Lacking) -> dict[str, Any]:
+    """Return the fields of what guests lack."""
+    return {
+        "playbooks": _playbooks(plan),
+        "strangers": list(plan.strangers),
+        "after_boot": list(plan.after_boot),
+        "lacking": [_guest(guest) for guest in plan.guests],
+    }
+
+
+def alike(plan: Lacking) -> dict[tuple[str, ...], list[str]]:
+    """Return what guests that could be asked lack, in words, and the guests that lack the same."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for guest in plan.guests:
+        if guest.error is None:
+            found.setdefault(tuple(_lacks(guest)), []).append(guest.node)
+    return found
+
+
+def unasked(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+    """Yield guests that could not be asked, each with the reason."""
+    for guest in plan.unasked:
+        yield [guest.node], guest.error.message if guest.error else ""
+
+
+def _playbooks(plan: Lacking) -> list[dict[str, Any]]:
+    return [
+        {"name": book.name, "about": book.about, "digest": book.digest, "steps": [step.title for step in book.steps]}
+        for book in plan.playbooks
+    ]
 
 
 def _guest(guest: Guest) -> dict[str, Any]:
@@ -122,14 +148,14 @@ def _plan(lacking: Lacking) -> Iterator[Text]:
         alike.setdefault(tuple(_lacks(guest)), []).append(guest.node)
     for told, nodes in alike.items():
         yield line((", ".join(nodes), "bold"), "" if told else ": nothing to do")
-        yield from (line("   ", each) for each in told)
+        yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in told)
 
 
 def _lacks(guest: Guest) -> Iterator[str]:
     if guest.error is not None:
         yield f"! {guest.error.message}"
     for each in guest.convergences:
-        yield from (f"~ {each.playbook}: {outcome.step}: {outcome.lack}" for outcome in each.lacking)
+        yield from (f"{each.playbook}: {outcome.step}: {outcome.lack}" for outcome in each.lacking)
 
 
 def _outcomes(report: Configured) -> Iterator[Any]:

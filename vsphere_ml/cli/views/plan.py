@@ -34,7 +34,7 @@ def text(plan: Plan, *, every_key: bool = False) -> Group:
 
     What the VMs will be is told once for all that are alike, with `every_key` down to vCenter's own keys.
     """
-    return Group(*_parts(plan, every_key=every_key))
+    return Group(*parts(plan, every_key=every_key), summary(plan))
 
 
 def data(plan: Plan) -> dict[str, Any]:
@@ -84,7 +84,8 @@ def seats(places: Sequence[Seat]) -> RenderableType:
     return table(SEAT_TITLES, (_seat_row(each) for each in places))
 
 
-def _parts(plan: Plan, *, every_key: bool) -> Iterator[RenderableType]:
+def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
+    """Yield the plan but for its last line, the summary."""
     if plan.interrupting:
         yield line(("interrupts what runs", "bold red"))
         yield from (_change(each) for each in plan.interrupting)
@@ -92,6 +93,7 @@ def _parts(plan: Plan, *, every_key: bool) -> Iterator[RenderableType]:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
             yield line((stage.title, "bold"))
             yield from _grouped(left)
+            yield from _first_boots(left)
     if blocks := list(hardware.blocks(plan, every_key=every_key)):
         yield line(("virtual machines", "bold"))
         yield from blocks
@@ -99,7 +101,6 @@ def _parts(plan: Plan, *, every_key: bool) -> Iterator[RenderableType]:
         yield line(("places", "bold"))
         yield seats(plan.seats)
     yield from _remarks(plan)
-    yield summary(plan)
 
 
 def _remarks(plan: Plan) -> Iterator[RenderableType]:
@@ -140,6 +141,16 @@ def _grouped(stage: list[Change]) -> Iterator[Text]:
         alike.setdefault((changes.sign(each), changes.explain(each)), []).append(object_name(each))
     for (mark, what), subjects in alike.items():
         yield line((f"   {mark} ", STYLES[mark]), f"{changes.listed(subjects)}: {what}")
+
+
+def _first_boots(stage: list[Change]) -> Iterator[Text]:
+    """Yield what new guests are told, one line for all that are told the same."""
+    alike: dict[str, list[str]] = {}
+    for each in stage:
+        if isinstance(each, CloneVm) and each.first_boot is not None:
+            alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
+    for told, vms in alike.items():
+        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.listed(vms)}: {told}")
 
 
 def _change(each: Change) -> Text:

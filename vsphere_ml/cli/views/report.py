@@ -8,7 +8,9 @@ from rich.console import Group
 
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views import guests as of_guests
 from vsphere_ml.cli.views import plan as plans
+from vsphere_ml.cli.views import proposal
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.outcome import Done, Undone, Untried
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
 
 def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False) -> Answer:
     """Return a run's answer: the plan alone for a dry run, else what became of it."""
-    differs = exits.DIFFERENCES if detailed and report.plan else 0
+    guests = report.guests.plan if report.guests else None
+    differs = exits.DIFFERENCES if detailed and (report.plan or proposal.work(guests)) else 0
     if dry_run:
-        return Answer(text=plans.text(report.plan, every_key=every_key), data=plans.data(report.plan), status=differs)
+        shown = proposal.both(report.plan, guests, report.left_alone, every_key=every_key)
+        return Answer(text=shown, data=proposal.fields(report.plan, guests, report.left_alone), status=differs)
     if report.error is not None:
-        return Answer(text=text(report), data=data(report), status=report.error.status, errors=(report.error,))
+        return Answer(text=text(report), data=data(report), status=report.error.status, errors=report.errors)
     return Answer(text=text(report), data=data(report), status=differs)
 
 
@@ -52,6 +56,7 @@ def data(report: Report) -> dict[str, Any]:
         "notes": list(report.notes),
         "findings": plain(report.findings),
         "seconds": round(report.seconds, 3),
+        "guests": of_guests.data(report.guests) if report.guests else {"left_alone": report.left_alone},
     }
 
 
@@ -61,6 +66,10 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     for each in report.findings:
         yield from plans.finding(each)
     yield _end(report)
+    if report.guests is not None:
+        yield of_guests.text(report.guests)
+    elif report.left_alone:
+        yield line(f"guests left alone: {report.left_alone}")
 
 
 def _end(report: Report) -> Text:

@@ -1,0 +1,114 @@
+"""The guests' half of `provision`: what they lack is foreseen without a change, and provided once they are up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.core.outcome import Interrupted
+from vsphere_ml.flows import boot
+from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.flows.configure import Configured, Guest, Lacking, after, asked, brought
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from vsphere_ml.core.guest import Playbook
+    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.ports import Clock, Guests, VCenter
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.guests import Found, Given
+    from vsphere_ml.flows.plan import Planned
+    from vsphere_ml.guest.events import GuestListener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPhase:
+    """What the guests' half of a run works with."""
+
+    guests: Guests
+    playbooks: tuple[Playbook, ...]
+    given: Given
+    tell: GuestListener
+    wait_s: float = 600.0  # for guests to be up
+
+
+def foresee(spec: ClusterSpec, planned: Planned, phase: GuestPhase) -> Lacking:
+    """Return what the guests lack that run and stay; the others are checked after their boot. Changes nothing.
+
+    A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
+    """
+    booting = {change.vm for change in planned.plan.changes if isinstance(change, PowerOn)}
+    after_boot = tuple(node.name for node in spec.nodes if node.name in booting)
+    staying = [node.name for node in spec.nodes if node.name not in booting]
+    if not staying:
+        return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
+    found = boot.settled(of_guests.find(spec, planned.inventory, staying), phase.guests, 0.0)
+    facts = of_guests.facts(spec, found, phase.guests, phase.given)
+    seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0)
+    return Lacking(
+        cluster=spec.name,
+        playbooks=phase.playbooks,
+        guests=seen.guests,
+        strangers=seen.strangers,
+        after_boot=after_boot,
+    )
+
+
+def carry_out(  # noqa: PLR0917 - each is a thing of its own
+    spec: ClusterSpec,
+    plan: Lacking,
+    phase: GuestPhase,
+    inventory: Inventory,
+    vcenter: VCenter,
+    clock: Clock,
+    without: Collection[str] = (),
+) -> Configured:
+    """Wait for the guests and bring them to the playbooks; return what became of each.
+
+    A new guest changes what the others must know of it, so then all are looked at again. `without` names nodes whose
+    VM has come to grief. Raises Interrupted on Ctrl-C.
+    """
+    wanted = [name for name in _concerned(spec, plan) if name not in without]
+    try:
+        guests = _brought(spec, phase, wanted, inventory, vcenter, clock) if wanted else {}
+    except KeyboardInterrupt as interrupt:
+        raise Interrupted((), ()) from interrupt
+    stayed = {guest.node: guest for guest in plan.guests} | guests
+    return Configured(
+        plan=plan,
+        acted=bool(wanted),
+        guests=tuple(stayed[node.name] for node in spec.nodes if node.name in stayed),
+    )
+
+
+def _concerned(spec: ClusterSpec, plan: Lacking) -> list[str]:
+    if plan.after_boot or plan.unasked:
+        return [node.name for node in spec.nodes]
+    return [guest.node for guest in plan.guests if guest.lacks]
+
+
+def _brought(  # noqa: PLR0917
+    spec: ClusterSpec,
+    phase: GuestPhase,
+    wanted: Collection[str],
+    inventory: Inventory,
+    vcenter: VCenter,
+    clock: Clock,
+) -> dict[str, Guest]:
+    deadline = boot.within(phase.wait_s, clock)
+    found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
+    facts = of_guests.facts(spec, found, phase.guests, phase.given)
+    done = boot.patiently(
+        phase.guests,
+        found.places,
+        lambda shell: brought(shell, phase.playbooks, facts[shell.name], phase.tell),
+        deadline.left_s,
+    )
+    return {name: _guest(name, found, done, phase.guests) for name in wanted}
+
+
+def _guest(name: str, found: Found, done: Mapping[str, object], guests: Guests) -> Guest:
+    bare = Guest(node=name, error=found.errors.get(name), log=guests.log(name))
+    return after(bare, done)  # type: ignore[arg-type]
