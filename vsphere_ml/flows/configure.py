@@ -78,7 +78,7 @@ class Configured:
             f"{len(failed)} of {len(self.guests)} guests of {self.plan.cluster} are not as their playbooks say",
             code="guest.incomplete",
             target=self.plan.cluster,
-            hint="`vsml configure` again goes on from here",
+            hint="the same command again goes on from here",
             details=tuple(line for guest in failed for line in _told(guest)),
         )
 

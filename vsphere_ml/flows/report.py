@@ -45,7 +45,7 @@ class Report:
 
     @property
     def done(self) -> bool:
-        return self._site_done and self._guests_error is None
+        return self.site_done and self._guests_error is None
 
     @property
     def failed(self) -> tuple[Undone, ...]:
@@ -80,7 +80,8 @@ class Report:
         return tuple(each for each in (self._site_error, self._guests_error) if each is not None)
 
     @property
-    def _site_done(self) -> bool:
+    def site_done(self) -> bool:
+        """Return whether nothing lacks on the site."""
         return not self.lacking and self.unseated is None and not self.failed
 
     @property
@@ -89,7 +90,7 @@ class Report:
 
     @property
     def _site_error(self) -> VSphereError | None:
-        if self._site_done:
+        if self.site_done:
             return None
         reasons = self._reasons()
         count = len(reasons)

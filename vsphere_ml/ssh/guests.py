@@ -60,6 +60,8 @@ class SshGuests:
     def vouched(self, place: GuestPlace) -> tuple[str, ...]:
         """Return the host keys the guest is pinned to. See `Guests.vouched`."""
         self.target(place)
+        if self.access.host_keys is HostKeys.PUBLISHED and self._is_of_another_vm(place):
+            return ()
         return tuple(str(key) for key in self.known_hosts.keys(place.address, self.access.port))
 
     def reach(self, places: Sequence[GuestPlace], deadline_s: float) -> Mapping[str, VsmlError]:
@@ -84,6 +86,12 @@ class SshGuests:
 
     def _targets(self, places: Sequence[GuestPlace]) -> list[SshTarget]:
         return [self.target(place) for place in places]
+
+    def _is_of_another_vm(self, place: GuestPlace) -> bool:
+        """Return whether the address is pinned to what a VM published that had it before this one."""
+        remarks = self.known_hosts.remarks(place.address, self.access.port)
+        mark = f"published by {place.vm},"
+        return bool(remarks) and all("published by " in each and mark not in each for each in remarks)
 
     def _pin(self, place: GuestPlace) -> None:
         """Pin what a guest published, once for each VM: what a pinned VM publishes later changes nothing."""

@@ -22,6 +22,8 @@ def translate(error: Exception, target: SshTarget, *, late: bool = False) -> Gue
         return _key_unusable(error, target)
     if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         return _late(target)
+    if "transport shut down" in str(error):  # paramiko calls a connection that broke meanwhile a failed authentication
+        return _unreachable(error, target)
     if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
         return _refused(error, target)
     if late:

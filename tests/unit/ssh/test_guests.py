@@ -82,3 +82,10 @@ def test_openssh_reads_the_options_as_they_are_meant(tmp_path: Path) -> None:
 def test_one_word_is_a_line_for_the_shell_and_several_are_words() -> None:
     assert openssh.line(["lspci | wc -l"]) == "lspci | wc -l"
     assert openssh.line(["echo", "a  b"]) == "echo 'a  b'"
+
+
+def test_the_keys_of_the_vm_that_had_the_address_before_vouch_for_nobody(tmp_path: Path) -> None:
+    ours = guests(tmp_path)
+    assert ours.vouched(place(key(1)))
+    assert ours.vouched(place(None, vm="vm-12")) == (), "the new VM's guest has not published its keys yet"
+    assert ours.vouched(place(None)) == (str(key(1)),)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     [
         (paramiko.AuthenticationException("Authentication timeout."), "guest.timeout"),  # paramiko 4.0
         (paramiko.AuthenticationException("Authentication failed."), "guest.sign-in"),
+        (
+            paramiko.AuthenticationException("Authentication failed: transport shut down or saw EOF"),  # paramiko 4.0
+            "guest.unreachable",
+        ),
         (TimeoutError(), "guest.timeout"),
     ],
 )

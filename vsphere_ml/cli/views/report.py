@@ -77,7 +77,7 @@ def _end(report: Report) -> Text:
         return line(("nothing to do: ", "green"), f"{report.cluster} {_state(report)}")
     made = sum(1 for each in report.outcomes if isinstance(each, Done))
     told = f"{count(made, 'change')} in {report.seconds:.1f} s"
-    if report.done:
+    if report.site_done:
         return line(("done: ", "bold green"), f"{report.cluster} {_state(report)}; {told}")
     failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
     return line(("not finished: ", "bold red"), f"{report.cluster}: {told}, {failed}")
