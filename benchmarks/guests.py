@@ -34,8 +34,7 @@ from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.config.load import load
 from vsphere_ml.core.events import Looked
 from vsphere_ml.core.guest import Answer
-from vsphere_ml.flows import configure, guests
-from vsphere_ml.guest import firstboot
+from vsphere_ml.flows import boot, configure, guests
 from vsphere_ml.guest.converge import check_all
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys import key_pair
@@ -204,28 +203,13 @@ def made(folder: Path, lab: Lab) -> Site:
     """Build the VMs and bring their guests to the playbooks, by the real commands."""
     file = folder / "cluster.toml"
     pair = key_pair(folder / "key", "bench")
-    plain = (HERE / "guests-cluster.toml").read_text()
-    file.write_text(plain)
     (driver,) = (lab.password_file.parent / "guests" / "packages").glob("nvidia-linux-grid-*.deb")
     (folder / "token").write_text("a licence token for the lab")
     (folder / "token").chmod(0o600)
     table = GUEST_TABLE.format(key=pair.private, driver=driver)
-    file.write_text(with_first_boot(plain, load(file), pair.public) + table)
+    file.write_text((HERE / "guests-cluster.toml").read_text() + table)
     vsml("provision", str(file), "--yes", "--parallel", str(GUESTS))
-    vsml("configure", str(file), "--yes", "--parallel", str(PARALLEL))
     return site(file, lab)
-
-
-def with_first_boot(text: str, spec: ClusterSpec, public_key: str) -> str:
-    """Return the file with a table for each node, since each boots with data of its own."""
-    head, _, node = text.partition("[[nodes]]\n")
-    rest = "".join(line for line in node.splitlines(keepends=True) if not line.startswith("name"))
-    blocks = []
-    for each in spec.nodes:
-        boot = firstboot.first_boot(each, spec, public_key)
-        extra = ", ".join(f'"{key}" = "{value}"' for key, value in boot.items())
-        blocks.append(f'[[nodes]]\nname = "{each.name}"\nextra_config = {{ {extra} }}\n{rest}')
-    return head + "".join(blocks)
 
 
 def site(file: Path, lab: Lab) -> Site:
@@ -235,7 +219,8 @@ def site(file: Path, lab: Lab) -> Site:
     given = guest_wiring.given(spec, playbooks)
     entered = guest_wiring.guests(spec, clock, PARALLEL)
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
-    found = guests.find(spec, gateway, lambda _event: None, clock, (), 60.0)
+    look = boot.first_look(spec, gateway, lambda _event: None, clock)
+    found = boot.up(spec, look, gateway, entered, boot.within(60.0, clock))
     facts = guests.facts(spec, found, entered, given)
     return Site(
         spec=spec,

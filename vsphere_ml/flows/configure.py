@@ -129,7 +129,9 @@ def asked(  # noqa: PLR0917 - each is a thing of its own
     deadline_s: float,
 ) -> Lacking:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
-    seen = boot.patiently(guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), deadline_s)
+    seen = boot.patiently(
+        guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), deadline_s
+    )
     return Lacking(
         cluster=spec.name,
         playbooks=tuple(playbooks),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.firstboot import ADDRESS_KEY, FirstBoot, in_words
@@ -41,7 +40,7 @@ def first_boot(node: NodeSpec, cluster: ClusterSpec, public_key: str) -> Mapping
     The guest gets its name, its address, a user with this public key and no password, and a script that publishes
     the SSH host keys at every boot.
     """
-    return first_boots(replace(cluster, nodes=(node,)), (public_key,))[node.name].keys
+    return _encoded("metadata", _metadata(node, cluster)) | _encoded("userdata", _userdata(cluster, (public_key,)))
 
 
 def host_keys(published: str) -> tuple[tuple[str, str], ...]:

@@ -22,15 +22,19 @@ def translate(error: Exception, target: SshTarget, *, late: bool = False) -> Gue
         return _key_unusable(error, target)
     if isinstance(error, TimeoutError) or "timeout" in str(error).lower():
         return _late(target)
-    if "transport shut down" in str(error):  # paramiko calls a connection that broke meanwhile a failed authentication
-        return _unreachable(error, target)
-    if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
+    if _is_refusal(error):
         return _refused(error, target)
     if late:
         return _late(target)
     if isinstance(error, ValueError) or "not a valid" in str(error) or "key file" in str(error):
         return _key_unusable(error, target)
     return _unreachable(error, target)
+
+
+def _is_refusal(error: Exception) -> bool:
+    # paramiko 4.0 calls also a connection that broke meanwhile a failed authentication
+    failed = isinstance(error, paramiko.AuthenticationException) and "transport shut down" not in str(error)
+    return failed or "No authentication methods" in str(error)
 
 
 def _key_unusable(error: Exception, target: SshTarget) -> GuestError:

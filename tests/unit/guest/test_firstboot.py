@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -24,7 +25,7 @@ from vsphere_ml.core.spec import (
 )
 from vsphere_ml.core.units import gib
 from vsphere_ml.guest import render
-from vsphere_ml.guest.firstboot import HOST_KEYS, first_boot, host_keys
+from vsphere_ml.guest.firstboot import HOST_KEYS, first_boot, first_boots, host_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +76,17 @@ def test_the_extra_config_is_what_cloud_inits_vmware_datasource_reads() -> None:
         "guestinfo.metadata.encoding",
         "guestinfo.userdata",
         "guestinfo.userdata.encoding",
-        ADDRESS_KEY,
-        HOST_KEYS,
     }
+
+
+def test_a_nodes_first_boot_remembers_its_address_and_takes_the_templates_host_keys_away() -> None:
+    static = node(Address(address="10.0.0.11/24", gateway="10.0.0.1", dns=("10.0.0.2",)), name="node-2")
+    told = first_boots(replace(cluster(), nodes=(node(), static)), (KEY, "ssh-rsa AAAAB3 agent"))
+    assert told["node-1"].keys[ADDRESS_KEY] == "DHCP"
+    assert told["node-2"].keys[ADDRESS_KEY] == "10.0.0.11/24 by way of 10.0.0.1, DNS 10.0.0.2"
+    assert told["node-1"].keys[HOST_KEYS] == ""
+    text = decoded(dict(told["node-1"].keys), "userdata")
+    assert f'      - "{KEY}"\n      - "ssh-rsa AAAAB3 agent"\n' in text
 
 
 def test_a_static_address() -> None:

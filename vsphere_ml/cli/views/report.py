@@ -65,11 +65,11 @@ def _parts(report: Report) -> Iterator[RenderableType]:
         yield plans.seats(report.seats)
     for each in report.findings:
         yield from plans.finding(each)
+    if report.left_alone:
+        yield line(f"guests left alone: {report.left_alone}")
     yield _end(report)
     if report.guests is not None:
         yield of_guests.text(report.guests)
-    elif report.left_alone:
-        yield line(f"guests left alone: {report.left_alone}")
 
 
 def _end(report: Report) -> Text:
