@@ -26,19 +26,23 @@ if TYPE_CHECKING:
 MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
 
 
-def folder(spec: ClusterSpec) -> Path:
-    """Return where a cluster's pinned host keys, keys and logs lie; VSML_STATE_DIR overrides where clusters do.
+def home(spec: ClusterSpec) -> Path:
+    """Return where vsml keeps what it knows of clusters; VSML_STATE_DIR overrides it.
 
-    Those of a lab's cluster go with the lab: the next lab's VMs are others under the same ids.
+    For a lab that is a folder which goes with the lab: the next lab's VMs are others under the same ids.
     """
     import platformdirs
 
     if spec.vcenter.lab is not None:
         from vsphere_ml.lab import folders
 
-        return folders.state(spec.vcenter.lab) / "clusters" / spec.name
-    state = Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute()
-    return state / "guests" / spec.name
+        return folders.state(spec.vcenter.lab) / "clusters"
+    return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute()
+
+
+def folder(spec: ClusterSpec) -> Path:
+    """Return where the pinned host keys, the keys and the logs of a cluster's guests lie."""
+    return home(spec) / "guests" / spec.name
 
 
 def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGuests:

@@ -23,13 +23,13 @@ def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
     if access is None or access.door is HostDoor.NONE:
         yield None
         return
-    from vsphere_ml.cli.guest_wiring import folder
+    from vsphere_ml.cli.guest_wiring import home
     from vsphere_ml.config.guest_secrets import secret
     from vsphere_ml.ssh.esxi import EsxiShells
 
     source = access.password
     password = secret("hosts.password", source, f"{access.user}@{spec.name}", os.environ) if source else None
-    made = EsxiShells(access, folder(spec.name).parents[1] / "hosts" / spec.name, password)
+    made = EsxiShells(access, home(spec) / "hosts" / spec.name, password)
     try:
         yield made
     finally:

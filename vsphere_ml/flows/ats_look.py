@@ -12,6 +12,7 @@ from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
 from vsphere_ml.core.ats_wish import wishes
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.host_events import Asking
+from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.host_firmware import Doors
 from vsphere_ml.flows.host_walk import Patience
@@ -125,7 +126,8 @@ class HostsLook:
         names = {port.guest for wish in wanted for port in wish.ports if port.guest}
         if not names:
             return {}
-        found = of_guests.find(self.spec, self.site.vcenter, _nobody, self.clock, sorted(names), wait_s)
+        site, deadline = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock), boot.within(wait_s, self.clock)
+        found = boot.placed(self.spec, site, self.site.vcenter, deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 
     def _no_hosts(self, unseated: NotPossible | None) -> NotPossible:

@@ -59,13 +59,28 @@ def up(
 
     All host keys must be known before the first step: the nodes' mesh is made of them.
     """
+    found = placed(spec, inventory, vcenter, deadline, guests=guests, only=only, tell=tell)
+    return settled(found, guests, deadline.left_s)
+
+
+def placed(
+    spec: ClusterSpec,
+    inventory: Inventory,
+    vcenter: VCenter,
+    deadline: Deadline,
+    *,
+    guests: Guests | None = None,
+    only: Collection[str] = (),
+    tell: GuestListener = lambda _event: None,
+) -> Found:
+    """Return the guests once they have an address, and with `guests` once they have published their host keys."""
     watch = _Watch(spec, guests, tell)
     found = of_guests.find(spec, inventory, only)
     while (late := watch.late(found)) and deadline.left_s >= PAUSE_S:
         deadline.clock.sleep(PAUSE_S)
         inventory = _again(spec, vcenter, inventory, late, deadline.clock)
         found = of_guests.find(spec, inventory, only)
-    return settled(_told_late(found, late, deadline), guests, deadline.left_s)
+    return _told_late(found, late, deadline)
 
 
 def settled(found: Found, guests: Guests, deadline_s: float) -> Found:
@@ -95,7 +110,7 @@ class _Watch:
     """Sees which guests are late, and tells each reason once."""
 
     spec: ClusterSpec
-    guests: Guests
+    guests: Guests | None
     tell: GuestListener
     told: dict[str, str] = field(default_factory=dict)
 
@@ -113,7 +128,9 @@ class _Watch:
         for name, error in found.errors.items():
             if error.code == "guest.no-address":
                 yield name, f"no address yet; VMware Tools: {of_guests.tools(found.vms[name])}"
-        for place in found.places if access.host_keys is HostKeys.PUBLISHED else ():
+        if self.guests is None or access.host_keys is not HostKeys.PUBLISHED:
+            return
+        for place in found.places:
             if place.name not in access.fingerprints and not self.guests.vouched(place):
                 tools = of_guests.tools(found.vms[place.name])
                 yield place.name, f"{place.address}: no host keys published yet; VMware Tools: {tools}"
