@@ -13,7 +13,6 @@ from vsphere_ml.core.ats_wish import wishes
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.host_events import Asking
 from vsphere_ml.flows import boot
-from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.host_firmware import Doors
 from vsphere_ml.flows.host_walk import Patience
 from vsphere_ml.flows.plan import compare, look
@@ -126,7 +125,8 @@ class HostsLook:
         names = {port.guest for wish in wanted for port in wish.ports if port.guest}
         if not names:
             return {}
-        site, deadline = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock), boot.within(wait_s, self.clock)
+        deadline = boot.within(wait_s, self.clock)
+        site = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock)
         found = boot.placed(self.spec, site, self.site.vcenter, deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 

@@ -14,7 +14,7 @@ from vsphere_ml.bench.job import Job
 from vsphere_ml.bench.launchers import launch as launched
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
-from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.flows import boot
 from vsphere_ml.flows.plan import look
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
     only: Collection[str],
 ) -> Ground:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
-    found = of_guests.settled(of_guests.find(spec, vcenter, tell, clock, only, 0.0), guests, 0.0)
+    site = boot.first_look(spec, vcenter, tell, clock)
+    found = boot.up(spec, site, vcenter, guests, boot.within(0.0, clock), only=only)
     for error in found.errors.values():
         raise error
     places = found.places[: max(wish.nodes)]

@@ -11,7 +11,7 @@ from vsphere_ml.core.ats import FIRMWARE_SETTING, Door
 from vsphere_ml.core.ats_facts import FirmwareSeen
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.guest import Answer
-from vsphere_ml.flows.guests import patiently
+from vsphere_ml.flows.boot import patiently
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
