@@ -167,10 +167,10 @@ def processes() -> Iterator[str]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Site]:
+def running(folder: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[Site]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(folder / "state"))
-        lab, _ = server.up(guests=True)
+        lab, _ = server.up(topology, guests=True)
         session = labs.sign_in(lab)
         try:
             yield Site(lab, session.content, folder, finished)

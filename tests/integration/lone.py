@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.integration import guests
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import hub, machine, packages, wheels
+from vsphere_ml.lab.guests.firstboot import Vm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def guest(folder: Path, address: str, gpus: tuple[str, ...] = ()) -> Iterator[Gu
     center = hub.start(folder, lifeline)
     try:
         extra = guests.first_boot(folder, NAME, f"{address}/24")
-        vm = machine.Vm(name=NAME, id="vm-1", extra_config=extra, nics=NICS, gpus=gpus)
+        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=NICS, gpus=gpus)
         machine.begin(center, vm)
         yield Guest(folder, machine.report(center, vm))
     finally:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.lab.guests import cloudinit, yaml
+from vsphere_ml.lab.guests.firstboot import FirstBoot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +92,17 @@ def test_each_encoding_of_guestinfo_is_read(encoding: str) -> None:
     assert cloudinit.decoded(given, "userdata") == {}
 
 
+def test_user_data_that_is_no_cloud_config_is_left_alone() -> None:
+    assert cloudinit.userdata({"guestinfo.userdata": "#!/bin/sh\nusers: []\n"}) == {}
+    assert cloudinit.userdata({"guestinfo.userdata": "#cloud-config\nusers: []\n"}) == {"users": []}
+
+
+def test_a_network_may_be_encoded_by_itself() -> None:
+    network = base64.b64encode(b"ethernets:\n  a:\n    addresses: [10.0.0.11/24]\n").decode()
+    metadata = {"network": network, "network.encoding": "base64"}
+    assert (cloudinit.address(metadata), cloudinit.nameservers(metadata)) == ("10.0.0.11/24", ())
+
+
 def test_without_an_address_it_is_dhcp_and_without_a_name_the_vms() -> None:
     metadata = yaml.read("network:\n  ethernets:\n    management:\n      dhcp4: true\n")
     assert (cloudinit.hostname(metadata, "vm"), cloudinit.address(metadata)) == ("vm", None)
@@ -106,6 +118,7 @@ def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> 
 
 
 def test_a_boot_is_a_script_that_a_shell_understands() -> None:
-    script = cloudinit.boot("node-1; reboot", ["ip link set eth0 up"], yaml.read(USERDATA))
+    told = FirstBoot(hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.read(USERDATA))
+    script = cloudinit.boot(told, ["ip link set eth0 up"])
     assert subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=False).returncode == 0
     assert "hostname 'node-1; reboot'" in script

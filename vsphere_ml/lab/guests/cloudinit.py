@@ -12,6 +12,8 @@ from vsphere_ml.lab.guests import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from vsphere_ml.lab.guests.firstboot import FirstBoot
+
 _SSHD = """\
 Port 22
 HostKey /etc/ssh/ssh_host_ed25519_key
@@ -31,13 +33,30 @@ AcceptEnv LANG LC_*
 
 def decoded(extra_config: Mapping[str, str], name: str) -> dict[str, Any]:
     """Return `guestinfo.metadata` or `guestinfo.userdata` as it was before it was encoded; empty when not given."""
-    text = extra_config.get(f"guestinfo.{name}", "")
-    encoding = extra_config.get(f"guestinfo.{name}.encoding", "")
-    if encoding in {"base64", "b64", "gzip+base64", "gz+b64"}:
-        raw = base64.b64decode(text)
-        text = (gzip.decompress(raw) if encoding.startswith("gz") else raw).decode()
+    return _mapping(_plain(extra_config, name))
+
+
+def _plain(extra_config: Mapping[str, str], name: str) -> str:
+    return _decode(extra_config.get(f"guestinfo.{name}", ""), extra_config.get(f"guestinfo.{name}.encoding", ""))
+
+
+def _decode(text: str, encoding: str) -> str:
+    """Undo the encodings that cloud-init's datasource VMware knows; any other is taken for none, as it does."""
+    if encoding not in {"base64", "b64", "gzip+base64", "gz+b64"}:
+        return text
+    raw = base64.b64decode(text)
+    return (gzip.decompress(raw) if encoding.startswith("gz") else raw).decode()
+
+
+def _mapping(text: str) -> dict[str, Any]:
     read = yaml.read(text)
     return read if isinstance(read, dict) else {}
+
+
+def userdata(extra_config: Mapping[str, str]) -> dict[str, Any]:
+    """Return the cloud-config; empty for user data of another kind, which lab guests have no use for."""
+    text = _plain(extra_config, "userdata")
+    return _mapping(text) if text.startswith("#cloud-config") else {}
 
 
 def hostname(metadata: Mapping[str, Any], fallback: str) -> str:
@@ -47,23 +66,41 @@ def hostname(metadata: Mapping[str, Any], fallback: str) -> str:
 
 def address(metadata: Mapping[str, Any]) -> str | None:
     """Return the static address with its prefix length, or None where DHCP is asked for."""
-    ethernets = (metadata.get("network") or {}).get("ethernets") or {}
-    for ethernet in ethernets.values():
+    for ethernet in _ethernets(metadata):
         for each in ethernet.get("addresses") or ():
             return str(each)
     return None
 
 
-def boot(name: str, network: list[str], userdata: Mapping[str, Any]) -> str:
+def nameservers(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the addresses of the name servers."""
+    lists = [(each.get("nameservers") or {}).get("addresses") or () for each in _ethernets(metadata)]
+    return tuple(str(address) for addresses in lists for address in addresses)
+
+
+def _ethernets(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    network = metadata.get("network") or {}
+    if isinstance(network, str):  # encoded by itself
+        network = _mapping(_decode(network, str(metadata.get("network.encoding", ""))))
+    return list((network.get("ethernets") or {}).values())
+
+
+def boot(told: FirstBoot, network: list[str]) -> str:
     """Return the commands of every boot; users, keys and files are made at the first one."""
-    lines = [f"hostname {quote(name)}", *network, 'if [ "$first" ]; then', *_first(name, userdata), "fi"]
+    lines = [f"hostname {quote(told.hostname)}", *network, 'if [ "$first" ]; then', *_first(told), "fi"]
     path = "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return "\n".join([*lines, path, ": >/run/vsml-lab/booted", ""])
 
 
-def _first(name: str, userdata: Mapping[str, Any]) -> Iterator[str]:
+def _first(told: FirstBoot) -> Iterator[str]:
+    name, userdata = told.hostname, told.userdata
+    names = f"{name}.{told.domain} {name}" if told.domain else name
     yield _file("/etc/hostname", f"{name}\n")
-    yield _file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {name}\n::1 localhost ip6-localhost\n")
+    yield _file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {names}\n::1 localhost ip6-localhost\n")
+    if told.dns or told.search:
+        search = f"search {' '.join(told.search)}\n" if told.search else ""
+        yield "rm -f /etc/resolv.conf"  # it may be a link to what the machine's resolver writes
+        yield _file("/etc/resolv.conf", search + "".join(f"nameserver {each}\n" for each in told.dns))
     yield _file("/etc/ssh/sshd_config", _SSHD)
     yield _file("/root/.bashrc", "")
     # There is no way to the internet, so apt sees the lab's own packages and no others.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests import hub, machine
+from vsphere_ml.lab.guests.firstboot import Vm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,12 +18,14 @@ LIFELINE = 3  # the pipe that the lab vCenter opens, and that ends with it
 
 def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
     """Do what the event asks for; write a report when the guest answers."""
-    vm = machine.Vm(
+    vm = Vm(
         name=event["vm"],
         id=event["moid"],
         extra_config=event.get("extraConfig") or {},
         nics=tuple(event.get("nics") or ()),
         gpus=tuple(event.get("gpus") or ()),
+        template=event.get("template") or {},
+        customization=event.get("customization"),
     )
     if event["event"] in {"power-on", "reset"}:
         _begin(vm, home, answer, reset=event["event"] == "reset")
@@ -30,14 +33,14 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
         _end(vm, center, answer, destroy=event["event"] == "destroy")
 
 
-def _end(vm: machine.Vm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
+def _end(vm: Vm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
     told = machine.firmware(center, vm.id)
     (machine.destroy if destroy else machine.end)(center, vm.id)
     if told:
         answer.write(json.dumps({"guestinfo": told}) + "\n")
 
 
-def _begin(vm: machine.Vm, home: Path, answer: TextIO, *, reset: bool) -> None:
+def _begin(vm: Vm, home: Path, answer: TextIO, *, reset: bool) -> None:
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with folders.alone(home / ".lock"):  # guests take their addresses one after the other
         center = hub.start(home, LIFELINE)

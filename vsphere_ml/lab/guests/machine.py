@@ -13,11 +13,13 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.lab.guests import cloudinit, hub
+from vsphere_ml.lab.guests import cloudinit, firstboot, hub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from vsphere_ml.lab.guests.firstboot import Vm
 
 DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 60.0
@@ -25,21 +27,9 @@ KEYS_DEADLINE_S = 10.0
 # Files that the guest sees in /run/vsml-lab.
 BOOTED, NO_SSHD, SLOW = "booted", "no-sshd", "slow"
 UNTIL_OFF = "faults-until-off"  # what was done to it that its power takes along
-_FAST = ("sriov", "passthrough")
 ADAPTERS = "guestinfo.lab.adapters"  # PCI identifier and firmware of each fast adapter, with semicolons between them
 FIRMWARE = "guestinfo.lab.firmware."  # and an adapter's number: what the guest has set in its firmware
 ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs and this VM; the guest's lspci shows it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vm:
-    """What a power event says of a VM."""
-
-    name: str
-    id: str
-    extra_config: Mapping[str, str]
-    nics: tuple[Mapping[str, str], ...] = ()
-    gpus: tuple[str, ...] = ()  # the profile of each vGPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,33 +123,33 @@ def destroy(center: hub.Hub, vm_id: str) -> None:
 
 def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     """Lay down what the guest is to be."""
-    metadata, userdata = cloudinit.decoded(vm.extra_config, "metadata"), cloudinit.decoded(vm.extra_config, "userdata")
     (at / "tools").mkdir(parents=True, exist_ok=True, mode=0o755)
     shutil.copy(hub.HERE / "init.sh", at / "init.sh")
     shutil.copytree(hub.HERE / "standins" / "base", at / "programs", dirs_exist_ok=True)
-    address = _address(center, at, cloudinit.address(metadata))
-    hostname = cloudinit.hostname(metadata, vm.name)
+    told = firstboot.told(vm, at)
+    address = _address(center, at, told.addresses.get(0))
     (at / "address").write_text(f"{address.ip}\n")
     (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
     (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
     adapters = vm.extra_config.get(ADAPTERS, "")
     (at / "tools" / "adapters").write_text("".join(f"{each}\n" for each in adapters.split(";") if each))
-    (at / "hostname").write_text(f"{hostname}\n")
+    (at / "hostname").write_text(f"{told.hostname}\n")
     (at / "vm").write_text(vm.name)
     (at / "tools" / "guestinfo").unlink(missing_ok=True)
     _forget(at)
-    if any("/scripts/per-boot/" in str(file["path"]) for file in userdata.get("write_files") or ()):
+    if any("/scripts/per-boot/" in str(file["path"]) for file in told.userdata.get("write_files") or ()):
         (at / "publishes").touch()
     network = [f"ip address replace {address} dev eth0", "ip link set eth0 up"]
     # Whoever has an address in the lab is a neighbour; nobody answers for any other.
     network.append("ip route replace default dev eth0")
-    (at / "tools" / "boot.sh").write_text(cloudinit.boot(hostname, network, userdata))
+    others = ((number, each) for number, each in told.addresses.items() if number)
+    network += [f"ip address replace {each} dev eth{number} && ip link set eth{number} up" for number, each in others]
+    (at / "tools" / "boot.sh").write_text(cloudinit.boot(told, network))
 
 
 def _adapters(vm: Vm) -> list[str]:
     """Return MAC and bridge of each adapter: the first one is for management, the others are fast."""
-    slow_first = sorted(vm.nics, key=lambda nic: nic.get("kind") in _FAST) or [{}]
-    macs = [nic.get("mac") or _mac(vm.id, at) for at, nic in enumerate(slow_first)]
+    macs = [nic.get("mac") or _mac(vm.id, at) for at, nic in enumerate(vm.adapters)]
     return [word for at, mac in enumerate(macs) for word in (mac, "management" if at == 0 else "fabric")]
 
 

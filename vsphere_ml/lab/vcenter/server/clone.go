@@ -52,6 +52,7 @@ func (v *vm) copyTo(ctx *simulator.Context, req *types.CloneVM_Task) (*simulator
 	if fault != nil {
 		return nil, fault
 	}
+	l.origins.inherit(made.Self, v.Self)
 	locked(ctx, made, func() {
 		v.inherit(ctx, made, req)
 		if req.Spec.Config != nil {
@@ -59,7 +60,7 @@ func (v *vm) copyTo(ctx *simulator.Context, req *types.CloneVM_Task) (*simulator
 		}
 	})
 	if fault == nil {
-		fault = customize(ctx, made, req.Spec.Customization)
+		fault = l.customize(ctx, made, req.Spec.Customization)
 	}
 	if fault != nil {
 		l.discard(ctx, made)

@@ -18,18 +18,44 @@ type powerEvent struct {
 	Host        string            `json:"host"`
 	ExtraConfig map[string]string `json:"extraConfig"`
 	NICs        []hookNIC         `json:"nics"`
-	GPUs        []string          `json:"gpus"` // the profile of each vGPU
-	whole       []string          // the address of each adapter that was handed over whole, "" for others
+	Template    hookTemplate      `json:"template"`
+	// Customization is what the guest is to be told now, once.
+	Customization *hookCustomization `json:"customization,omitempty"`
+	GPUs          []string           `json:"gpus"` // the profile of each vGPU
+	whole         []string           // the address of each adapter that was handed over whole, "" for others
 }
 
 type hookNIC struct {
 	MAC     string `json:"mac"` // empty for hardware whose own vCenter does not know
 	Network string `json:"network"`
 	Kind    string `json:"kind"` // vmxnet3, sriov, passthrough, other
+	// What the adapter is customized with: 10.0.0.1/24, or empty for DHCP.
+	Address  string   `json:"address,omitempty"`
+	Gateways []string `json:"gateways,omitempty"`
+}
+
+// hookTemplate is what the guest's template brings along.
+type hookTemplate struct {
+	CloudInit      bool     `json:"cloud_init"`
+	User           string   `json:"user,omitempty"`
+	AuthorizedKeys []string `json:"authorized_keys,omitempty"`
+}
+
+type hookCustomization struct {
+	Hostname string   `json:"hostname"`
+	Domain   string   `json:"domain"`
+	DNS      []string `json:"dns,omitempty"`
+	Search   []string `json:"search,omitempty"`
+}
+
+// hasGuest: a VM with anything that a guest's first boot reads, and one whose template needs nothing to boot.
+func (e *powerEvent) hasGuest() bool {
+	return e.ExtraConfig["guestinfo.metadata"] != "" || e.ExtraConfig["guestinfo.userdata"] != "" ||
+		e.Customization != nil || !e.Template.CloudInit || e.Template.User != ""
 }
 
 func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) powerEvent {
-	told := powerEvent{Event: event, MoID: machine.Self.Value, ExtraConfig: map[string]string{}}
+	told := powerEvent{Event: event, MoID: machine.Self.Value, ExtraConfig: map[string]string{}, Template: l.origins.of(machine.Self)}
 	ctx.WithLock(machine, func() {
 		told.VM = machine.Name
 		host := l.esxOf(machine.Runtime.Host)
@@ -114,4 +140,13 @@ func adapterKind(device types.BaseVirtualDevice) string {
 		return "sriov"
 	}
 	return "other"
+}
+
+func ethernetCards(devices []types.BaseVirtualDevice) (found []types.BaseVirtualEthernetCard) {
+	for _, device := range devices {
+		if card, ok := device.(types.BaseVirtualEthernetCard); ok {
+			found = append(found, card)
+		}
+	}
+	return found
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// powerHook runs a program when a VM with guest data in its extra config changes its power state, so that a guest can
+// powerHook runs a program when a VM that has a guest (see hasGuest) changes its power state, so that a guest can
 // stand behind it:
 //
 //	stdin   one JSON object: {"event", "vm", "moid", "uuid", "host", "extraConfig", "nics": [{"mac", "network"}]}
@@ -82,18 +82,44 @@ type guestReport struct {
 
 // guestBegins tells the hook of a VM that has been powered on, or reset.
 func (l *Lab) guestBegins(ctx *simulator.Context, machine *simulator.VirtualMachine, event string) {
-	if l.hook == nil {
-		return
-	}
 	own := &simulator.Context{Map: ctx.Map}
-	told := l.describe(own, machine, event)
-	if told.ExtraConfig["guestinfo.metadata"] == "" && told.ExtraConfig["guestinfo.userdata"] == "" {
+	told, ended := l.describe(own, machine, event), func(error) {}
+	if spec, waits := l.customizations.take(machine.Self); waits {
+		told.customizing(spec)
+		l.customizationBegins(machine)
+		ended = func(err error) { l.customizationEnds(machine, err) }
+	}
+	if l.hook == nil || !told.hasGuest() && !l.hook.hadGuest(told.MoID) {
+		if told.Customization != nil {
+			l.show(machine, told.asCustomized())
+			ended(nil)
+		}
 		return
 	}
 	l.hook.mu.Lock()
 	l.hook.begun[told.MoID] = told
 	l.hook.mu.Unlock()
-	l.hook.queue(told, func() {}, func(report guestReport) { l.show(machine, report) })
+	l.hook.queue(told, errand{before: func() {}, show: func(report guestReport) { l.show(machine, report) }, after: ended})
+}
+
+// hadGuest: what was customized once boots again without being told anew.
+func (h *powerHook) hadGuest(machine string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, had := h.begun[machine]
+	return had
+}
+
+// asCustomized is what a guest that cannot fail would report.
+func (e *powerEvent) asCustomized() guestReport {
+	report := guestReport{Hostname: &e.Customization.Hostname}
+	for _, nic := range e.NICs {
+		if address, _, static := strings.Cut(nic.Address, "/"); static {
+			report.GuestIP = &address
+			break
+		}
+	}
+	return report
 }
 
 // guestEnds tells the hook of a VM that runs no longer, or exists no longer. The caller may hold the VM's lock.
@@ -111,7 +137,12 @@ func (l *Lab) guestEnds(ctx *simulator.Context, machine *simulator.VirtualMachin
 	l.hook.mu.Unlock()
 	if known {
 		told.Event = event
-		l.hook.queue(told, func() { l.showNothing(machine) }, func(report guestReport) { l.takeFirmware(told, report.Guestinfo) })
+		told.Customization = nil
+		l.hook.queue(told, errand{
+			before: func() { l.showNothing(machine) },
+			show:   func(report guestReport) { l.takeFirmware(told, report.Guestinfo) },
+			after:  func(error) {},
+		})
 	}
 }
 
@@ -133,8 +164,15 @@ func (h *powerHook) settle(host string) {
 	}
 }
 
-// queue runs the program for the event in the background, after all earlier ones of the VM; first runs just before it.
-func (h *powerHook) queue(event powerEvent, first func(), show func(guestReport)) {
+// errand is what is done around a run of the program: before it, with each report, and when it has ended.
+type errand struct {
+	before func()
+	show   func(guestReport)
+	after  func(error)
+}
+
+// queue runs the program for the event in the background, after all earlier ones of the VM.
+func (h *powerHook) queue(event powerEvent, around errand) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop.Err() != nil {
@@ -154,10 +192,12 @@ func (h *powerHook) queue(event powerEvent, first func(), show func(guestReport)
 		if before != nil {
 			<-before
 		}
-		first()
-		if err := h.run(event, show); err != nil && h.stop.Err() == nil {
+		around.before()
+		err := h.run(event, around.show)
+		if err != nil && h.stop.Err() == nil {
 			log.Printf("power hook: %s of %s: %v", event.Event, event.VM, err)
 		}
+		around.after(err)
 	}()
 }
 

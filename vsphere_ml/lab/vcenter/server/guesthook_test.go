@@ -60,8 +60,9 @@ func eventsIn(t *testing.T, file string) (names []string, last powerEvent) {
 	t.Helper()
 	text, _ := os.ReadFile(file)
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-		if json.Unmarshal([]byte(line), &last) == nil {
-			names = append(names, last.Event)
+		var told powerEvent
+		if json.Unmarshal([]byte(line), &told) == nil {
+			names, last = append(names, told.Event), told
 		}
 	}
 	return names, last

@@ -28,18 +28,6 @@ func (v *vm) duplicate(ctx *simulator.Context, req *types.CloneVM_Task) (*simula
 	return machineOf(ctx, result.(types.ManagedObjectReference)), nil
 }
 
-// customize notes what the guest is to be told at its first power-on.
-func customize(ctx *simulator.Context, made *simulator.VirtualMachine, wanted *types.CustomizationSpec) types.BaseMethodFault {
-	if wanted == nil {
-		return nil
-	}
-	_, fault := delegate(ctx, made, func() types.ManagedObjectReference {
-		body := made.CustomizeVMTask(ctx, &types.CustomizeVM_Task{This: made.Self, Spec: *wanted})
-		return body.(*methods.CustomizeVM_TaskBody).Res.Returnval
-	})
-	return fault
-}
-
 // likeness is a spec for a VM with the source's hardware, on the clone's datastore; take the source's lock.
 func (v *vm) likeness(ctx *simulator.Context, req *types.CloneVM_Task) types.VirtualMachineConfigSpec {
 	hardware := &v.Config.Hardware

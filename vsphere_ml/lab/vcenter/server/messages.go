@@ -70,6 +70,11 @@ func sentence(fault types.BaseMethodFault) string {
 		return fmt.Sprintf("The virtual machine's hardware version is not supported on the host '%s'.", f.HostName)
 	case *types.InvalidDatastorePath:
 		return fmt.Sprintf("Invalid datastore path '%s'.", f.DatastorePath)
+	case *types.NicSettingMismatch:
+		return fmt.Sprintf("The number of network adapter settings in the customization specification (%d) does not match the number "+
+			"of network adapters in the virtual machine (%d).", f.NumberOfNicsInSpec, f.NumberOfNicsInVM)
+	case *types.UncustomizableGuest:
+		return fmt.Sprintf("Customization of the guest operating system '%s' is not supported in this configuration.", f.UncustomizableGuestOS)
 	case *types.InvalidName:
 		return fmt.Sprintf("The name '%s' is invalid.", f.Name)
 	case *types.SystemError:

@@ -152,6 +152,10 @@ func (l *Lab) release(ctx *simulator.Context, machine *simulator.VirtualMachine)
 		l.refresh(ctx, host.name)
 	}
 	l.guestEnds(ctx, machine)
+	if ctx.Map.Get(machine.Self) == nil {
+		l.origins.forget(machine.Self)
+		_, _ = l.customizations.take(machine.Self)
+	}
 }
 
 // ResetVMTask restarts the guest. The VM keeps its process on the host, and so its devices.

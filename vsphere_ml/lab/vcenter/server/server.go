@@ -49,10 +49,12 @@ type Lab struct {
 	delays  delays
 	calls   calls
 
-	shells       shells
-	hook         *powerHook // nil when there is none
-	provisioning provisioning
-	macs         atomic.Int64
+	shells         shells
+	hook           *powerHook // nil when there is none
+	provisioning   provisioning
+	customizations customizations
+	origins        origins
+	macs           atomic.Int64
 
 	mu          sync.Mutex
 	certificate tls.Certificate

@@ -40,6 +40,7 @@ func (l *Lab) addTemplate(described topology.Template) error {
 	if err != nil {
 		return err
 	}
+	l.origins.add(machine.Self, described)
 	if described.Snapshot != "" {
 		body := machine.CreateSnapshotTask(l.Context, &types.CreateSnapshot_Task{This: machine.Self, Name: described.Snapshot})
 		if _, err := l.wait(body.(*methods.CreateSnapshot_TaskBody).Res.Returnval); err != nil {

@@ -10,6 +10,7 @@ import (
 
 var (
 	pciAddress  = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]$`)
+	userName    = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 	versionForm = regexp.MustCompile(`^\d+(\.\d+){2,3}$`)
 )
 
@@ -165,6 +166,12 @@ func checkTemplates(file File, found *problems) {
 	for _, template := range file.Templates {
 		oneOf(found, "template %q: firmware", template.Name, template.Firmware, "", "bios", "efi")
 		checkPlaces(file, "template", template.Name, template.Datastore, template.Portgroup, found)
+		if len(template.AuthorizedKeys) > 0 && template.User == "" {
+			found.add("template %q: authorized_keys needs user, whose keys they are", template.Name)
+		}
+		if template.User != "" && !userName.MatchString(template.User) {
+			found.add("template %q: user %q cannot be the name of one", template.Name, template.User)
+		}
 		if seen[template.Name] {
 			found.add("template %q is described twice", template.Name)
 		}

@@ -158,6 +158,11 @@ type Template struct {
 	Datastore       string `toml:"datastore"`
 	Portgroup       string `toml:"portgroup"`
 	Snapshot        string `toml:"snapshot"`
+	// CloudInit tells whether its guests read guestinfo at their first boot; default: true.
+	CloudInit *bool `toml:"cloud_init"`
+	// User can sign in with AuthorizedKeys, whatever the first boot is told.
+	User           string   `toml:"user"`
+	AuthorizedKeys []string `toml:"authorized_keys"`
 }
 
 // VM is a standing VM of somebody else's. Name may be a range; Host then takes the hosts in turn when empty.
