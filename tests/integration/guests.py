@@ -151,18 +151,18 @@ def published(vm: Any) -> str:
     return str(found.get(firstboot.HOST_KEYS, ""))
 
 
-def traces() -> set[str]:
-    """Return what lab guests leave on a machine while they run."""
-    links = {link.name for link in Path("/sys/class/net").iterdir() if link.name.startswith("vsml-")}
-    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if "vsml" in line}
-    return links | mounts | set(processes())
+def traces(home: Path) -> set[str]:
+    """Return what the guests of this lab leave on the machine while they run."""
+    links = {link.name for link in Path("/sys/class/net").iterdir() if link.name == hub.device(home)}
+    mounts = {line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if str(home) in line}
+    return links | mounts | set(_processes(home))
 
 
-def processes() -> Iterator[str]:
+def _processes(home: Path) -> Iterator[str]:
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if line.startswith(("sh ", "unshare ")) and f"{hub.HERE}/" in line:
+            if line.startswith(("sh ", "unshare ")) and str(home) in line:
                 yield f"{entry.parent.name} {line}"
 
 

@@ -24,10 +24,9 @@ pytestmark = [pytest.mark.lab, guests.needed]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    before = traces()
     with running(tmp_path_factory.mktemp("guests")) as started:
         yield started
-    assert traces() - before == set()
+    assert traces(started.home) == set()
 
 
 @pytest.fixture(scope="module")
@@ -130,12 +129,11 @@ def test_a_second_lab_of_the_same_machine_has_a_network_of_its_own(site: Site, g
 
 
 def test_guests_end_when_the_lab_is_killed(tmp_path: Path) -> None:
-    before = traces()
     with running(tmp_path) as doomed:
         doomed.answering(doomed.vm("node-1"))
-        assert traces() != before
+        assert traces(doomed.home) != set()
         os.kill(doomed.lab.pid, signal.SIGKILL)
-        until(lambda: traces() == before, f"the lab's end left {traces() - before}")
+        until(lambda: traces(doomed.home) == set(), f"the lab's end left {traces(doomed.home)}")
 
 
 def test_a_lab_that_runs_without_guests_is_not_taken_for_one_with_guests(tmp_path: Path) -> None:
