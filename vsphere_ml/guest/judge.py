@@ -33,14 +33,16 @@ _PATH_MTUS = (4096, 2048, 1024, 512, 256)
 
 
 def gpus(answer: Answer, facts: GuestFacts) -> Judgement:
-    """Judge the names of the guest's GPUs: `GRID A100-40C` for the profile `grid_a100-40c`."""
+    """Judge the names of the guest's GPUs: `GRID A100-40C` for the profile `grid_a100-40c`. Whole GPUs are counted."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
     names = answer.text.splitlines()
     wanted = facts.profile.rpartition("_")[2].casefold()
-    right = sum(name.split()[-1].casefold() == wanted for name in names if name.split())
+    right = [name for name in names if not wanted or name.casefold().split()[-1:] == [wanted]]
     seen = ", ".join(names) or "none"
-    return _when(right == facts.gpus == len(names), seen, f"{seen}; wanted {facts.gpus} × {facts.profile}")
+    return _when(
+        len(right) == facts.gpus == len(names), seen, f"{seen}; wanted {facts.gpus} × {facts.profile or 'whole GPUs'}"
+    )
 
 
 def branch(answer: Answer, facts: GuestFacts) -> Judgement:

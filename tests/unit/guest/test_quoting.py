@@ -19,19 +19,29 @@ from hypothesis import strategies as st
 
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.recorder import Recorder
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.guest import GuestFacts, Peer, Step
 from vsphere_ml.guest import render, verify, wanted
 from vsphere_ml.guest.fields import Source, Wrong
+from vsphere_ml.guest.registry import KINDS
 from vsphere_ml.guest.steps import rdma
 from vsphere_ml.guest.steps.containers import ContainerSshd
+from vsphere_ml.guest.steps.docker import ContainerToolkit, Docker
+from vsphere_ml.guest.steps.driver import NvidiaDriver
 from vsphere_ml.guest.steps.files import File, Line
+from vsphere_ml.guest.steps.gpudirect import GpuDirect
 from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
-from vsphere_ml.guest.steps.images import RegistryLogin
+from vsphere_ml.guest.steps.images import ImagePull, RegistryLogin
+from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
+from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.mesh import SshMesh
+from vsphere_ml.guest.steps.mirror import AptMirror
 from vsphere_ml.guest.steps.ofed import Ofed
 from vsphere_ml.guest.steps.packages import AptRepository, Packages
-from vsphere_ml.guest.steps.roce import NetplanRoce
+from vsphere_ml.guest.steps.roce import NetplanRoce, RoceQos
 from vsphere_ml.guest.steps.runtime import PythonRuntime
+from vsphere_ml.guest.steps.services import Service, TimeSync
+from vsphere_ml.guest.steps.shell import check_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,26 +49,59 @@ if TYPE_CHECKING:
 PIECES = ["$(: >canary)", "`: >canary`", "; : >canary;", "'", '"', "\\", " ", "&", "|", "\n", "-", "*", "$x", "a", "é"]
 HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 
+# Every kind of step, with the text in every field that takes one.
 MADE: dict[str, Callable[[str], Step]] = {
-    "file": lambda text: File(path=f"/tmp/{text}x", text="x"),
-    "line": lambda text: Line(path=f"/tmp/{text}x", line=f"x{text}"),
-    "runtime": lambda text: PythonRuntime(path=f"/tmp/{text}x", python=text, packages=("a==1",)),
-    "index": lambda text: PythonRuntime(packages=("a==1",), index=f"https://{text}"),
-    "wheels": lambda text: PythonRuntime(packages=("a==1",), wheelhouse=Source(f"https://example.com/{text}.tar")),
-    "ofed": lambda text: Ofed(source=Source(f"https://example.com/{text}.tgz")),
-    "registry": lambda text: RegistryLogin(user=f"u{text}"),
-    "repository": lambda text: AptRepository(name="x", url=text, key=Source(f"https://example.com/{text}")),
+    "apt_mirror": lambda text: AptMirror(url=f"https://m/{text}", security=f"https://s/{text}"),
+    "apt_repository": lambda text: AptRepository(name="x", url=text, key=Source(f"https://example.com/{text}")),
+    "apt_repository by name": lambda text: AptRepository(name=f"x{text}", url="https://m", suite=text, trusted=True),
+    "container_sshd": lambda text: ContainerSshd(image="x", devices=(f"/dev/{text}x",), volumes=(f"/{text}:/{text}",)),
+    "container_sshd by image": lambda text: ContainerSshd(image=text, shared_memory=text),
+    "container_toolkit": lambda _: ContainerToolkit(),
+    "docker": lambda text: Docker(package=f"docker{text}", registry_mirrors=(f"https://{text}",)),
+    "file": lambda text: File(path=f"/tmp/{text}x", text="x", owner=f"root:{text}"),
+    "file of text": lambda text: File(path=f"/tmp/{text}x", text=text),
+    "gpudirect": lambda _: GpuDirect(),
     "hostfile": lambda text: Hostfile(path=f"/tmp/{text}x"),
-    "hosts": lambda _: HostsFile(),
-    "mesh": lambda _: SshMesh(),
-    "netplan": lambda _: NetplanRoce(),
-    "packages": lambda _: Packages(names=("curl",)),
+    "hosts_file": lambda _: HostsFile(),
+    "image_pull": lambda text: ImagePull(image=f"x{text}", archive=Source(f"https://m/{text}")),
+    "image_pull from a file": lambda text: ImagePull(image="x", archive=Source(f"https://m/{text}")),
+    "kernel_module": lambda text: KernelModule(name=f"x{text}"),
+    "limits": lambda text: Limits(memlock=f"1{text}", hugepages=1),
+    "line": lambda text: Line(path=f"/tmp/{text}x", line=f"x{text}"),
+    "netplan_roce": lambda _: NetplanRoce(),
+    "nvidia_driver": lambda text: NvidiaDriver(source=Source(f"https://m/{text}-525.105.17.run"), any_branch=True),
+    "nvidia_driver by deb": lambda text: NvidiaDriver(
+        source=Source(f"https://m/{text}.deb"), version="525.105.17", any_branch=True
+    ),
+    "ofed": lambda text: Ofed(source=Source(f"https://example.com/{text}.tgz")),
+    "ofed by package": lambda text: Ofed(package=f"doca{text}", version=text),
+    "packages": lambda text: Packages(names=(f"curl{text}",), only_from=f"x{text}"),
+    "python_runtime": lambda text: PythonRuntime(path=f"/tmp/{text}x", python=text, packages=("a==1",)),
+    "python_runtime by index": lambda text: PythonRuntime(packages=("a==1",), index=f"https://{text}"),
+    "python_runtime by wheels": lambda text: PythonRuntime(
+        packages=("a==1",), wheelhouse=Source(f"https://example.com/{text}.tar")
+    ),
+    "registry_login": lambda text: RegistryLogin(user=f"u{text}"),
+    "registry_login by name": lambda text: RegistryLogin(registry=f"r{text}"),
+    "roce_qos": lambda _: RoceQos(),
+    "service": lambda text: Service(name=f"x{text}"),
+    "ssh_mesh": lambda _: SshMesh(),
+    "ssh_mesh of a user": lambda text: SshMesh(user=f"u{text}"),
+    "sysctl": lambda text: Sysctl(name="x", settings={f"net.{text}": f"1{text}"}),
+    "sysctl of a value": lambda text: Sysctl(name="x", settings={"net.x": f"1{text}"}),
+    "time_sync": lambda text: TimeSync(servers=(text,)),
+    "vgpu_licence": lambda text: VgpuLicence(server=f"x{text}"),
+    "vgpu_licence by token": lambda _: VgpuLicence(),
 }
+
+
+def test_every_kind_is_tried() -> None:
+    assert {each.partition(" ")[0] for each in MADE} == set(KINDS)
 
 
 def hostile_facts(text: str) -> GuestFacts:
     peer = Peer(name=text, address=text, roce_address=text)
-    values = {**NODE_1.values, "proxy": f"http://{text}", "mesh_user": text, "ssh_port": text}
+    values = {**NODE_1.values, "proxy": "http://proxy.example.com:3128", "mesh_user": text, "ssh_port": text}
     return replace(NODE_1, name=text, cluster=text, peers=(peer,), roce_mac=text, values=values)
 
 
@@ -74,6 +117,7 @@ def everything(step: Step, facts: GuestFacts) -> list[str]:
     shell = Recorder()
     step.apply(shell, facts)
     told = [command for command in shell.told if not command.startswith(("write ", "put "))]
+    told += [text for text, _, _ in shell.files.values() if text.startswith("#!")]
     return [*step.probes(facts).values(), *(each for asked in shell.asked for each in asked.values()), *told]
 
 
@@ -116,7 +160,15 @@ def test_no_value_of_a_field_is_run(kind: str, text: str) -> None:
 @given(text=HOSTILE)
 def test_no_name_of_a_node_or_a_cluster_is_run(kind: str, text: str) -> None:
     facts = hostile_facts(text)
-    harmless(everything(MADE[kind]("a"), facts))
+    harmless(everything(MADE[kind]("1"), facts))
+
+
+@given(text=HOSTILE)
+def test_a_proxy_that_could_be_a_command_is_refused(text: str) -> None:
+    for values in ({"proxy": f"http://{text}"}, {"proxy": "http://p", "no_proxy": text}):
+        with suppress(ConfigError):
+            check_proxy(values)
+            assert not set("".join(values.values())) & set("$`;'\"\\&|\n")
 
 
 @settings(max_examples=40, deadline=None)

@@ -232,6 +232,13 @@ def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None
     assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
 
 
+def test_whole_gpus_are_counted() -> None:
+    whole = facts(profile="", gpus=2)
+    assert judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
+    one = judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
+    assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
+
+
 def book(*steps: str) -> Playbook:
     return load_text('about = "x"\n' + "".join(f"[[step]]\n{step}\n" for step in steps))
 

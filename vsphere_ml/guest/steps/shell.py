@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,14 @@ from vsphere_ml.core.errors import ConfigError, GuestError
 from vsphere_ml.guest.fields import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from vsphere_ml.core.guest import GuestFacts, Sensitive
 
 q = shlex.quote
+# No letter of these means anything to a shell, to systemd or to Docker.
+_PROXY = re.compile(r"(https?://[A-Za-z0-9._~:/\[\]%-]+)?")
+_SPARED = re.compile(r"[A-Za-z0-9.:/*_, -]*")
 APT = "apt-get -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold"
 
 
@@ -24,15 +28,25 @@ def words(texts: Iterable[str]) -> str:
 
 def online(command: str, facts: GuestFacts) -> str:
     """Return a command that downloads, with the cluster's proxy around it when there is one."""
-    proxy = facts.values.get("proxy", "")
-    if not proxy:
+    if not facts.values.get("proxy"):
         return command
-    if Source(proxy).has_password:
-        raise ConfigError(
-            "`proxy` must not hold a password, since others on the guest could see it", code="guest.proxy"
-        )
-    settings = [f"{name}={q(value)}" for name, value in proxy_settings(proxy, facts)]
+    check_proxy(facts.values)
+    settings = [f"{name}={q(value)}" for name, value in proxy_settings(facts.values["proxy"], facts)]
     return f"export {' '.join(settings)}; {command}"
+
+
+def check_proxy(values: Mapping[str, str]) -> None:
+    """Raise ConfigError `guest.proxy` when the setting `proxy` is no address, or one with a password."""
+    proxy = values.get("proxy", "")
+    if Source(proxy).has_password:
+        why = "must not hold a password, since others on the guest could see it"
+    elif not _PROXY.fullmatch(proxy):
+        why = "is not an address such as http://proxy.example.com:3128"
+    elif not _SPARED.fullmatch(values.get("no_proxy", "")):
+        raise ConfigError("`no_proxy` is not a list of names and addresses", code="guest.proxy", target="no_proxy")
+    else:
+        return
+    raise ConfigError(f"`proxy` {why}", code="guest.proxy", target="proxy")
 
 
 def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
