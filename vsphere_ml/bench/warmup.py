@@ -26,7 +26,8 @@ def detect(times: Sequence[float], *, least: int = LEAST) -> WarmUp:
     """Return how many of the first steps are warm-up: at least `least`, never more than about half.
 
     MSER-5 (White 1997): the cut after which the mean of the rest has the smallest standard error, over batches of five
-    steps. Each batch counts by its median, so that one slow step in the middle does not look like a warm-up's end.
+    steps. Each batch counts by its median, so that one slow step in the middle does not look like a warm-up's end; the
+    first batch after the cut goes too, since its median hides up to two steps of warm-up.
     When the best cut is the last one that was tried, the series had not settled; with fewer than nine steps nobody
     can tell, and it is held not to have.
     """
@@ -37,9 +38,9 @@ def detect(times: Sequence[float], *, least: int = LEAST) -> WarmUp:
     size = BATCH if len(rest) >= BATCH * FEWEST_BATCHES else len(rest) // FEWEST_BATCHES
     medians = [statistics.median(rest[at : at + size]) for at in range(0, len(rest) - size + 1, size)]
     errors = _errors(medians)
-    last = len(medians) // 2
+    last = len(medians) // 2 - 1
     cut = min(range(last + 1), key=errors.__getitem__)
-    return WarmUp(dropped=least + cut * size, settled=cut < last)
+    return WarmUp(dropped=least + (cut + 1) * size, settled=cut < last)
 
 
 def _errors(values: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""`vsml bench report`: what a record holds."""
+"""`vsml bench report`: what a record says, in the form that is wanted."""
 
 from __future__ import annotations
 
@@ -7,20 +7,39 @@ from typing import Annotated
 
 import typer
 
+from vsphere_ml.cli.bench.record import Records
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
-Records = Annotated[list[Path], typer.Argument(metavar="RECORD...", help="Folders or documents `vsml bench` wrote.")]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML file with plots.")]
+Markdown = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write Markdown.")]
+Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write every launch's figures as CSV.")]
 
 
 @command
-def report(_terminal: Terminal, records: Records) -> Answer:
-    """List the launches of a record.
+def report(
+    terminal: Terminal, records: Records, html: Html = None, markdown: Markdown = None, csv: Csv = None
+) -> Answer:
+    """Report a record: throughput and efficiency between their bounds, all-reduce bandwidth, proofs and placement.
 
-    Example: `vsml bench report bench/2026-01-31`
+    The HTML file is whole in itself: no script, nothing fetched.
+
+    Example: `vsml bench report bench/2026-01-31 --html report.html`
     """
     from vsphere_ml.bench import store
-    from vsphere_ml.cli.views.bench import runs as view
+    from vsphere_ml.bench.report import markdown as as_markdown
+    from vsphere_ml.bench.report.page import page
+    from vsphere_ml.bench.report.sheet import sheet
+    from vsphere_ml.bench.report.story import story
+    from vsphere_ml.bench.study import study
+    from vsphere_ml.cli.bench.files import write
+    from vsphere_ml.cli.views.bench import report as view
 
     runs = store.read(*records)
-    return Answer(text=view.text(runs), data={"runs": list(runs)})
+    seen = study(runs)
+    told = story(seen)
+    for file, text in ((html, page(told, seen)), (markdown, as_markdown.markdown(told)), (csv, sheet(runs))):
+        if file is not None:
+            write(file, text)
+            terminal.say(f"wrote {file}")
+    return Answer(text=view.text(told, seen), data=view.data(told, seen))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import tables
+from vsphere_ml.bench.report import tables
 from vsphere_ml.cli.views.text import line, table
 
 if TYPE_CHECKING:

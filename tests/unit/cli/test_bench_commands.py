@@ -1,0 +1,123 @@
+"""The commands of `vsml bench` that need no cluster, from their arguments to output and exit status."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.bench import synthetic
+from tests.unit.bench.synthetic import Machine
+from vsphere_ml.cli.app import run
+
+CASES = Path(__file__).parents[2] / "cases" / "port"
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return synthetic.write(synthetic.record(nodes=2, launches=3), tmp_path / "a")
+
+
+@pytest.fixture
+def slower(tmp_path: Path) -> Path:
+    machine = Machine(usable_bytes_per_s=0.85 * 10e9 / 8)
+    return synthetic.write(synthetic.record(machine=machine, nodes=2, launches=3, seed=2), tmp_path / "b")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, Any]]:
+    status = run(["bench", *map(str, arguments), "-o", "json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_a_ported_script_passes_and_another_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys, "check", CASES / "loop.txt")[0] == 0
+    status, told = answer(capsys, "check", CASES / "plain.txt")
+    assert status == 6
+    assert told["status"] == "partial"
+    assert told["errors"][0]["code"] == "bench.not-ported"
+    assert [each["step"]["number"] for each in told["data"]["found"]] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_script_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    status, told = answer(capsys, "check", tmp_path / "bad.py")
+    assert (status, told["errors"][0]["problems"][0]["line"]) == (2, 1)
+    status, told = answer(capsys, "check", tmp_path)
+    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+
+
+def test_bert_large_is_predicted_as_corrected(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("predict", "--parameters", "340e6", "--link-gbit", "25", "--iterations", "3000000")
+    status, told = answer(capsys, *arguments)
+    assert status == 0
+    assert [round(each["line_s"] * 1e3, 1) for each in told["data"]["exchanges"]] == [435.2, 580.3, 652.8, 761.6, 816.0]
+    assert run(["bench", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "870.4 ms at line rate: 725.3 h = 30.2 days" in out
+
+
+def test_42_gigabytes_are_84_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run(["bench", "predict", "--model", "resnet50", "--nics", "4", "--link-gbit", "100", "--measured-gbytes", "42"])
+        == 0
+    )
+    assert "42 GB/s is 84.0 % of line rate" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["--model no-such", "", "--parameters nan", "--parameters 1 --link-gbit inf", "--parameters 1 --nodes x"],
+)
+def test_predictions_that_cannot_be_meant(capsys: pytest.CaptureFixture[str], arguments: str) -> None:
+    status, told = answer(capsys, "predict", *arguments.split())
+    assert status == 2
+    assert told["errors"][0]["code"] in {"usage", "bench.no-model"}
+
+
+def test_a_report_is_written_in_every_form(capsys: pytest.CaptureFixture[str], record: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("r.html", "r.md", "r.csv")]
+    status, told = answer(capsys, "report", record, "--html", files[0], "--markdown", files[1], "--csv", files[2])
+    assert status == 0
+    assert told["messages"] == [f"wrote {file}" for file in files]
+    assert all(file.stat().st_size > 1000 for file in files)
+    assert len(told["data"]["runs"]) == 9
+    assert run(["bench", "report", str(record)]) == 0
+    assert "synthetic: these figures were computed by a generator" in capsys.readouterr().out
+
+
+def test_a_report_that_cannot_be_written(capsys: pytest.CaptureFixture[str], record: Path) -> None:
+    status, told = answer(capsys, "report", record, "--html", record / "none" / "r.html")
+    assert (status, told["errors"][0]["code"]) == (2, "file.unwritable")
+
+
+def test_explain_compare_and_gate(
+    capsys: pytest.CaptureFixture[str], record: Path, slower: Path, tmp_path: Path
+) -> None:
+    status, told = answer(capsys, "explain", record)
+    assert (status, told["data"]["synthetic"]) == (0, True)
+    status, told = answer(capsys, "compare", record, slower)
+    assert status == 0
+    assert {row["answer"] for row in told["data"]["rows"] if row["metric"] == "bus_bytes_per_s"} == {"slower"}
+    junit = tmp_path / "gate.xml"
+    status, told = answer(capsys, "gate", slower, "--baseline", record, "--junit", junit)
+    assert (status, told["errors"][0]["code"]) == (6, "bench.regression")
+    assert "<failure" in junit.read_text()
+    status, _ = answer(capsys, "gate", record, "--baseline", record, "--of-bound", "85")
+    assert status == 0
+    for each in (["explain", record], ["compare", record, slower], ["gate", record]):
+        assert run(["bench", *map(str, each)]) == 0
+    assert "no difference shown" in capsys.readouterr().out
+
+
+def test_records_that_cannot_be_read_or_compared(
+    capsys: pytest.CaptureFixture[str], record: Path, tmp_path: Path
+) -> None:
+    status, told = answer(capsys, "report", tmp_path / "none")
+    assert (status, told["errors"][0]["code"]) == (2, "record.unreadable")
+    hardware = tuple(replace(each, lab=False) for each in synthetic.record(nodes=1, launches=2))
+    other = synthetic.write(hardware, tmp_path / "hardware")
+    status, told = answer(capsys, "compare", record, other)
+    assert (status, told["errors"][0]["code"]) == (3, "bench.not-comparable")

@@ -1,0 +1,1 @@
+"""A record as Markdown, as one HTML file with its plots, and as CSV."""

@@ -1,0 +1,139 @@
+"""A drawing area with two axes, as SVG text. Colours and fonts are classes, which the page gives a style."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+WIDTH, HEIGHT = 720, 340
+LEFT, RIGHT, TOP, BOTTOM = 76, 20, 44, 52
+_SMALLEST = 1e-200
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+COLOURS = 6  # classes c0 to c5; more series begin anew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One direction: from values to pixels, and where its ticks are."""
+
+    low: float
+    high: float
+    begin: float  # pixels
+    end: float
+    ticks: tuple[float, ...]
+    label: Callable[[float], str]
+    log: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value."""
+        low, high, value = (
+            (math.log(each) for each in (self.low, self.high, value))
+            if self.log
+            else (
+                self.low,
+                self.high,
+                value,
+            )
+        )
+        share = 0.5 if high == low else (value - low) / (high - low)
+        return self.begin + share * (self.end - self.begin)
+
+
+def ticks(low: float, high: float, wanted: int = 5) -> tuple[float, ...]:
+    """Return round values from at most `low` to at least `high`, about as many as wanted."""
+    if high - low <= 1e-9 * max(abs(low), abs(high)) or high - low < _SMALLEST:
+        high = low + (abs(low) if abs(low) > _SMALLEST else 1.0)
+    raw = (high - low) / wanted
+    power = 10 ** math.floor(math.log10(raw))
+    step = next(each * power for each in _STEPS if each * power >= raw * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return tuple(float(f"{each * step:.12g}") for each in range(first, last + 1))
+
+
+def linear(values: Iterable[float], *, begin: float, end: float, label: Callable[[float], str], zero: bool) -> Axis:
+    """Return an axis over the values, from zero where it is asked for."""
+    known = list(values)
+    marks = ticks(0.0 if zero else min(known), max(known))
+    return Axis(low=marks[0], high=marks[-1], begin=begin, end=end, ticks=marks, label=label)
+
+
+def powers(values: Iterable[float], *, begin: float, end: float, label: Callable[[float], str], base: int) -> Axis:
+    """Return a logarithmic axis with ticks at powers of `base`."""
+    known = list(values)
+    first, last = (round(math.log(each, base), 6) for each in (min(known), max(known)))
+    marks = tuple(float(base**each) for each in range(math.floor(first), math.ceil(last) + 1))
+    return Axis(
+        low=min(known),
+        high=max(known),
+        begin=begin,
+        end=end,
+        label=label,
+        log=True,
+        ticks=tuple(each for each in marks if min(known) <= each <= max(known)),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Canvas:
+    """SVG elements in the order they were drawn."""
+
+    title: str
+    height: int = HEIGHT
+    left: int = LEFT
+    parts: list[str] = field(default_factory=list)
+
+    def line(self, points: Sequence[tuple[float, float]], style: str) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline class="{style}" points="{path}"/>')
+
+    def area(self, points: Sequence[tuple[float, float]], style: str) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polygon class="{style}" points="{path}"/>')
+
+    def box(self, x: float, y: float, width: float, height: float, style: str) -> None:
+        place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}"'
+        self.parts.append(f'<rect class="{style}" {place} rx="2"/>')
+
+    def dot(self, x: float, y: float, style: str, told: str, radius: float = 4) -> None:
+        """Draw a point that tells what it is when pointed at."""
+        self.parts.append(
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(told)}</title></circle>'
+        )
+
+    def text(self, x: float, y: float, text: str, style: str = "label", anchor: str = "middle") -> None:
+        self.parts.append(f'<text class="{style}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
+
+    def axes(self, x: Axis, y: Axis | None, x_title: str, y_title: str = "") -> None:
+        """Draw grid, ticks and titles."""
+        bottom = self.height - BOTTOM
+        if y is not None:
+            for each in y.ticks:
+                self.line([(self.left, y.at(each)), (WIDTH - RIGHT, y.at(each))], "grid")
+                self.text(self.left - 8, y.at(each) + 4, y.label(each), anchor="end")
+        for each in x.ticks:
+            if y is None:
+                self.line([(x.at(each), TOP), (x.at(each), bottom)], "grid")
+            self.text(x.at(each), bottom + 18, x.label(each))
+        self.line([(self.left, bottom), (WIDTH - RIGHT, bottom)], "axis")
+        self.text((self.left + WIDTH - RIGHT) / 2, self.height - 12, x_title, "axis-title")
+        if y_title:
+            self.text(self.left - 60, TOP - 26, y_title, "axis-title", "start")
+
+    def legend(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Draw a row of samples with their names, from the right end to the left."""
+        at = float(WIDTH - RIGHT)
+        for style, name in reversed(entries):
+            at -= 6.6 * len(name)
+            self.text(at, TOP - 26, name, anchor="start")
+            self.box(at - 18, TOP - 36, 12, 12, style)
+            at -= 34
+
+    def svg(self) -> str:
+        """Return the drawing."""
+        head = f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" xmlns="http://www.w3.org/2000/svg">'
+        return f"{head}<title>{escape(self.title)}</title>{''.join(self.parts)}</svg>"

@@ -1,0 +1,51 @@
+"""A report in Markdown, for a pull request."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.bench.report.story import Story
+    from vsphere_ml.bench.report.tables import Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+def markdown(told: Story) -> str:
+    """Return the report."""
+    return "\n".join(_lines(told)) + "\n"
+
+
+def _lines(told: Story) -> Iterator[str]:
+    yield f"# {_plain(told.title)}\n"
+    for each in told.not_measured:
+        yield f"> {_plain(each)}\n"
+    yield from (f"**{_plain(each)}**\n" for each in told.verdicts)
+    if told.remarks:
+        yield "## What to change first\n"
+        for number, remark in enumerate(told.remarks, start=1):
+            hint = f" *{_plain(remark.hint)}*" if remark.hint else ""
+            yield f"{number}. **{_plain(remark.target)}**: {_plain(remark.message)}.{hint}"
+        yield ""
+    for table in told.tables:
+        yield from _table(table)
+    yield from (f"{_plain(each)}\n" for each in told.fits)
+    yield "## Method\n"
+    yield from (f"- {_plain(each)}" for each in told.method)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"## {_plain(table.heading)}\n"
+    yield f"| {' | '.join(_plain(each.lower()) for each in table.titles)} |"
+    yield "|" + "---|" * len(table.titles)
+    yield from (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.rows)
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", _CONTROLS.sub(" ", text))

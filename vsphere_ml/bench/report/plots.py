@@ -1,0 +1,167 @@
+"""The plots of a report: scaling between its bounds, bus bandwidth by message size, how step times are spread."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import figures
+from vsphere_ml.bench.explain import title
+from vsphere_ml.bench.report.canvas import (
+    BOTTOM,
+    COLOURS,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Axis,
+    Canvas,
+    linear,
+    powers,
+)
+from vsphere_ml.bench.series import percentile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
+
+ROW = 30  # pixels of one launch's step times
+MOST_ROWS = 24
+
+
+def plots(seen: Study) -> tuple[str, ...]:
+    """Return each plot that the record has figures for, as SVG."""
+    drawn = [scaling(group) for group in _families(seen)]
+    sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
+    if sweeps:
+        drawn.append(bandwidth(sweeps))
+    if seen.scalings:
+        drawn.append(step_times([each.point for each in seen.scalings]))
+    return tuple(drawn)
+
+
+def _families(seen: Study) -> Iterator[list[Scaling]]:
+    """Yield scalings of one workload together, where there is more than one size of it."""
+    groups: dict[tuple[str, str, str], list[Scaling]] = {}
+    for each in seen.scalings:
+        asked = each.point.configuration
+        groups.setdefault((asked.workload, asked.model, asked.gradients), []).append(each)
+    yield from (group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1)
+
+
+def scaling(group: Sequence[Scaling]) -> str:
+    """Return efficiency over nodes, the bracket shaded behind it."""
+    asked = group[0].point.configuration
+    canvas = Canvas(title=f"Scaling of {asked.workload} {asked.model}".rstrip())
+    measured = [each for each in group if each.efficiency is not None and each.efficiency.value > 0]
+    nodes = sorted({each.point.configuration.nodes for each in group})
+    highest = max([1.0, *(_efficiency(each) for each in measured)])
+    y = linear([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
+    x = _nodes(nodes)
+    canvas.axes(x, y, "nodes", "efficiency against one node")
+    _bracket(canvas, x, y, group)
+    for number, transport in enumerate(dict.fromkeys(each.point.configuration.transport for each in measured)):
+        own = [each for each in measured if each.point.configuration.transport == transport]
+        _series(canvas, x, y, own, f"c{number % COLOURS}")
+    canvas.legend([("bracket", "what the wire allows"), ("c0", "measured, with 95 % interval")])
+    return canvas.svg()
+
+
+def _nodes(nodes: Sequence[int]) -> Axis:
+    low, high = nodes[0] - 0.4, nodes[-1] + 0.4
+    begin, end = LEFT, WIDTH - RIGHT
+    return Axis(low=low, high=high, begin=begin, end=end, ticks=tuple(map(float, nodes)), label=figures.number)
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.0f} %"
+
+
+def _bracket(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> None:
+    known = [(each.point.configuration.nodes, each.bracket) for each in group if each.bracket is not None]
+    if len(known) < 2:  # noqa: PLR2004 - an area takes two
+        return
+    upper = [(x.at(nodes), y.at(bounds.ceiling)) for nodes, bounds in known]
+    lower = [(x.at(nodes), y.at(bounds.floor)) for nodes, bounds in known]
+    canvas.area([*upper, *reversed(lower)], "bracket")
+    canvas.line(upper, "bound")
+    canvas.line(lower, "bound")
+
+
+def _series(canvas: Canvas, x: Axis, y: Axis, own: Sequence[Scaling], style: str) -> None:
+    canvas.line([(x.at(each.point.configuration.nodes), y.at(_efficiency(each))) for each in own], f"{style} stroke")
+    for each in own:
+        told, nodes = each.efficiency, each.point.configuration.nodes
+        if told is not None and told.low is not None and told.high is not None and nodes > 1:
+            canvas.line([(x.at(nodes), y.at(max(told.low, 0.0))), (x.at(nodes), y.at(told.high))], f"{style} stroke")
+        name = f"{title(each.point.configuration)}: {figures.percent(_efficiency(each))}"
+        canvas.dot(x.at(nodes), y.at(_efficiency(each)), style, name)
+
+
+def _efficiency(each: Scaling) -> float:
+    return each.efficiency.value if each.efficiency is not None else 0.0
+
+
+def bandwidth(sweeps: Sequence[Sweep]) -> str:
+    """Return bus bandwidth over message sizes, the link's as a line across."""
+    canvas = Canvas(title="All-reduce bus bandwidth")
+    sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
+    wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.wire.bytes_per_s) is not None))
+    values = [size.bus_bytes_per_s for sweep in sweeps for size in sweep.sizes]
+    y = linear([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
+    x = powers(sizes, begin=LEFT, end=WIDTH - RIGHT - 12, label=figures.message_size, base=4)
+    canvas.axes(x, y, "message size", "bus bandwidth")
+    for wire in wires:
+        canvas.line([(LEFT, y.at(wire)), (WIDTH - RIGHT, y.at(wire))], "bound")
+        canvas.text(LEFT + 6, y.at(wire) - 6, f"the link: {figures.bandwidth(wire)}", anchor="start")
+    for number, sweep in enumerate(sweeps):
+        _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
+    canvas.legend([(f"c{at % COLOURS}", _short(sweep)) for at, sweep in enumerate(sweeps[:COLOURS])])
+    return canvas.svg()
+
+
+def _sweep(canvas: Canvas, x: Axis, y: Axis, sweep: Sweep, style: str) -> None:
+    canvas.line([(x.at(size.size_bytes), y.at(size.bus_bytes_per_s)) for size in sweep.sizes], f"{style} stroke")
+    for size in sweep.sizes:
+        name = f"{_short(sweep)}, {figures.message_size(size.size_bytes)}: {figures.bandwidth(size.bus_bytes_per_s)}"
+        canvas.dot(x.at(size.size_bytes), y.at(size.bus_bytes_per_s), style, name, 3)
+
+
+def _short(sweep: Sweep) -> str:
+    asked = sweep.configuration
+    return f"{asked.nodes} nodes {asked.transport}"
+
+
+def _gigabytes(largest: float) -> Callable[[float], str]:
+    """Return labels that all have the unit of the largest."""
+    unit, name = (1e9, "GB/s") if largest >= 1e9 else (1e6, "MB/s")  # noqa: PLR2004 - a gigabyte
+    return lambda value: f"{figures.number(value / unit)} {name}"
+
+
+def step_times(points: Sequence[Point]) -> str:
+    """Return a row a configuration: every step of every launch, the middle half as a box, the median as a bar."""
+    shown = points[:MOST_ROWS]
+    left = 250
+    canvas = Canvas(title="Step times", height=TOP + ROW * len(shown) + BOTTOM, left=left)
+    canvas.text(LEFT - 60, TOP - 26, "step times without warm-up", "axis-title", "start")
+    values = [sorted(time for launch in point.launches for time in launch.times) for point in shown]
+    ends = [percentile(each, share) for each in values for share in (5, 95)]
+    x = linear(ends, begin=left, end=WIDTH - RIGHT - 10, label=figures.seconds, zero=False)
+    canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median")
+    for row, (point, times) in enumerate(zip(shown, values, strict=True)):
+        middle = TOP + ROW * (row + 0.5)
+        canvas.text(left - 12, middle + 4, title(point.configuration), anchor="end")
+        _spread(canvas, x, middle, times)
+    return canvas.svg()
+
+
+def _spread(canvas: Canvas, x: Axis, middle: float, times: Sequence[float]) -> None:
+    low, first, last, high = (percentile(times, share) for share in (5, 25, 75, 95))
+    canvas.line([(x.at(low), middle), (x.at(high), middle)], "c0 stroke")
+    canvas.box(x.at(first), middle - 7, x.at(last) - x.at(first), 14, "c0 box")
+    median = statistics.median(times)
+    canvas.line([(x.at(median), middle - 9), (x.at(median), middle + 9)], "median")
+    told = f"median {figures.seconds(median)}, 5 % {figures.seconds(low)}, 95 % {figures.seconds(high)}"
+    canvas.dot(x.at(median), middle, "c0 hidden", told, 9)

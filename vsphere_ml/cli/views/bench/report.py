@@ -1,0 +1,47 @@
+"""A report on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.bench.summary import figures_of
+from vsphere_ml.cli.views.bench.study import notes
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.bench.report.story import Story
+    from vsphere_ml.bench.study import Study
+
+
+def text(told: Story, seen: Study) -> Group:
+    """Return the report, its verdicts first."""
+    return Group(*_parts(told, seen))
+
+
+def data(told: Story, seen: Study) -> dict[str, Any]:
+    """Return the report's figures and words; each launch's steps stay in its own document."""
+    return {
+        "verdicts": list(told.verdicts),
+        "remarks": plain(told.remarks),
+        "not_measured": list(told.not_measured),
+        **figures_of(seen),
+        "runs": [run.run_id for run in seen.runs],
+    }
+
+
+def _parts(told: Story, seen: Study) -> Iterator[RenderableType]:
+    for each in told.verdicts:
+        yield line((each, "bold"))
+    for made in told.tables:
+        yield line((made.heading, "bold cyan"))
+        yield table(made.titles, made.rows)
+    for each in (*told.fits, *told.method):
+        yield line((each, "dim"))
+    yield from notes(seen)
