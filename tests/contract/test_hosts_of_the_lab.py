@@ -1,0 +1,45 @@
+"""The contract, kept by the lab's hosts: over SOAP, and over SSH in their shells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.hosts_contract import HostsContract, HostsRig
+from tests.fakes.wishes import seed_cluster
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.core.ports import Scope
+from vsphere_ml.flows.provision import provision
+from vsphere_ml.lab import hosts as lab_hosts
+from vsphere_ml.ssh.esxi import EsxiShells
+from vsphere_ml.vsphere.esx_hosts import EsxHosts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[HostsRig]:
+    with labs.running(tmp_path / "state", "seed-7.0u2") as lab:
+        gateway, session = labs.gateway(lab), labs.sign_in(lab)
+        report = provision(
+            seed_cluster(2), gateway, approve=lambda _plan: True, tell=lambda _event: None, clock=SystemClock()
+        )
+        assert report.done
+        (host,) = gateway.look(Scope()).hosts
+        access = lab_hosts.access(lab.name)
+        assert access is not None
+        shells = EsxiShells(access, tmp_path / "hosts")
+        yield HostsRig(EsxHosts(session, pause_s=0.1), shells, host.ref, host.name)
+        shells.close()
+        session.close()
+        gateway.close()
+
+
+class TestHostsOfTheLab(HostsContract):
+    pass
