@@ -173,10 +173,10 @@ def shell(tmp_path: Path) -> Shell:
 def lab(shell: Shell, _built: None) -> Iterator[Callable[..., Lab]]:
     """Return what starts a lab and writes its cluster file; every lab of the test is stopped at its end."""
 
-    def up(topology: str = "quad-8.0u3") -> Lab:
+    def up(topology: str = "quad-8.0u3", text: str = "") -> Lab:
         started = shell.vsml("lab", "up", topology, "-o", "json")
         assert started.status == 0, started.err
-        shell.write("cluster.toml", FILES[topology])
+        shell.write("cluster.toml", text or FILES[topology])
         return Lab(shell, started.document["data"])
 
     yield up

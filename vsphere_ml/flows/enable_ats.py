@@ -49,11 +49,16 @@ class AtsReport:
     plan: AtsPlan
     acted: bool
     outcomes: tuple[HostOutcome, ...] = ()
-    after: tuple[HostFacts, ...] = ()
+    after: tuple[HostPlan, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[HostPlan, ...]:
+        """The hosts as they were seen last."""
+        return self.after or self.plan.hosts
 
     @property
     def facts(self) -> tuple[HostFacts, ...]:
-        return self.after or tuple(each.facts for each in self.plan.hosts)
+        return tuple(each.facts for each in self.hosts)
 
     @property
     def error(self) -> VsmlError | None:
@@ -99,8 +104,7 @@ def enable_ats(
             fresh = _planned(seen, "before acting")
             if fresh.hosts == todo.hosts:
                 outcomes = _act(seen, fresh, clock)
-                after = tuple(each.facts for each in seen.plans("again", GUESTS_S))
-                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=after)
+                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=seen.plans("again", GUESTS_S))
         todo = fresh
     raise NotPossible(
         f"the hosts changed each time between plan and action, {_TIMES} times in a row",

@@ -64,7 +64,8 @@ def data(report: AtsReport, *, lab: bool) -> dict[str, Any]:
 
 
 def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dict[str, Any]:
-    facts = next((found for found in report.facts if found.host == each.facts.host), each.facts)
+    last = next((found for found in report.hosts if found.facts.host == each.facts.host), each)
+    facts = last.facts
     return {
         "host": each.name,
         "enabled": facts.enabled,
@@ -76,7 +77,7 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "foreign": list(each.foreign),
         "cautions": list(each.cautions),
         "refusals": plain(each.refusals),
-        "former": plain(each.record.former) if each.record else {},
+        "former": plain(last.record.former) if last.record else {},
         "outcome": None if outcome is None else _outcome(outcome),
     }
 

@@ -1,0 +1,205 @@
+"""`vsml enable-ats` as a person types it, on lab hosts: over SOAP, and over SSH in their shells."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.conftest import QUAD, SEED, Ended, Lab, Shell
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    Up = Callable[..., Lab]
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab]
+GO = ("enable-ats", "--yes", "--allow-downtime")
+
+
+def standing(shell: Shell, lab: Up, topology: str = "seed-7.0u2", text: str = SEED) -> Lab:
+    """Return a lab on which the cluster's nodes run."""
+    site = lab(topology, text)
+    made = shell.vsml("provision", "--yes")
+    assert made.status == 0, made.err
+    return site
+
+
+def on_hosts(hosts: str, count: int) -> str:
+    """Return a cluster file with one node on each of these hosts."""
+    return QUAD.replace("node-[01-04]", f"node-[01-{count:02}]") + f"hosts = [{hosts}]\n"
+
+
+def states(ended: Ended, host: int = 0) -> dict[str, str]:
+    """Return each setting's state on a host, by name and port."""
+    settings = ended.document["data"]["hosts"][host]["settings"]
+    return {f"{each['name']} {each['on']}".strip(): each["state"] for each in settings}
+
+
+def vms_run(site: Lab) -> set[str]:
+    return {name for name, vm in site.vms.items() if vm["powered_on"] and name.startswith("node-")}
+
+
+def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    before = shell.vsml("enable-ats", "--check", "-o", "json")
+    assert before.status == 7
+    assert states(before)["atsSupport"] == states(before)["ATS_ENABLED 0000:3c:00.0"] == "not configured"
+    assert before.document["data"]["lab"] is True
+
+    refused = shell.vsml("enable-ats", "--yes")
+    assert refused.status == 3
+    assert "node-01, node-02" in refused.err
+    assert "--allow-downtime" in refused.err
+
+    ended = shell.vsml(*GO, "-o", "json")
+    assert ended.status == 0, ended.err
+    host = ended.document["data"]["hosts"][0]
+    assert set(states(ended).values()) == {"effective"}
+    assert host["outcome"]["reboot_seconds"] > 0
+    assert host["former"]["kernel"] == "FALSE"
+    assert vms_run(site) == {"node-01", "node-02"}
+
+    again = shell.vsml(*GO)
+    assert again.status == 0
+    assert "nothing to do: ATS is in effect on 1 host of train" in again.out
+    assert shell.vsml("enable-ats", "--check").status == 0
+
+    back = shell.vsml(*GO, "--revert")
+    assert back.status == 0, back.err
+    after = shell.vsml("enable-ats", "--check", "-o", "json")
+    assert states(after) == states(before)
+    assert vms_run(site) == {"node-01", "node-02"}
+
+
+def test_nothing_is_changed_by_a_look(shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    for option in ("--check", "--dry-run"):
+        shown = shell.vsml("enable-ats", option)
+        assert "enter maintenance mode" in shown.out
+        assert "lab: " in shown.out
+    calls = site.control("calls")
+    writing = ("EnterMaintenanceMode_Task", "RebootHost_Task", "ShutdownGuest", "PowerOffVM_Task")
+    assert [name for name in writing if calls.get(name)] == []
+
+
+def test_a_run_without_a_terminal_wants_yes(shell: Shell, lab: Up) -> None:
+    standing(shell, lab)
+    assert shell.vsml("enable-ats", "--allow-downtime").status == 2
+
+
+FAULTS = {
+    "no-mft": (3, "firmware tools (MFT) are not installed"),
+    "no-ats": (3, "lists no ATS_ENABLED"),
+    "ssh-refused": (3, "cannot be reached over SSH"),
+    "firmware-refuses": (4, "refuses ATS_ENABLED=True"),
+    "firmware-forgets": (4, "not everything is in effect"),
+    "kernel-ignores": (4, "says FALSE when asked again"),
+    "kernel-forgets": (4, "not everything is in effect"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_goes_wrong_is_told_and_the_vms_run_again(fault: str, shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    site.control("hosts/esx-01.lab.test", {"faults": [fault]})
+    status, words = FAULTS[fault]
+    ended = shell.vsml(*GO)
+    assert ended.status == status, ended.err
+    assert words in ended.out + ended.err
+    assert "Traceback" not in ended.err
+    assert vms_run(site) == {"node-01", "node-02"}
+    assert not in_maintenance(site)
+    site.control("hosts/esx-01.lab.test", {"faults": []})
+    mended = shell.vsml(*GO)
+    assert mended.status == 0, mended.err
+
+
+def in_maintenance(site: Lab) -> bool:
+    return any(host["maintenance"] for host in site.control("hosts"))
+
+
+def test_each_version_of_a_mixed_cluster_is_taken_as_it_is(shell: Shell, lab: Up) -> None:
+    names = ("esx-u2.lab.test", "esx-u3.lab.test", "esx-8.lab.test", "esx-amd.lab.test")
+    hosts = ", ".join(f'"{name}"' for name in names)
+    standing(shell, lab, "mixed-ats", on_hosts(hosts, len(names)))
+    refused = shell.vsml("enable-ats", "--yes", "--allow-downtime", "--host", "esx-u*")
+    assert refused.status == 3
+    assert "7.0 U2" in refused.err
+    ended = shell.vsml(*GO, "-o", "json")
+    assert ended.status == 0, ended.err
+    told = {host["host"]: host for host in ended.document["data"]["hosts"]}
+    assert set(told) == set(names)
+    assert all(host["enabled"] for host in told.values())
+    assert "kernel" in told["esx-u2.lab.test"]["former"]  # the only one that ships it off
+    assert "kernel" not in told["esx-8.lab.test"]["former"]
+    assert "AMD" in told["esx-amd.lab.test"]["cautions"][0]
+
+
+@pytest.mark.timeout(600)
+def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab, "sixteen-7.0u2", on_hosts('"esx-[01-16].lab.test"', 16))
+    for number in range(1, 17):
+        site.control(f"hosts/esx-{number:02}.lab.test", {"reboot_ms": 100, "notice_ms": 0})
+    ended = shell.vsml(*GO, "--reboot-deadline", "5", "-o", "json")
+    assert ended.status == 4
+    (error,) = ended.document["errors"]
+    assert (error["code"], error["target"]) == ("ats.host-failed", "esx-11.lab.test")
+    assert "esx-11.lab.test is in maintenance mode" in error["details"]
+    assert "node-11 is powered off" in error["details"]
+    outcomes = [host["outcome"] for host in ended.document["data"]["hosts"]]
+    assert [each["begun"] for each in outcomes] == [True] * 11 + [False] * 5
+    site.control("hosts/esx-11.lab.test", {"faults": [], "connection": "connected"})
+    mended = shell.vsml(*GO)
+    assert mended.status == 0, mended.err
+    assert len(vms_run(site)) == 16
+
+
+STEPS = ["ShutdownGuest", "EnterMaintenanceMode_Task", "ExecuteSoap", "RebootHost_Task", "PowerOnVM_Task"]
+
+
+def begun(site: Lab, shell: Shell, method: str) -> subprocess.Popen[str]:
+    """Start a run and come back once the lab has begun this call of it."""
+    before = site.control("calls").get(method, 0)
+    process = shell.start(*GO)
+    deadline = time.monotonic() + 60
+    more = 2 if method == "ExecuteSoap" else 0  # those that only read
+    while time.monotonic() < deadline:
+        if site.control("calls").get(method, 0) > before + more:
+            return process
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    raise AssertionError(f"{method} was never called")
+
+
+@pytest.mark.parametrize("method", STEPS)
+def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    process = begun(site, shell, method)
+    process.kill()
+    process.communicate(timeout=60)
+    mended = shell.vsml(*GO)
+    assert mended.status == 0, mended.err
+    assert shell.vsml("enable-ats", "--check").status == 0
+    assert vms_run(site) == {"node-01", "node-02"}
+    assert not in_maintenance(site)
+    resumed: list[Any] = [vm for vm in site.vms.values() if vm.get("resume")]
+    assert resumed == []
+
+
+def test_ctrl_c_says_what_is_left(shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    site.control("hosts/esx-01.lab.test", {"reboot_ms": 4000})
+    process = begun(site, shell, "RebootHost_Task")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "esx-01.lab.test is in maintenance mode" in err
+    assert "node-01 is powered off" in err
+    assert "Traceback" not in out + err
+    mended = shell.vsml(*GO)
+    assert mended.status == 0, mended.err
+    assert vms_run(site) == {"node-01", "node-02"}
