@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"sync"
 
 	"golang.org/x/crypto/ssh"
@@ -18,6 +17,8 @@ type session struct {
 	host    Host
 	channel ssh.Channel
 	begun   sync.Once
+
+	terminal bool // a person sits at it
 }
 
 func newSession(host Host, channel ssh.Channel) *session {
@@ -31,17 +32,19 @@ func (s *session) serve(requests <-chan *ssh.Request) {
 	for request := range requests {
 		accepted := false
 		switch request.Type {
+		case "pty-req":
+			accepted, s.terminal = true, true
 		case "exec":
 			var wanted struct{ Command string }
 			if ssh.Unmarshal(request.Payload, &wanted) == nil {
 				accepted = true
-				s.begun.Do(func() { go s.run(ctx, "-c", wanted.Command) })
+				s.begun.Do(func() { go s.run(ctx, sh, "-c", wanted.Command) })
 			}
 		case "shell":
 			accepted = true
-			s.begun.Do(func() { go s.run(ctx) })
-		case "pty-req", "env", "window-change", "signal":
-			accepted = request.Type != "env"
+			s.begun.Do(func() { go s.run(ctx, s.shell()) })
+		case "window-change", "signal":
+			accepted = true
 		}
 		if request.WantReply {
 			_ = request.Reply(accepted, nil)
@@ -49,7 +52,14 @@ func (s *session) serve(requests <-chan *ssh.Request) {
 	}
 }
 
-func (s *session) run(ctx context.Context, words ...string) {
+func (s *session) shell() program {
+	if s.terminal {
+		return (*process).converse
+	}
+	return sh
+}
+
+func (s *session) run(ctx context.Context, run program, words ...string) {
 	stdin, fill, err := os.Pipe() // shared by the shell and what it runs; of anything else each would take its own share
 	if err != nil {
 		return
@@ -64,7 +74,7 @@ func (s *session) run(ctx context.Context, words ...string) {
 		stdin: stdin, stdout: s.channel, stderr: s.channel.Stderr(),
 	}
 	var code interp.ExitStatus
-	errors.As(sh(p), &code)
+	errors.As(run(p), &code)
 	_, _ = s.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(code)}))
 	_ = s.channel.CloseWrite()
 	_ = s.channel.Close()
@@ -72,5 +82,5 @@ func (s *session) run(ctx context.Context, words ...string) {
 
 func environment(host Host) expand.Environ {
 	return expand.ListEnviron("PATH="+searched, "HOME=/", "USER=root", "LOGNAME=root", "SHELL=/bin/sh", "TERM=dumb",
-		"HOSTNAME="+strings.SplitN(host.View().Name, ".", 2)[0])
+		"HOSTNAME="+shortName(host))
 }

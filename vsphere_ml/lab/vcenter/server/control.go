@@ -24,7 +24,8 @@ import (
 //	POST   /lab/restart           {"down_ms": 500}: drops all connections and sessions, keeps the inventory
 //	GET    /lab/hosts             where each host's shell is reached, how the host fails, how long its reboot takes
 //	POST   /lab/hosts/NAME        {"connection": "notResponding", "reboot_ms": 1500, "faults": ["no-return"]}
-//	POST   /lab/vms/NAME          {"guest_ip": "192.0.2.7"}: the guest reports an address, or "" for none
+//	POST   /lab/vms/NAME          {"guest_ip": "192.0.2.7"}: the guest reports an address, or "" for none;
+//	                              {"shutdown_ms": 2000}: how long it takes to shut down, -1 for ever
 //
 // Replies are JSON. A refused request answers {"error": "..."} with 400 or 404.
 func (l *Lab) control() http.Handler {
@@ -162,14 +163,18 @@ func (l *Lab) postVM(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var change struct {
-		GuestIP *string `json:"guest_ip"`
+		GuestIP    *string `json:"guest_ip"`
+		ShutdownMS *int    `json:"shutdown_ms"`
 	}
 	if !read(w, r, &change) {
 		return
 	}
-	if change.GuestIP != nil {
-		for _, machine := range machines {
+	for _, machine := range machines {
+		if change.GuestIP != nil {
 			l.reportAddress(machine, *change.GuestIP)
+		}
+		if change.ShutdownMS != nil {
+			l.shutdowns.set(machine.Name, *change.ShutdownMS)
 		}
 	}
 	reply(w, map[string]int{"changed": len(machines)})

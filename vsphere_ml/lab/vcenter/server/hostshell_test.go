@@ -203,6 +203,7 @@ func TestShellAnswers(t *testing.T) {
 		"printf 'read x; echo got $x\\nline\\necho last' | sh": {"got line\nlast\n", 0},
 		"if true\nthen echo yes\nfi":                           {"yes\n", 0},
 		"f() { echo in f $1; return 2; }; f a || echo $?":      {"in f a\n2\n", 0},
+		"false\necho $?\ntrap 'echo never' EXIT\ntrue":         {"1\n", 0},
 		"cat <<E\nhere\nE":                                     {"here\n", 0},
 		"echo 'echo inner; exit 3' | sh":                       {"inner\n", 3},
 		"f=$(mktemp) && echo kept >$f && cat $f && rm -f $f && [ ! -e $f ]":    {"kept\n", 0},
@@ -229,6 +230,34 @@ func sameTable(got, want string) bool {
 		return text
 	}
 	return squeeze(got) == squeeze(want)
+}
+
+func TestAPersonAtATerminalIsPrompted(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	r.startSSH(r.host(atsHost))
+	client, err := r.dial(atsHost, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	session, err := client.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.RequestPty("xterm", 24, 80, nil); err != nil {
+		t.Fatal(err)
+	}
+	var screen strings.Builder
+	session.Stdin, session.Stdout = strings.NewReader("x=hostname\rhostname\rexit 3\r"), &screen
+	if err := session.Shell(); err != nil {
+		t.Fatal(err)
+	}
+	if ended, ok := session.Wait().(*ssh.ExitError); !ok || ended.ExitStatus() != 3 {
+		t.Errorf("ended with %v", ended)
+	}
+	if !strings.Contains(screen.String(), "[root@esx-01:~] ") || !strings.Contains(screen.String(), "\r\nesx-01.lab.test\r\n") {
+		t.Errorf("the screen shows %q", screen.String())
+	}
 }
 
 func TestHostsFailOnDemand(t *testing.T) {

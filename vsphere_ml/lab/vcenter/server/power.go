@@ -179,15 +179,6 @@ func (v *vm) reset(ctx *simulator.Context) (fault types.BaseMethodFault) {
 	return fault
 }
 
-// ShutdownGuest ends the VM when its guest has tools to ask.
-func (v *vm) ShutdownGuest(ctx *simulator.Context, req *types.ShutdownGuest) soap.HasFault {
-	body := v.VirtualMachine.ShutdownGuest(ctx, req)
-	if body.Fault() == nil {
-		v.lab.release(ctx, v.VirtualMachine)
-	}
-	return body
-}
-
 // UnregisterVM takes the VM from the inventory.
 func (v *vm) UnregisterVM(ctx *simulator.Context, req *types.UnregisterVM) soap.HasFault {
 	body := v.VirtualMachine.UnregisterVM(ctx, req)

@@ -208,3 +208,26 @@ func TestGuestOperationsAreUnavailableAndBlockNothing(t *testing.T) {
 		t.Errorf("%T", fault)
 	}
 }
+
+func TestAGuestShutsDownInItsOwnTimeAndOnlyWhenToolsCanAsk(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	machine := r.create(gpuSpec("n"), "esx-01.lab.test")
+	if fault := r.powerOn(machine); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	mustBe(t, faultOf(t, machine.ShutdownGuest(r.ctx)), "ToolsUnavailable")
+	r.lab.reportAddress(r.lab.vmsNamed("n")[0], "192.0.2.7")
+	on := func() bool {
+		state, err := machine.PowerState(r.ctx)
+		return err == nil && state == types.VirtualMachinePowerStatePoweredOn
+	}
+	r.lab.shutdowns.set("n", -1)
+	if err := machine.ShutdownGuest(r.ctx); err != nil || !on() {
+		t.Errorf("a guest that does not heed gives %v, and runs %v", err, on())
+	}
+	r.lab.shutdowns.set("n", 50)
+	if err := machine.ShutdownGuest(r.ctx); err != nil || !on() {
+		t.Errorf("a slow guest gives %v, and runs %v", err, on())
+	}
+	r.until("the end of the guest", func() bool { return !on() })
+}

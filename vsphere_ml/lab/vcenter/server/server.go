@@ -50,6 +50,7 @@ type Lab struct {
 	calls   calls
 
 	shells         shells
+	shutdowns      shutdowns
 	hook           *powerHook // nil when there is none
 	provisioning   provisioning
 	customizations customizations
