@@ -197,6 +197,12 @@ class VCenterContract:
         assert "guestinfo.left" not in rig.settings("n-2").extra_config
         assert rig.settings("n-2").extra_config["guestinfo.metadata"] == "e30="
 
+    def test_hosts_tell_their_vgpu_manager(self, rig: Rig) -> None:
+        hosts = [host.ref for host in rig.look().hosts]
+        assert set(rig.vcenter.vgpu_managers(hosts[:2])) == set(hosts[:2])
+        assert set(rig.vcenter.vgpu_managers(hosts).values()) == {"535.183.04"}
+        assert rig.vcenter.vgpu_managers([HostRef("host-999999")]) == {}
+
     def test_vms_are_read_back_as_a_look_would_read_them(self, rig: Rig) -> None:
         rig.look()
         rig.do(rig.clone("n-1"), rig.clone("n-2", host=2))

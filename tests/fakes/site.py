@@ -16,10 +16,10 @@ from vsphere_ml.core.inventory import Inventory
 from vsphere_ml.core.ports import Ticket, Update
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Host, Vm
+    from vsphere_ml.core.inventory import Host, HostRef, Vm
     from vsphere_ml.core.ports import Scope
 
 Step: TypeAlias = Callable[[Inventory], Inventory]
@@ -66,6 +66,7 @@ class FakeVCenter:
     gpus_from_far: bool = False
     same_macs: bool = False
     boots: bool = True  # guests that were told how come up with an address, and publish a host key
+    vgpu_manager: str = "535.183.04"  # of every host with GPUs
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
     looks: int = 0
@@ -119,6 +120,11 @@ class FakeVCenter:
         self.clock.sleep(max(0.0, until - self.clock.now()))
         ripe = [task for task in watched if task.due <= self.clock.now()]
         return tuple(self._finish(task) for task in sorted(ripe, key=lambda task: (task.due, task.ticket.id)))
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        self._live()
+        there = {host.ref for host in self.inventory.hosts if host.connected and host.gpus}
+        return {ref: self.vgpu_manager for ref in hosts if ref in there and self.vgpu_manager}
 
     @contextmanager
     def hold(self, cluster: str) -> Iterator[None]:

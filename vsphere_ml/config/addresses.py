@@ -6,12 +6,13 @@ from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.spec import Address as Given
+from vsphere_ml.core.spec import NicKind
 
 if TYPE_CHECKING:
     from vsphere_ml.config.compose import Composed
     from vsphere_ml.config.mistakes import Mistakes
 
-__all__ = ["Given", "dealt"]
+__all__ = ["Given", "dealt", "of_roce"]
 
 
 def dealt(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, Given]:
@@ -30,6 +31,19 @@ def dealt(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, Gi
     dns: tuple[str, ...] = tuple(whole.get("network", "dns", default=()))
     pairs = zip(names, addresses, strict=False)
     return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
+
+
+def of_roce(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, str]:
+    """Return the address of each node's fast NIC, in the order both were written; none for nodes that use DHCP."""
+    addresses: tuple[str, ...] = whole.get("nic", "address", default=())
+    place = whole.place("nic", "address")
+    if addresses and whole.get("nic", "kind") is NicKind.NONE:
+        mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
+    if any(":" in each for each in addresses):
+        mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
+    if addresses and names and len(addresses) != len(names):
+        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(len(names), 'node')}")
+    return dict(zip(names, addresses, strict=False))
 
 
 def _reachable(gateway: str, addresses: tuple[str, ...], whole: Composed, mistakes: Mistakes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config import addresses, names
@@ -36,7 +36,7 @@ class Roster:
     mistakes: Mistakes
     nodes: list[NodeSpec] = field(default_factory=list)
     _names: dict[str, KeyPath] = field(default_factory=dict)
-    _addresses: dict[str, str] = field(default_factory=dict)
+    _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
 
     def add(self, at: KeyPath, block: Nodes) -> None:
         """Make the nodes of one block."""
@@ -47,12 +47,15 @@ class Roster:
         if complete:
             self._gpus(whole)
         given = addresses.dealt(whole, called, self.mistakes)
-        self._distinct(given, whole)
+        self._distinct({name: each.address for name, each in given.items()}, whole.place("network", "address"))
+        fast = addresses.of_roce(whole, called, self.mistakes)
+        self._distinct(fast, whole.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
             for name in called:
                 host = hosts.get(name) or whole.get("host")
-                self.nodes.append(_node(name, whole, address=given.get(name), host=host))
+                node = _node(name, whole, address=given.get(name), host=host)
+                self.nodes.append(replace(node, roce_address=fast.get(name)))
 
     def _named(self, at: KeyPath, block: Nodes) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
@@ -124,12 +127,13 @@ class Roster:
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
             self.mistakes.add(whole.place("nic", "kind"), why)
 
-    def _distinct(self, given: Mapping[str, addresses.Given], whole: Composed) -> None:
+    def _distinct(self, given: Mapping[str, str], place: KeyPath) -> None:
         for name, each in given.items():
-            ip = each.address.partition("/")[0]
-            if (other := self._addresses.setdefault(ip, name)) != name:
-                place = whole.place("network", "address")
-                self.mistakes.add(place, f"`{name}` and `{other}` would both have {ip}")
+            ip = each.partition("/")[0]
+            other, was = self._addresses.setdefault(ip, (name, place))
+            if (other, was) != (name, place):
+                whose = f"`{name}` and `{other}` would both have" if other != name else f"`{name}` would have twice"
+                self.mistakes.add(place, f"{whose} {ip}")
 
     def _hosts(self, at: KeyPath, block: Nodes, called: list[str]) -> dict[str, str]:
         """Return the host of each node that `hosts` names."""

@@ -97,6 +97,11 @@ class Nic(Table):
     port_group: f.Text | None = Field(
         default=None, description="network of an SR-IOV function; default: that of `network.port_group`"
     )
+    address: f.Addresses | None = Field(
+        default=None,
+        description='`"dhcp"` (default), or static IPv4 addresses of the RoCE interface, given out as those of '
+        "`network`; the playbook `roce` sets them",
+    )
 
 
 class Network(Table):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.guest import Shell
-    from vsphere_ml.core.inventory import Inventory, Vm
+    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
 
 T = TypeVar("T")
 
@@ -69,6 +69,10 @@ class VCenter(Protocol):
 
     def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
         """Return news of these tickets; empty when there was none in `timeout_s` seconds."""
+        ...
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        """Return the version of the NVIDIA vGPU manager on each host that has one and tells."""
         ...
 
     def hold(self, cluster: str) -> AbstractContextManager[None]:

@@ -109,7 +109,7 @@ def configure(
     deadline = boot.within(wait_s, clock)
     site = boot.first_look(spec, vcenter, tell, clock)
     found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
-    facts = of_guests.facts(spec, found, guests, given)
+    facts = of_guests.facts(spec, of_guests.with_managers(found, vcenter, playbooks), guests, given)
     plan = asked(spec, playbooks, found, guests, facts, deadline.left_s)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)

@@ -34,7 +34,7 @@ class GuestPhase:
     wait_s: float = 600.0  # for guests to be up
 
 
-def foresee(spec: ClusterSpec, planned: Planned, phase: GuestPhase) -> Lacking:
+def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> Lacking:
     """Return what the guests lack that run and stay; the others are checked after their boot. Changes nothing.
 
     A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
@@ -45,6 +45,7 @@ def foresee(spec: ClusterSpec, planned: Planned, phase: GuestPhase) -> Lacking:
     if not staying:
         return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
     found = boot.settled(of_guests.find(spec, planned.inventory, staying), phase.guests, 0.0)
+    found = of_guests.with_managers(found, vcenter, phase.playbooks)
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0)
     return Lacking(
@@ -73,8 +74,10 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     wanted = [name for name in _concerned(spec, plan) if name not in without]
     try:
         guests = _brought(spec, phase, wanted, inventory, vcenter, clock) if wanted else {}
+    except Interrupted:
+        raise
     except KeyboardInterrupt as interrupt:
-        raise Interrupted((), ()) from interrupt
+        raise Interrupted from interrupt
     stayed = {guest.node: guest for guest in plan.guests} | guests
     return Configured(
         plan=plan,
@@ -99,6 +102,7 @@ def _brought(  # noqa: PLR0917
 ) -> dict[str, Guest]:
     deadline = boot.within(phase.wait_s, clock)
     found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
+    found = of_guests.with_managers(found, vcenter, phase.playbooks)
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     done = boot.patiently(
         phase.guests,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
@@ -14,11 +14,11 @@ from vsphere_ml.core.spec import NicKind
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.guest import Sensitive
-    from vsphere_ml.core.inventory import Inventory, Vm
-    from vsphere_ml.core.ports import Guests
+    from vsphere_ml.core.guest import Playbook, Sensitive
+    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.ports import Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
 
 ON_ITS_CONSOLE = (
@@ -44,6 +44,7 @@ class Found:
     everyone: tuple[GuestPlace, ...]  # also those that were not asked for
     vms: Mapping[str, Vm]  # of everyone that has a VM
     strangers: tuple[str, ...] = ()  # nodes whose VM vsml did not make
+    managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> Found:
@@ -83,6 +84,7 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             gpus=node.gpu.count,
             profile=node.gpu.profile,
             nic=node.nic.kind is not NicKind.NONE,
+            vgpu_manager=_manager(found, node.name),
             roce_mac=_fast_mac(found.vms.get(node.name)),
             lab=spec.vcenter.lab is not None,
             values=values,
@@ -90,6 +92,23 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
         )
         for node in spec.nodes
     }
+
+
+def with_managers(found: Found, vcenter: VCenter, playbooks: Sequence[Playbook]) -> Found:
+    """Return the guests with their hosts' vGPU managers, when a playbook brings a driver that must fit them."""
+    kinds = {getattr(step, "KIND", "") for book in playbooks for step in book.steps}
+    return replace(found, managers=managers(found, vcenter)) if "nvidia_driver" in kinds else found
+
+
+def managers(found: Found, vcenter: VCenter) -> Mapping[HostRef, str]:
+    """Return the version of the vGPU manager of each host that a guest runs on, when the host tells it."""
+    hosts = {found.vms[place.name].host for place in found.places}
+    return vcenter.vgpu_managers(sorted(host for host in hosts if host is not None))
+
+
+def _manager(found: Found, name: str) -> str | None:
+    host = found.vms[name].host if name in found.vms else None
+    return found.managers.get(host) if host is not None else None
 
 
 def tools(vm: Vm) -> str:
@@ -104,7 +123,7 @@ def _peers(spec: ClusterSpec, found: Found) -> Iterator[Peer]:
     for node in spec.nodes:
         address = _static(node) or places.get(node.name)
         if address is not None:
-            yield Peer(name=node.name, address=address, slots=node.gpu.count)
+            yield Peer(name=node.name, address=address, roce_address=node.roce_address, slots=node.gpu.count)
 
 
 def _static(node: NodeSpec) -> str | None:

@@ -60,7 +60,7 @@ def propose(
     if before is not None and before.plan.stages == seated.plan.stages:
         guests = before.guests
     else:
-        guests = foresee(spec, seated, given.phase) if given.phase else None
+        guests = foresee(spec, seated, vcenter, given.phase) if given.phase else None
     return Proposal(
         plan=seated.plan,
         inventory=seated.inventory,

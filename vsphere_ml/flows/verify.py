@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
@@ -74,6 +74,7 @@ def verify(
     """Return what was seen of every fact of every node, in one round trip a node."""
     deadline = boot.within(wait_s, clock)
     found = boot.up(spec, boot.first_look(spec, vcenter, tell, clock), vcenter, guests, deadline, only=only)
+    found = replace(found, managers=of_guests.managers(found, vcenter))
     facts = of_guests.facts(spec, found, guests, given)
     want = wanted.of(playbooks)
     seen = boot.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name], want), deadline.left_s)

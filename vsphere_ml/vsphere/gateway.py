@@ -30,12 +30,13 @@ from vsphere_ml.vsphere.look import look, read
 from vsphere_ml.vsphere.marks import Fields
 from vsphere_ml.vsphere.site import Site
 from vsphere_ml.vsphere.tickets import Tickets
+from vsphere_ml.vsphere.vibs import vgpu_managers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Inventory, Vm
+    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.ports import Scope, Ticket, Update
     from vsphere_ml.vsphere.acts import Steps
     from vsphere_ml.vsphere.session import Session
@@ -80,6 +81,10 @@ class Gateway:
         """Read VMs of ours in full, and nothing else."""
         objects = [self._acts.site.vms[name] for name in vms if name in self._acts.site.vms]
         return self._reading(lambda: read(self._session, self._fields, objects), "reading VMs back")
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        """Ask the hosts for their packages, several at once."""
+        return vgpu_managers(self._session, hosts)
 
     def _reading(self, call: Callable[[], T], action: str) -> T:
         try:

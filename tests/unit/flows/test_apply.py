@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Inventory, Vm
+    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.ports import Scope
 
 
@@ -83,6 +83,9 @@ class Clockwork:
         raise NotImplementedError
 
     def hold(self, cluster: str) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         raise NotImplementedError
 
     def close(self) -> None: ...

@@ -169,6 +169,20 @@ def test_a_guest_nobody_vouches_for_is_told_and_not_configured(site: Site) -> No
     assert site.guests.there["node-1"].round_trips == 0
 
 
+def test_steps_know_their_hosts_vgpu_manager_and_every_nodes_roce_address(site: Site) -> None:
+    spec = replace(
+        SPEC, nodes=tuple(replace(node, roce_address=f"192.168.10.{at}/24") for at, node in enumerate(SPEC.nodes))
+    )
+    found = of_guests.find(spec, site.vcenter.inventory)
+    found = replace(found, managers=of_guests.managers(found, site.vcenter))
+    known = of_guests.facts(spec, found, site.guests, Given())["node-2"]
+    assert known.vgpu_manager == "535.183.04"
+    assert [peer.roce_address for peer in known.peers] == [f"192.168.10.{at}/24" for at in range(3)]
+    site.vcenter.vgpu_manager = ""
+    nobody_told = replace(found, managers=of_guests.managers(found, site.vcenter))
+    assert of_guests.facts(spec, nobody_told, site.guests, Given())["node-2"].vgpu_manager is None
+
+
 def test_steps_know_every_host_key(site: Site) -> None:
     found = of_guests.find(SPEC, site.vcenter.inventory)
     known = of_guests.facts(SPEC, found, site.guests, Given())["node-1"]

@@ -1,0 +1,106 @@
+"""One command from an empty site to configured guests, on lab guests: first boot, real SSH, published host keys."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import QUAD, Shell, clean_environment
+from tests.integration.guests import needed
+from vsphere_ml.lab import server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
+
+CLUSTER = QUAD.replace("node-[01-04]", "node-[1-2]")
+STEPS = """\
+about = "Files, one of which takes its time."
+
+[[step]]
+kind = "file"
+path = "/etc/vsml-test/first"
+text = "hello\\n"
+
+[[step]]
+kind = "packages"
+names = ["numactl"]
+
+[[step]]
+kind = "hosts_file"
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    made = Shell(tmp_path, clean_environment(tmp_path))
+    monkeypatch.setenv("VSML_STATE_DIR", made.env["VSML_STATE_DIR"])
+    made.write("mine.toml", STEPS)
+    made.write("cluster.toml", f'{CLUSTER}[guest]\nplaybooks = ["./mine.toml"]\n')
+    server.up(guests=True)
+    try:
+        yield made
+    finally:
+        server.down()
+
+
+def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_to_do(shell: Shell) -> None:
+    planned = shell.vsml("plan", "--detailed-exitcode", "--save", "night.plan")
+    assert planned.status == 7, planned.err
+    assert "node-1, node-2: first boot: user ubuntu, address DHCP, publishes its SSH host keys" in planned.out
+    assert "node-1, node-2: every step, checked after boot" in planned.out
+
+    made = shell.vsml("provision", "--yes", "--plan", "night.plan", "-o", "json")
+    assert made.status == 0, made.err
+    guests = made.document["data"]["guests"]
+    assert [guest["node"] for guest in guests["guests"]] == ["node-1", "node-2"]
+    assert guests["playbooks"][0]["digest"]
+    assert shell.vsml("run", "--", "cat /etc/vsml-test/first").out == "node-1, node-2 (2 nodes)\nhello\n"
+    key = next((shell.folder / "state").rglob("login/id_ed25519"))
+    assert key.stat().st_mode & 0o077 == 0
+
+    again = shell.vsml("provision", "--yes", "--detailed-exitcode")
+    assert again.status == 0, again.err
+    assert again.out.endswith(
+        "nothing to do: train is as the file says\nnothing to do: 2 of 2 guests of train are as their playbooks say\n"
+    )
+
+    shell.vsml("run", "--only", "node-2", "--", "rm /etc/vsml-test/first")
+    differs = shell.vsml("plan", "--detailed-exitcode")
+    assert differs.status == 7
+    assert "~ node-2: mine: file /etc/vsml-test/first: /etc/vsml-test/first is not there" in differs.out
+
+
+def test_a_run_killed_while_guests_are_configured_is_finished_by_the_next(shell: Shell) -> None:
+    shell.write("mine.toml", STEPS + '[[step]]\nkind = "packages"\nnames = ["pciutils", "docker.io"]\n')
+    process = shell.start("provision", "--yes")
+    log = shell.folder / "state/lab/default/clusters/guests/train/logs/node-1.log"
+    deadline = time.monotonic() + 60
+    while not log.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, "it was killed before it had come to its end"
+
+    finished = shell.vsml("provision", "--yes")
+    assert finished.status == 0, finished.err
+    assert shell.vsml("plan", "--detailed-exitcode").status == 0
+
+
+def test_a_guest_that_never_comes_up_is_named_with_what_was_seen_and_the_other_is_done(shell: Shell) -> None:
+    text = (shell.folder / "cluster.toml").read_text()
+    silent = 'name = "node-2"\nextra_config = { "guestinfo.userdata" = "", "guestinfo.metadata" = "" }\n'
+    shell.write("cluster.toml", text.replace('name = "node-[1-2]"', f'name = "node-1"\n[[nodes]]\n{silent}'))
+    made = shell.vsml("provision", "--yes", "--wait", "20", "-o", "json")
+    assert made.status == 5, made.err
+    first, second = made.document["data"]["guests"]["guests"]
+    assert first["error"] is None
+    assert second["error"]["code"] == "guest.no-address"
+    assert "VMware Tools: not running" in second["error"]["message"]
+    assert "waited 20 s" in second["error"]["details"]
+    assert "node-2: waiting: no address yet" in made.err
