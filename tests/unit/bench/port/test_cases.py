@@ -63,3 +63,8 @@ def test_what_a_script_does_about_a_step_is_told_with_its_line(case: dict[str, A
         assert found.line is None
     others = [each for each in ported.found if each.step.number not in (case["step"], *case.get("also", []))]
     assert [(each.step.number, each.message) for each in others if each.state not in OK] == []
+
+
+def test_the_workload_that_ships_passes_its_own_check() -> None:
+    workload = Path(__file__).parents[4] / "vsphere_ml" / "bench" / "workloads" / "train.py"
+    assert check(workload.read_bytes(), "train.py").whole
