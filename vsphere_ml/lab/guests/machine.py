@@ -139,7 +139,10 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     _forget(at)
     if any("/scripts/per-boot/" in str(file["path"]) for file in told.userdata.get("write_files") or ()):
         (at / "publishes").touch()
-    network = [f"ip address replace {address} dev eth0", "ip link set eth0 up"]
+    # Another guest may have had the address a moment ago: neighbours forget its adapter, as when a real guest boots.
+    hub.attempt("ip", "neighbour", "delete", str(address.ip), "dev", center.device)
+    network = ["echo 1 >/proc/sys/net/ipv4/conf/all/arp_notify"]
+    network += [f"ip address replace {address} dev eth0", "ip link set eth0 up"]
     # Whoever has an address in the lab is a neighbour; nobody answers for any other.
     network.append("ip route replace default dev eth0")
     others = ((number, each) for number, each in told.addresses.items() if number)
