@@ -18,7 +18,6 @@ import pytest
 from tests.e2e import trained
 from tests.e2e.trained import ALL, SECRETS
 from tests.integration.guests import needed, until
-from vsphere_ml.ssh.keys import key_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +70,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def secrets_of(cluster: Cluster) -> list[str]:
     """Return what must not be seen: keys by a line of their middle, which has no like."""
-    keys = [key_pair(cluster.shell.folder / "key", "train").private]
-    keys += (cluster.shell.folder / "state").rglob("mesh/id_ed25519")
+    keys = (cluster.shell.folder / "state").rglob("id_ed25519")  # of the login and of the mesh
     return [*SECRETS.values(), *(key.read_text().splitlines()[2] for key in keys)]
 
 

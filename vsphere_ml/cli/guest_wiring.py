@@ -126,7 +126,9 @@ def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, perhaps none, whether what they bring there exists or not."""
     from vsphere_ml.config.positions import positions
     from vsphere_ml.guest import playbook
+    from vsphere_ml.guest.steps.shell import check_proxy
 
+    check_proxy(spec.guest.settings)
     beside = spec.file.parent if spec.file else Path()
     paths = [playbook.find(name, beside) for name in spec.guest.playbooks]
     return tuple(

@@ -8,14 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.guest import FakeGuest, File, Service
+from tests.fakes.guest import FakeGuest
+from tests.fakes.guest import File as Seen
+from tests.fakes.guest import Service as Active
 from tests.unit.guest.cluster import facts
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.guest import Playbook
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbook import load_text
+from vsphere_ml.guest.steps.files import File, Line
+from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
+from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
+from vsphere_ml.guest.steps.mesh import SshMesh
+from vsphere_ml.guest.steps.packages import Packages
+from vsphere_ml.guest.steps.services import Service
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.guest import Playbook
+    from vsphere_ml.core.guest import Step
 
 TEXT = """
 about = "Steps whose programs the guest in memory has."
@@ -61,8 +70,8 @@ def playbook() -> Playbook:
 
 def guest() -> FakeGuest:
     made = FakeGuest(available={"nfs-common": "1:2.6", "perftest": "4.5"}, loadable={"nvidia_peermem"})
-    made.services["nvidia-gridd"] = Service(active=False, enabled=False)
-    made.files["/etc/hosts"] = File("127.0.0.1 localhost\n127.0.1.1 node-1\n")
+    made.services["nvidia-gridd"] = Active(active=False, enabled=False)
+    made.files["/etc/hosts"] = Seen("127.0.0.1 localhost\n127.0.1.1 node-1\n")
     return made
 
 
@@ -82,13 +91,13 @@ states = st.fixed_dictionaries(
 @given(
     texts=states,
     installed=st.sets(st.sampled_from(["nfs-common", "perftest"])),
-    service=st.sampled_from([Service(), Service(enabled=False), Service(active=False)]),
+    service=st.sampled_from([Active(), Active(enabled=False), Active(active=False)]),
 )
 def test_a_converged_guest_needs_nothing(
-    playbook: Playbook, texts: dict[str, str], installed: set[str], service: Service
+    playbook: Playbook, texts: dict[str, str], installed: set[str], service: Active
 ) -> None:
     made = guest()
-    made.files |= {path: File(text) for path, text in texts.items()}
+    made.files |= {path: Seen(text) for path, text in texts.items()}
     made.packages |= dict.fromkeys(installed, "4.5")
     made.services["nvidia-gridd"] = service
     settle(made, playbook)
@@ -96,6 +105,63 @@ def test_a_converged_guest_needs_nothing(
     made.round_trips = 0
     assert not converge(playbook, made, facts(), lambda _event: None).changed
     assert (made.history, made.round_trips) == ([], 1)
+
+
+NAMES = st.text("abcxyz", min_size=2, max_size=4)
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
+LINES = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1, max_size=12)
+OWNERS = st.sampled_from(["root:root", "ubuntu:ubuntu", "ubuntu:"])
+MODES = st.sampled_from(["0644", "0600", "755", "0440"])
+# Each targets something of its own: steps that contradict each other are told, which another test sees to.
+STEPS: dict[str, st.SearchStrategy[Step]] = {
+    "files": st.builds(File, path=st.just("/etc/own file"), text=TEXTS, mode=MODES, owner=OWNERS),
+    "lines": st.builds(Line, path=st.sampled_from(["/etc/one", "/etc/hosts"]), line=LINES),
+    "packages": st.builds(
+        Packages, names=st.sets(st.sampled_from(["curl", "nfs-common=1:2.6"]), min_size=1).map(tuple)
+    ),
+    "modules": st.builds(KernelModule, name=st.sampled_from(["nvidia-peermem", "rdma_ucm"])),
+    "settings": st.builds(
+        Sysctl, name=NAMES, settings=st.dictionaries(NAMES.map("net.core.{}".format), st.just("1 2"), min_size=1)
+    ),
+    "limits": st.builds(Limits, memlock=st.sampled_from(["unlimited", "0", "65536"]), hugepages=st.integers(0, 512)),
+    "services": st.builds(Service, name=st.sampled_from(["ssh", "chrony"])),
+    "names": st.builds(HostsFile),
+    "hostfiles": st.builds(Hostfile, path=NAMES.map("/etc/vsml/{}".format)),
+    "meshes": st.builds(
+        SshMesh,
+        user=st.sampled_from(["root", "ubuntu"]),
+        port=st.integers(1, 65535),
+        container_port=st.integers(1, 65535),
+    ),
+}
+
+
+@given(kinds=st.permutations(sorted(STEPS)), count=st.integers(1, len(STEPS)), data=st.data())
+def test_whatever_the_fields_a_guest_once_made_needs_nothing(kinds: list[str], count: int, data: st.DataObject) -> None:
+    steps = tuple(data.draw(STEPS[kind]) for kind in kinds[:count])
+    book = Playbook(name="drawn", about="x", steps=steps, digest="x")
+    made = FakeGuest(
+        available={"curl": "8.0", "nfs-common": "1:2.6"},
+        loadable={"nvidia_peermem", "rdma_ucm"},
+        services={name: Active(active=False, enabled=False) for name in ("ssh", "chrony")},
+        users={"root": 0, "ubuntu": 1000},
+    )
+    settle(made, book)
+    made.history.clear()
+    made.round_trips = 0
+    assert not converge(book, made, facts(), lambda _event: None).changed
+    assert (made.history, made.round_trips) == ([], 1)
+    made.reboot()
+    lacking = {each.step: each.lack for each in check(book, made, facts()).lacking}
+    assert not lacking
+
+
+@given(text=TEXTS)
+def test_a_line_leaves_the_rest_of_a_file_as_it_is(text: str) -> None:
+    made = FakeGuest(files={"/etc/one": Seen(text)})
+    step = Line(path="/etc/one", line="NEW")
+    settle(made, Playbook(name="line", about="x", steps=(step,), digest="x"))
+    assert made.files["/etc/one"].text in {text + "NEW\n", text + "\nNEW\n", text}
 
 
 def test_it_stays_so_over_a_reboot(playbook: Playbook) -> None:

@@ -107,13 +107,18 @@ class Line:
 
     def placed(self, text: str) -> str:
         """Return the text with the line in it."""
-        lines = text.splitlines()
+        lines = lines_of(text)
         found = [at for at, each in enumerate(lines) if self.match and re.search(self.match, each)]
         if found:
             lines[found[-1]] = self.line
         else:
             lines.append(self.line)
         return "\n".join(lines) + "\n"
+
+
+def lines_of(text: str) -> list[str]:
+    """Return a file's lines as Unix counts them; `splitlines` would also end them at form feeds and the like."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def existing(shell: Shell, path: str, facts: GuestFacts) -> tuple[int, str, str]:

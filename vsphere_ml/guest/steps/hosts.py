@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from vsphere_ml.core.guest import Need
 from vsphere_ml.guest import render
 from vsphere_ml.guest.steps.content import Content, block, block_probe
-from vsphere_ml.guest.steps.files import absolute, existing
+from vsphere_ml.guest.steps.files import absolute, existing, lines_of
 from vsphere_ml.guest.steps.shell import q
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class HostsFile:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         mode, owner, text = existing(shell, "/etc/hosts", facts)
-        kept = "".join(f"{line}\n" for line in text.splitlines() if not _names_itself(line, facts.name))
+        kept = "".join(f"{line}\n" for line in lines_of(text) if not _names_itself(line, facts.name))
         shell.write("/etc/hosts", block(kept, _name(facts), _lines(facts)), mode=mode, owner=owner)
         return Need.NOTHING
 
