@@ -68,3 +68,35 @@ def test_what_needs_a_reboot_gets_one_and_the_run_goes_on_after_it(tmp_path: Pat
         assert {each["state"] for book in (first, second) for each in book["outcomes"]} == {"changed"}
         assert done.err.count("rebooting, for NVIDIA driver") == 1
         assert made.configure().out.startswith("nothing to do: ")
+
+
+# What somebody may do to a node, and the facts that are no longer so.
+BREAKS = {
+    "modprobe -r nvidia_peermem": {"GPUDirect RDMA"},
+    "systemctl stop nvidia-gridd": {"licence"},
+    "ip link set eth1 mtu 1500": {"RoCE interface", "RDMA device"},
+    "ip address flush dev eth1": {"RoCE interface", "RoCE GID"},
+    "rm /root/.ssh/vsml-train-known_hosts": {"SSH mesh", "SSH mesh of containers"},
+    "docker rm -f vsml-worker": {"GPU in the container", "SSH mesh of containers"},
+    "timedatectl set-ntp false": {"time"},
+    "rm /etc/security/limits.d/90-vsml.conf": {"locked memory"},
+}
+
+
+@pytest.mark.parametrize("command", BREAKS)
+def test_what_somebody_broke_is_seen_and_put_right(cluster: Cluster, command: str) -> None:
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", command).status == 0
+    found = facts(cluster, "--only", "node-2")
+    assert {fact for (_, fact), each in found.items() if each["verdict"] == "lacking"} == BREAKS[command]
+    assert cluster.configure().status == 0
+    assert cluster.verify().status == 0
+
+
+def test_without_its_driver_a_node_is_nothing(cluster: Cluster) -> None:
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", "modprobe -r nvidia").status == 0
+    seen = cluster.verify("--only", "node-2")
+    assert seen.status == 5
+    assert "node-2: GPUs and profile: lab: nvidia-smi: stand-in of the vsml lab" not in seen.err
+    assert "couldn't communicate with the NVIDIA driver" in seen.err
+    assert cluster.configure().status == 0
+    assert cluster.verify().status == 0

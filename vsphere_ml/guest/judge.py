@@ -208,7 +208,8 @@ def _silent(answer: Answer, program: str) -> Judgement:
 
 
 def _last(answer: Answer) -> str:
-    lines = (answer.err.strip() or answer.text).splitlines()
+    # nvidia-smi says on its standard output why it fails.
+    lines = (answer.text or answer.err.strip()).splitlines()
     return lines[-1].strip() if lines else ""
 
 
