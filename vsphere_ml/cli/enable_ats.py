@@ -76,7 +76,7 @@ def enable_ats(
     clock = wiring.SystemClock()
     with (
         host_wiring.shells(spec) as shells,
-        wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts),
+        wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
         following_hosts(terminal.err) as tell_host,
     ):
         task = Task(
@@ -86,7 +86,7 @@ def enable_ats(
             dry_run=looking,
             parallel=parallel,
             patience=Patience(shutdown_s=shutdown_deadline, reboot_s=reboot_deadline),
-            vcenter=host_wiring.names_of(spec.vcenter.server or ""),
+            vcenter=host_wiring.names_of(server),
         )
         report = enable(
             spec,
@@ -97,15 +97,21 @@ def enable_ats(
             tell_host=tell_host,
             clock=clock,
         )
-    return view.answer(report, looking=looking, check=check, lab=spec.vcenter.lab is not None)
+    return view.answer(
+        report,
+        looking=looking,
+        check=check,
+        lab=spec.vcenter.lab is not None,
+        every_step=terminal.settings.verbose,
+    )
 
 
 def _approval(terminal: Terminal, *, yes: bool) -> Callable[[AtsPlan], bool]:
     from vsphere_ml.cli import consent
-    from vsphere_ml.cli.views import ats as view
+    from vsphere_ml.cli.views import ats_text
 
     def approve(plan: AtsPlan) -> bool:
-        terminal.say(view.plan(plan))
+        terminal.say(ats_text.plan(plan, every_step=terminal.settings.verbose))
         if yes or terminal.ask(consent.QUESTION):
             return True
         raise consent.Declined("declined; nothing was changed", code="confirm.declined")

@@ -37,10 +37,10 @@ def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
 
 
 def names_of(server: str) -> frozenset[str]:
-    """Return the names and addresses by which a vCenter is known, to tell its own VM; empty when it has none."""
-    host = server.rpartition(":")[0] or server
+    """Return the names and addresses of a vCenter at `host:port`, by which its own VM is told."""
+    host = server.rpartition(":")[0].strip("[]")
     try:
-        found = socket.getaddrinfo(host.strip("[]"), None)
+        found = socket.getaddrinfo(host, None)
     except (OSError, UnicodeError):
         found = []
     addresses = {str(each[4][0]) for each in found}

@@ -57,15 +57,15 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
 
 
 @contextmanager
-def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[VCenter, Hosts]]:
-    """Yield the signed-in vCenter of a spec and its ESXi hosts, and sign out afterwards."""
+def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[VCenter, Hosts, str]]:
+    """Yield the signed-in vCenter of a spec, its ESXi hosts, and its `host:port`; sign out afterwards."""
     from vsphere_ml.vsphere.esx_hosts import EsxHosts
     from vsphere_ml.vsphere.gateway import Gateway
 
     session = _signed_in(connection(spec, terminal), terminal.settings)
     gateway = Gateway(session)
     try:
-        yield gateway, EsxHosts(session)
+        yield gateway, EsxHosts(session), session.name
     finally:
         gateway.close()
 

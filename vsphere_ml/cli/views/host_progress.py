@@ -99,10 +99,14 @@ class Board:
         self._console = console
         self._clock = clock
         self._now: dict[str, tuple[StepBegun, float, str]] = {}
+        self._hosts: set[str] = set()
         self._live: Live | None = None
 
     def __call__(self, event: HostEvent, /) -> None:
         match event:
+            case HostBegun():
+                self._hosts |= {event.host}
+                self._move()
             case StepBegun():
                 self._now = {**self._now, event.change.host_name: (event, self._clock(), "")}
             case StepStands():
@@ -110,9 +114,12 @@ class Board:
                 self._now = {**self._now, event.change.host_name: (begun, since, event.words)}
             case StepDone() | StepFailed():
                 self._now = {name: each for name, each in self._now.items() if name != event.change.host_name}
-                self._print(event)
-            case _:
-                self._print(event)
+            case HostEnded():
+                self._hosts -= {event.host}
+        if (told := words(event)) is not None:
+            self._console.print(told)
+        if isinstance(event, HostEnded) and not self._hosts:
+            self.stop()  # what follows is not ours to move
 
     def stop(self) -> None:
         self._now = {}
@@ -120,14 +127,12 @@ class Board:
             self._live.stop()
             self._live = None
 
-    def _print(self, event: HostEvent) -> None:
-        if isinstance(event, HostBegun) and self._live is None:
+    def _move(self) -> None:
+        if self._live is None:
             self._live = Live(
                 self, console=self._console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
             )
             self._live.start()
-        if (told := words(event)) is not None:
-            self._console.print(told)
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         yield lines(*(self._line(*each) for each in self._now.values()))
