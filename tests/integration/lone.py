@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.integration import guests
 from vsphere_ml.guest import firstboot
-from vsphere_ml.lab.guests import hub, machine, packages, wheels
+from vsphere_ml.lab.guests import artifacts, hub, machine, packages, wheels
 from vsphere_ml.lab.guests.firstboot import Vm
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def guest(folder: Path, address: str, gpus: tuple[str, ...] = ()) -> Iterator[Gu
     """Run one guest with a fast NIC and these vGPUs."""
     packages.build(folder / "packages", DRIVER)
     wheels.build(folder / "wheelhouse.tar")
+    artifacts.build(folder / "files", folder / "packages")
     lifeline, held = os.pipe()
     center = hub.start(folder, lifeline)
     try:

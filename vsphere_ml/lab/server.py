@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, runtime, state
-from vsphere_ml.lab.guests import datastores, hub, needs, packages, power_hook, wheels
+from vsphere_ml.lab.guests import artifacts, datastores, hub, needs, packages, power_hook, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +121,7 @@ def _start(program: Path, topology: Path, home: Path, name: str, port: int, *, g
     if guests:
         packages.build(home / power_hook.GUESTS / "packages", packages.driver_version(topology))
         wheels.build(home / power_hook.GUESTS / "wheelhouse.tar")
+        artifacts.build(home / power_hook.GUESTS / "files", home / power_hook.GUESTS / "packages")
         (home / power_hook.GUESTS / "runtime").symlink_to(runtime.home())  # leads nowhere until it is made
         arguments += ["--power-hook", str(power_hook.write(home))]
     pid = _spawn(arguments, home / "log")

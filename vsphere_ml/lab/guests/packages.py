@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 import tomllib
@@ -19,6 +20,8 @@ VERSIONS = {
     "numactl": "2.0.14+lab",
     "pciutils": "3.7.0+lab",
 }
+# What the driver's installer wants to build with. There is nothing to build.
+_EMPTY = ("build-essential", "dkms", f"linux-headers-{os.uname().release}")
 _NO_HOST_DRIVER = "535.183.04"
 _BASE = "base"  # what every guest has before anything is installed
 _DRIVER = "nvidia-driver"
@@ -41,7 +44,7 @@ def build(repository: Path, driver: str) -> None:
     """Make the repository, a flat one: `deb [trusted=yes] file:/opt/vsml-lab ./` in a guest."""
     repository.mkdir(parents=True, exist_ok=True)
     shipped = sorted(each.name for each in (hub.HERE / "standins").iterdir() if each.name != _BASE)
-    entries = [_package(repository, source, driver) for source in shipped]
+    entries = [_package(repository, source, driver) for source in (*shipped, *_EMPTY)]
     index = "\n".join(entries).encode()
     (repository / "Packages").write_bytes(index)
     digest = hashlib.sha256(index).hexdigest()
@@ -61,7 +64,10 @@ def _package(repository: Path, source: str, driver: str) -> str:
     file = repository / f"{name}_{version}_all.deb"
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "root"
-        shutil.copytree(hub.HERE / "standins" / source, root)
+        if source in _EMPTY:
+            root.mkdir()
+        else:
+            shutil.copytree(hub.HERE / "standins" / source, root)
         if source == _DRIVER:
             (root / "usr" / "lib" / "vsml-lab" / "driver-version").write_text(f"{driver}\n")
         for each in (root, *root.rglob("*")):
@@ -76,7 +82,7 @@ def _package(repository: Path, source: str, driver: str) -> str:
 def _named(source: str, driver: str) -> tuple[str, str]:
     if source == _DRIVER:
         return f"nvidia-linux-grid-{driver.partition('.')[0]}", driver
-    return source, VERSIONS[source]
+    return source, VERSIONS.get(source, "1+lab")
 
 
 def _control(folder: Path, name: str, control: str) -> None:
