@@ -24,6 +24,7 @@ from vsphere_ml.cli import (
     provision,
     ssh,
     status,
+    topology,
     verify,
 )
 from vsphere_ml.cli import (
@@ -74,6 +75,7 @@ app.command()(ssh.ssh)
 app.command()(destroy.destroy)
 app.command()(inventory.inventory)
 app.command()(profiles.profiles)
+app.command()(topology.topology)
 app.command()(doctor.doctor)
 app.add_typer(bench, name="bench")
 lab.app.command()(lab_hosts.hosts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def text(inventory: Inventory) -> RenderableType:
     """Return one tree a host that has GPUs or fast NICs."""
     vms = tables.names(inventory)
-    trees = [_host(host, vms) for host in inventory.hosts if host.gpus or host.nics]
+    trees = [_host(host, vms) for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
     return Group(*trees) if trees else line("no host has a GPU")
 
 
@@ -47,6 +47,9 @@ def _numa(node: NumaNode) -> Text:
 def _ends(host: Host, vms: tables.Names) -> dict[PciAddress, Text]:
     """Return the leaves of a host's tree, by address."""
     ends = {gpu.address: _leaf("GPU", gpu.address, gpu.name, tables.gpu_users(gpu)) for gpu in host.gpus}
+    for whole in tables.handed_through(host):
+        users = f"{vms.get(whole.held_by, whole.held_by)} (all of it)" if whole.held_by else ""
+        ends[whole.address] = _leaf("GPU", whole.address, f"{whole.name}, DirectPath", users)
     for nic in host.nics:
         name = " ".join(each for each in (nic.name, nic.pnic, nic.rdma) if each)
         ends[nic.address] = _leaf("NIC", nic.address, f"{name}, {tables.functions(nic)}", tables.nic_users(nic, vms))

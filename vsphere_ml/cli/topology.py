@@ -1,0 +1,58 @@
+"""`vsml topology`: where GPUs and NICs sit in each host, drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def topology(
+    terminal: Terminal,
+    file: Annotated[
+        Path | None, typer.Argument(help="A cluster file; only its [vcenter] and [location] are looked at.")
+    ] = None,
+    *,
+    server: Server = None,
+    username: Username = None,
+    lab: Lab = None,
+    datacenter: Datacenter = None,
+    host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw it to this file, self-contained: .svg, or .html for a page."),
+    ] = None,
+) -> Answer:
+    """Draw each GPU host: NUMA nodes, root ports, PCIe switches, GPUs and NICs, and who uses what.
+
+    Example: `vsml topology cluster.toml --host 'esx-01*' --picture site.html`
+    """
+    from vsphere_ml.cli import wiring
+    from vsphere_ml.cli.views import inventory as view
+    from vsphere_ml.cli.views import topology as drawn
+    from vsphere_ml.cli.views import tree
+    from vsphere_ml.core.errors import ConfigError
+    from vsphere_ml.core.ports import Scope
+
+    if picture is not None and picture.suffix not in {".svg", ".html"}:
+        raise ConfigError(
+            f"{picture}: a picture is an .svg or an .html file",
+            code="usage",
+            target=str(picture),
+            hint="--picture site.html",
+        )
+    where = wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
+    with wiring.vcenter(where.vcenter, terminal) as vcenter:
+        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
+    seen = replace(seen, hosts=tuple(each for each in seen.hosts if fnmatchcase(each.name, host)))
+    if picture is not None:
+        wiring.write(picture, drawn.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
+        terminal.say(f"drew {picture}")
+    return Answer(text=tree.text(seen), data=view.data(seen))
