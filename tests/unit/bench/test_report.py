@@ -187,3 +187,12 @@ def test_ticks_are_round_and_cover_the_values(low: float, more: float) -> None:
 def test_an_axis_of_one_value_stands_in_the_middle() -> None:
     axis = linear([5.0], begin=0, end=100, label=str, zero=False)
     assert 0 <= axis.at(5.0) <= 100
+
+
+def test_published_figures_stand_beside_hardware_only() -> None:
+    hardware = tuple(replace(run, lab=False) for run in RECORD)
+    assert story(study(RECORD)).published is None
+    for text in (html_of(hardware), markdown(story(study(hardware)))):
+        assert "Published by others" in text
+        assert "2 nodes" in text
+    assert not re.search(r"\b(beat|beats|beaten|better than|faster than)\b", html_of(hardware))

@@ -121,3 +121,30 @@ def test_records_that_cannot_be_read_or_compared(
     other = synthetic.write(hardware, tmp_path / "hardware")
     status, told = answer(capsys, "compare", record, other)
     assert (status, told["errors"][0]["code"]) == (3, "bench.not-comparable")
+
+
+def test_logs_are_imported_and_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    logs = CASES.parent / "imports"
+    into = tmp_path / "old"
+    arguments = ("import", logs / "nccl-tests.txt", logs / "nccl-tests.json", "--into", into, "--link-gbit", "10")
+    status, told = answer(capsys, *arguments)
+    assert status == 0
+    assert [each["launch"] for each in told["data"]["runs"]] == [1, 2]
+    assert sorted(map(str, into.iterdir())) == sorted(told["data"]["documents"])
+    status, told = answer(capsys, "report", into)
+    assert status == 0
+    assert 0.8 < told["data"]["sweeps"][0]["share"] < 0.9
+    assert run(["bench", "import", str(logs / "iperf3.json"), "--into", str(into)]) == 0
+    assert "1 link" in capsys.readouterr().out
+    status, told = answer(capsys, "import", logs / "README.md", "--into", into)
+    assert (status, told["errors"][0]["code"]) == (2, "import.unknown")
+    status, told = answer(capsys, "import", tmp_path / "none", "--into", into)
+    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+
+
+def test_published_figures_come_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    status, told = answer(capsys, "anchors")
+    assert status == 0
+    assert all(each["source"] and each["conditions"] for each in told["data"]["anchors"])
+    assert run(["bench", "anchors"]) == 0
+    assert "no published figure was found for" in capsys.readouterr().out

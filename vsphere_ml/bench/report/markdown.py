@@ -31,7 +31,7 @@ def _lines(told: Story) -> Iterator[str]:
             hint = f" *{_plain(remark.hint)}*" if remark.hint else ""
             yield f"{number}. **{_plain(remark.target)}**: {_plain(remark.message)}.{hint}"
         yield ""
-    for table in told.tables:
+    for table in (*told.tables, *([told.published] if told.published else [])):
         yield from _table(table)
     yield from (f"{_plain(each)}\n" for each in told.fits)
     yield "## Method\n"

@@ -41,6 +41,8 @@ def _body(told: Story, seen: Study) -> Iterator[str]:
     first = [table for table in told.tables if table.heading in SHOWN_FIRST]
     yield from (_table(table) for table in first)
     yield from (_folded(table) for table in told.tables if table not in first)
+    if told.published is not None:
+        yield _folded(told.published)
     yield "<h2>Method</h2>"
     yield _list((*told.fits, *told.method))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
+from vsphere_ml.bench.anchors import ANCHORS
 from vsphere_ml.bench.explain import explain, title
 from vsphere_ml.bench.report.tables import Table, fitted, not_measured, tables
 from vsphere_ml.bench.sweeps import peak
@@ -30,6 +31,7 @@ class Story:
     fits: tuple[str, ...]
     method: tuple[str, ...]
     not_measured: tuple[str, ...]
+    published: Table | None  # by others, on hardware; beside a lab's figures it would mislead
 
 
 def story(seen: Study) -> Story:
@@ -43,6 +45,16 @@ def story(seen: Study) -> Story:
         fits=tuple(f"{title(each.configuration)}: {told}" for each in seen.sweeps if (told := fitted(each))),
         method=tuple(_method(seen)),
         not_measured=not_measured(seen),
+        published=None if seen.lab else published(),
+    )
+
+
+def published() -> Table:
+    """Return what others have published, with its conditions."""
+    return Table(
+        heading="Published by others, on other hosts, versions and years",
+        titles=("WHAT", "FIGURE", "CONDITIONS", "SOURCE"),
+        rows=tuple((each.what, each.figure, each.conditions, each.source) for each in ANCHORS),
     )
 
 

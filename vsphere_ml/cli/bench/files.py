@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
@@ -31,3 +32,8 @@ def write(file: Path, text: str) -> None:
             target=str(file),
             hint="name a file in a folder you may write to",
         ) from error
+
+
+def seen(file: Path) -> str:
+    """Return when a file was last changed, in UTC."""
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,153 @@
+"""From a file of unknown origin to a run: which tool wrote it, and what the person has to add."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.bench.codec import Mismatch
+from vsphere_ml.bench.imports import links, nccl_tests, training
+from vsphere_ml.bench.models import MODELS
+from vsphere_ml.bench.record import (
+    Cluster,
+    Configuration,
+    Environment,
+    Link,
+    Outcome,
+    Place,
+    Run,
+    Steps,
+    Transport,
+)
+from vsphere_ml.bench.sound import check
+from vsphere_ml.core.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.bench.imports.parsed import Parsed
+
+_TEXTS: tuple[tuple[Callable[[str], bool], Callable[[str], Parsed]], ...] = (
+    (nccl_tests.is_text, nccl_tests.text),
+    (training.is_horovod, training.horovod),
+    (training.is_tf_cnn, training.tf_cnn),
+    (links.is_osu, links.osu),
+    (links.is_perftest, links.perftest),
+)
+_DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Parsed]], ...] = (
+    (nccl_tests.is_json, nccl_tests.json),
+    (links.is_iperf3, links.iperf3),
+)
+KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3 -J, osu_allreduce, ib_write_bw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What no tool prints and a person knows."""
+
+    cluster: str = ""
+    nodes: int | None = None
+    ranks: int | None = None
+    parameters: int | None = None
+    launch: int = 1
+    transport: Transport = Transport.TCP
+    gradients: str = "fp32"
+    link: Link = field(default_factory=Link)
+
+
+def parse(content: bytes, file: str) -> Parsed:
+    """Return what a file holds, whichever tool wrote it. Raises ConfigError when none of the known ones did."""
+    text = content.decode("utf-8", errors="replace")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    try:
+        for knows, read in _DOCUMENTS:
+            if knows(document):
+                return read(document)
+        for knows_text, read_text in _TEXTS:
+            if knows_text(text):
+                return read_text(text)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        problem = Problem(file=file, line=None, key="", message=f"{type(error).__name__}: {error}")
+        raise _unknown(file, (problem,)) from error
+    raise _unknown(file, ())
+
+
+def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
+    """Return the run of what was parsed. `seen` is the file's time, which stands for the run's.
+
+    Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
+    """
+    hosts = list(dict.fromkeys(each.hostname for each in parsed.devices))
+    ranks = given.ranks or parsed.ranks
+    nodes = given.nodes or len(hosts) or (2 if parsed.links else 1 if ranks == 1 else None)
+    if ranks is None or nodes is None:
+        raise ConfigError(
+            f"{parsed.tool} does not say on how many {'ranks' if ranks is None else 'nodes'} it ran",
+            code="import.unknown-size",
+            target=parsed.tool,
+            hint="--ranks N" if ranks is None else "--nodes N",
+        )
+    made = Run(
+        run_id=f"import-{hashlib.sha256(content).hexdigest()[:12]}",
+        launch=given.launch,
+        source=parsed.tool,
+        started=seen,
+        ended=seen,
+        outcome=Outcome.COMPLETE,
+        configuration=_configuration(parsed, given, nodes, ranks),
+        cluster=Cluster(name=given.cluster) if given.cluster else None,
+        environment=Environment(versions=parsed.versions, variables=parsed.variables, command=parsed.command),
+        link=given.link,
+        placement=tuple(
+            Place(rank=each.rank, local_rank=0, node=each.hostname, hostname=each.hostname, device=each.name)
+            for each in parsed.devices
+        ),
+        steps=_steps(parsed, ranks),
+        sweep=parsed.sweep,
+        link_results=parsed.links,
+        remarks=parsed.remarks,
+    )
+    return _sound(made, parsed.tool)
+
+
+def _configuration(parsed: Parsed, given: Given, nodes: int, ranks: int) -> Configuration:
+    known = MODELS.get(parsed.model)
+    asked = Configuration(workload=parsed.workload, nodes=nodes, ranks=ranks, launcher="import", backend=parsed.tool)
+    return replace(
+        asked,
+        transport=given.transport,
+        model=parsed.model,
+        batch=parsed.batch,
+        gradients=given.gradients,
+        parameters=given.parameters or (known.parameters if known else None),
+    )
+
+
+def _steps(parsed: Parsed, ranks: int) -> Steps | None:
+    if not parsed.step_s:
+        return None
+    return Steps(step_s=(parsed.step_s,) * ranks, samples_per_step=parsed.batch)
+
+
+def _sound(made: Run, tool: str) -> Run:
+    try:
+        check(made)
+    except Mismatch as error:
+        problem = Problem(file=tool, line=None, key=".".join(map(str, error.path)), message=error.message)
+        raise _unknown(tool, (problem,)) from error
+    return made
+
+
+def _unknown(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+    return ConfigError(
+        f"{file} is no output that is known" if not problems else f"{file} cannot be read",
+        problems=problems,
+        code="import.unknown",
+        target=file,
+        hint=f"known are {KNOWN}",
+    )

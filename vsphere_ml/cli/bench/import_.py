@@ -1,0 +1,69 @@
+"""`vsml bench import`: other tools' logs as a record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.bench.record import Transport
+from vsphere_ml.cli.options import command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help="Output of one run each.")]
+Into = Annotated[Path, typer.Option("--into", metavar="FOLDER", help="The record to write to.")]
+Nodes = Annotated[int | None, typer.Option(min=1, metavar="N", help="Nodes, where the log does not say.")]
+Ranks = Annotated[int | None, typer.Option(min=1, metavar="N", help="Ranks, where the log does not say.")]
+Parameters = Annotated[int | None, typer.Option(min=1, metavar="N", help="Parameters of a model that is not known.")]
+LinkGbit = Annotated[
+    float | None, typer.Option("--link-gbit", min=0.001, max=1e6, metavar="GBIT", help="Line rate of one NIC.")
+]
+Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]
+Mtu = Annotated[int | None, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")]
+Way = Annotated[
+    Transport, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes went by.")
+]
+ClusterName = Annotated[str, typer.Option("--cluster", metavar="NAME", help="Where it was measured.")]
+
+
+@command
+def import_(  # noqa: PLR0917 - options
+    terminal: Terminal,
+    logs: Logs,
+    into: Into,
+    nodes: Nodes = None,
+    ranks: Ranks = None,
+    parameters: Parameters = None,
+    link_gbit: LinkGbit = None,
+    nics: Nics = 1,
+    mtu: Mtu = None,
+    transport: Way = Transport.TCP,
+    cluster: ClusterName = "",
+) -> Answer:
+    """Read logs of other tools into a record, so that they get bounds, intervals and comparisons.
+
+    Known are nccl-tests (its table, and `-J`), Horovod's synthetic benchmarks, tf_cnn_benchmarks, `iperf3 -J`,
+    osu_allreduce and ib_write_bw. What a log does not say has to be given.
+
+    Example: `vsml bench import run-*.log --into bench/old --nodes 2 --link-gbit 100 --transport roce`
+    """
+    from vsphere_ml.bench import store
+    from vsphere_ml.bench.imports.files import imported
+    from vsphere_ml.bench.imports.reading import Given
+    from vsphere_ml.bench.record import Link
+    from vsphere_ml.cli.bench.files import content, seen
+    from vsphere_ml.cli.views.bench import imports as view
+
+    given = Given(
+        cluster=cluster,
+        nodes=nodes,
+        ranks=ranks,
+        parameters=parameters,
+        transport=transport,
+        link=Link(line_rate_bits_per_s=None if link_gbit is None else link_gbit * 1e9, nics=nics, mtu_bytes=mtu),
+    )
+    runs = imported([(str(log), content(log), seen(log)) for log in logs], given)
+    written = [store.write(run, into) for run in runs]
+    terminal.say(f"wrote {len(written)} to {into}; now: vsml bench report {into}")
+    return Answer(text=view.text(runs), data={"record": into, "documents": written, "runs": list(runs)})

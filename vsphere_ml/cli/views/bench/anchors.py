@@ -1,0 +1,34 @@
+"""Published figures, each with what it was measured on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.text import line, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from vsphere_ml.bench.anchors import Anchor
+
+
+def text(anchors: Sequence[Anchor], unpublished: Sequence[str]) -> Group:
+    """Return a few lines a figure."""
+    missing = line(("no published figure was found for", "bold"))
+    return Group(*map(_anchor, anchors), missing, *map(_missing, unpublished))
+
+
+def _anchor(anchor: Anchor) -> Text:
+    return lines(
+        line((anchor.what, "bold"), ": ", anchor.figure),
+        line("   ", anchor.conditions),
+        line("   ", (anchor.source, "dim")),
+    )
+
+
+def _missing(what: str) -> Text:
+    return line("   ", what)

@@ -1,0 +1,31 @@
+"""What was read of other tools' logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.bench.explain import title
+from vsphere_ml.cli.views.text import count, line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.record import Run
+
+
+def text(runs: Sequence[Run]) -> Group:
+    """Return a line a log, then what none of them can tell."""
+    rows = ((run.source, title(run.configuration), str(run.launch), _held(run)) for run in runs)
+    remarks = dict.fromkeys((each.target, each.message) for run in runs for each in run.remarks)
+    return Group(
+        table(("TOOL", "CONFIGURATION", "LAUNCH", "HOLDS"), rows),
+        *(line((f"{target}: ", "bold"), message) for target, message in remarks),
+    )
+
+
+def _held(run: Run) -> str:
+    if run.steps is not None:
+        return count(len(run.steps.step_s[0]), "step time")
+    return count(len(run.sweep), "message size") if run.sweep else count(len(run.link_results), "link")
