@@ -35,8 +35,17 @@ class FakeGuests:
             self.booting -= {place.name for place in places}
         return {name: _silent(name) for name in (place.name for place in places) if self._is_silent(name)}
 
-    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
-        return {place.name: self._one(place.name, work) for place in places}
+    def each(
+        self,
+        places: Sequence[GuestPlace],
+        work: Callable[[Shell], T],
+        ended: Callable[[str, T | VsmlError], None] = lambda _name, _outcome: None,
+    ) -> Mapping[str, T | VsmlError]:
+        done = {}
+        for place in places:
+            done[place.name] = self._one(place.name, work)
+            ended(place.name, done[place.name])
+        return done
 
     def log(self, name: str) -> str:
         return f"/logs/{name}.log"

@@ -36,7 +36,7 @@ def configure(
     """
     from vsphere_ml.cli import consent, guest_wiring, wiring
     from vsphere_ml.cli.views import guests as view
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.flows import configure as flow
 
@@ -47,16 +47,16 @@ def configure(
     clock = wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
     given = guest_wiring.given(spec, playbooks)
-    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
         report = flow.configure(
             spec,
             playbooks,
             vcenter,
             guests,
             given=given,
-            approve=consent.approval(terminal, view.plan, yes=yes),
-            tell=tell,
-            tell_guest=view.Lines(terminal.err),
+            approve=told.before(consent.approval(terminal, view.plan, yes=yes)),
+            tell=told.site,
+            tell_guest=told.guests,
             clock=clock,
             only=only or (),
             wait_s=wait,

@@ -27,18 +27,18 @@ def plan(
     Example: `vsml plan cluster.toml --save monday.plan`
     """
     from vsphere_ml.cli import exits, guest_wiring, wiring
-    from vsphere_ml.cli.views import guests as of_guests
     from vsphere_ml.cli.views import proposal as view
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.proposal import propose
     from vsphere_ml.flows.saved import save as saved_text
 
     spec = load(file)
     clock = wiring.SystemClock()
-    given = guest_wiring.for_guests(spec, of_guests.Lines(terminal.err), clock, skip=skip_guests)
-    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
-        proposal = propose(spec, vcenter, given=given, tell=tell, clock=clock)
+    with following_both(terminal.err) as told:
+        given = guest_wiring.for_guests(spec, told.guests, clock, skip=skip_guests)
+        with wiring.vcenter(spec.vcenter, terminal) as vcenter:
+            proposal = propose(spec, vcenter, given=given, tell=told.site, clock=clock)
     if save is not None:
         wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")

@@ -46,10 +46,9 @@ def provision(
     Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
     """
     from vsphere_ml.cli import consent, guest_wiring, wiring
-    from vsphere_ml.cli.views import guests as of_guests
     from vsphere_ml.cli.views import proposal
     from vsphere_ml.cli.views import report as view
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.flows import saved
     from vsphere_ml.flows.apply import Pace
@@ -60,21 +59,19 @@ def provision(
     spec = load(file)
     agreed = saved.load(wiring.read(plan), str(plan)) if plan else None
     clock, shown = wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
-    given = guest_wiring.for_guests(spec, of_guests.Lines(terminal.err), clock, wait_s=wait, skip=skip_guests)
-    with (
-        wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        following(terminal.err, verbose=terminal.settings.verbose) as tell,
-    ):
-        report = bring(
-            spec,
-            vcenter,
-            approve=consent.approval(terminal, shown, yes=yes),
-            tell=tell,
-            clock=clock,
-            given=given,
-            pace=Pace(parallel=parallel),
-            allow_downtime=allow_downtime,
-            dry_run=dry_run,
-            saved=agreed,
-        )
+    with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
+        given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
+        with wiring.vcenter(spec.vcenter, terminal) as vcenter:
+            report = bring(
+                spec,
+                vcenter,
+                approve=told.before(consent.approval(terminal, shown, yes=yes)),
+                tell=told.site,
+                clock=clock,
+                given=given,
+                pace=Pace(parallel=parallel),
+                allow_downtime=allow_downtime,
+                dry_run=dry_run,
+                saved=agreed,
+            )
     return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

@@ -103,8 +103,16 @@ class Guests(Protocol):
         """Wait until they answer; return, by name, the last thing that stood in the way of those that do not."""
         ...
 
-    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
-        """Return what the work came to in each guest, by name, or the error that ended it."""
+    def each(
+        self,
+        places: Sequence[GuestPlace],
+        work: Callable[[Shell], T],
+        ended: Callable[[str, T | VsmlError], None] = ...,
+    ) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to in each guest, by name, or the error that ended it.
+
+        `ended` is told of each as soon as it is known, in the guest's own thread.
+        """
         ...
 
     def log(self, name: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.spec import HostKeys
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.plan import look
-from vsphere_ml.guest.events import Waiting
+from vsphere_ml.guest.events import Ended, Entering, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -93,16 +93,51 @@ def settled(found: Found, guests: Guests, deadline_s: float) -> Found:
 
 
 def patiently(
-    guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell], T], deadline_s: float
+    guests: Guests,
+    places: Sequence[GuestPlace],
+    work: Callable[[Shell], T],
+    deadline_s: float,
+    *,
+    tell: GuestListener = lambda _event: None,
+    end: Callable[[str, T], Ended] = lambda name, _outcome: Ended(node=name),
 ) -> dict[str, T | VsmlError]:
-    """Return what the work came to in each guest; those that do not answer yet are waited for and tried once more."""
-    done = dict(guests.each(places, work))
+    """Return what the work came to in each guest; those that do not answer yet are waited for and tried once more.
+
+    `end` says to those who are told how the work ended.
+    """
+    visit = _Visit(work, end, tell)
+    done = dict(visit.each(guests, places, last=deadline_s <= 0))
     late = [place for place in places if _not_up(done[place.name])]
     if late and deadline_s > 0:
         still = guests.reach(late, deadline_s)
+        for name, error in still.items():
+            visit.tell(Ended(node=name, error=error))
         done |= still
-        done |= guests.each([place for place in late if place.name not in still], work)
+        done |= visit.each(guests, [place for place in late if place.name not in still], last=True)
     return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit(Generic[T]):
+    """What is done in guests, and who is told of it."""
+
+    work: Callable[[Shell], T]
+    end: Callable[[str, T], Ended]
+    tell: GuestListener
+
+    def each(self, guests: Guests, places: Sequence[GuestPlace], *, last: bool) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to; unless it is the last time, who does not answer yet is waited for."""
+        for place in places:
+            self.tell(Entering(node=place.name))
+        return guests.each(places, self.work, lambda name, outcome: self._ended(name, outcome, last=last))
+
+    def _ended(self, name: str, outcome: T | VsmlError, *, last: bool) -> None:
+        if not isinstance(outcome, VsmlError):
+            self.tell(self.end(name, outcome))
+        elif last or not _not_up(outcome):
+            self.tell(Ended(node=name, error=outcome))
+        else:
+            self.tell(Waiting(node=name, lack=outcome.message.removeprefix(f"{name} ")))
 
 
 @dataclass(slots=True)

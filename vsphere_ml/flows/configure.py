@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
-from vsphere_ml.guest.converge import Convergence, check_all, converge
+from vsphere_ml.guest.converge import Convergence, State, check_all, converge
+from vsphere_ml.guest.events import Ended
 from vsphere_ml.guest.select import Selection
 
 if TYPE_CHECKING:
@@ -110,13 +111,20 @@ def configure(
     site = boot.first_look(spec, vcenter, tell, clock)
     found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     facts = of_guests.facts(spec, of_guests.with_managers(found, vcenter, playbooks), guests, given)
-    plan = asked(spec, playbooks, found, guests, facts, deadline.left_s)
+    plan = asked(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
     lacking = {guest.node for guest in plan.guests if guest.lacks}
     places = [place for place in found.places if place.name in lacking]
     with vcenter.hold(spec.name):
-        done = guests.each(places, lambda shell: brought(shell, playbooks, facts[shell.name], tell_guest))
+        done = boot.patiently(
+            guests,
+            places,
+            lambda shell: brought(shell, playbooks, facts[shell.name], tell_guest),
+            0.0,
+            tell=tell_guest,
+            end=brought_to,
+        )
     return Configured(plan=plan, acted=True, guests=tuple(after(guest, done) for guest in plan.guests))
 
 
@@ -127,10 +135,17 @@ def asked(  # noqa: PLR0917 - each is a thing of its own
     guests: Guests,
     facts: Mapping[str, GuestFacts],
     deadline_s: float,
+    *,
+    tell: GuestListener,
 ) -> Lacking:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
     seen = boot.patiently(
-        guests, found.places, lambda shell: check_all(playbooks, shell, facts[shell.name]), deadline_s
+        guests,
+        found.places,
+        lambda shell: check_all(playbooks, shell, facts[shell.name]),
+        deadline_s,
+        tell=tell,
+        end=lambda node, each: Ended(node=node, lacking=sum(len(book.lacking) for book in each)),
     )
     return Lacking(
         cluster=spec.name,
@@ -208,6 +223,12 @@ def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell
         except VsmlError as error:
             return tuple(reached), error
     return tuple(reached), None
+
+
+def brought_to(node: str, reached: Reached) -> Ended:
+    """Return how a guest's way through the playbooks ended, for those who are told."""
+    changed = sum(outcome.state is State.CHANGED for each in reached[0] for outcome in each.outcomes)
+    return Ended(node=node, error=reached[1], changed=changed)
 
 
 def after(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:

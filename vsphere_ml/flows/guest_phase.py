@@ -9,7 +9,7 @@ from vsphere_ml.core.changes import PowerOn
 from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
-from vsphere_ml.flows.configure import Configured, Guest, Lacking, after, asked, brought
+from vsphere_ml.flows.configure import Configured, Guest, Lacking, after, asked, brought, brought_to
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -47,7 +47,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     found = boot.settled(of_guests.find(spec, planned.inventory, staying), phase.guests, 0.0)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
-    seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0)
+    seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
     return Lacking(
         cluster=spec.name,
         playbooks=phase.playbooks,
@@ -109,6 +109,8 @@ def _brought(  # noqa: PLR0917
         found.places,
         lambda shell: brought(shell, phase.playbooks, facts[shell.name], phase.tell),
         deadline.left_s,
+        tell=phase.tell,
+        end=brought_to,
     )
     return {name: _guest(name, found, done, phase.guests) for name in wanted}
 

@@ -119,7 +119,7 @@ class _Run:
             if lack is None or (wanting and waits_for_reboot(step)):
                 continue
             self.lacked.setdefault(at, lack)
-            need = self._apply(step, lack)
+            need = self._apply(at, lack)
             seen = _ask(self.shell, self.steps, self.facts, start=at)
             if need is Need.REBOOT:
                 wanting.append(step.title)
@@ -153,8 +153,18 @@ class _Run:
             rebooted=rebooted,
         )
 
-    def _apply(self, step: Step, lack: str) -> Need:
-        self.tell(Applying(node=self.facts.name, step=step.title, lack=lack))
+    def _apply(self, at: int, lack: str) -> Need:
+        step, count = self.steps[at], len(self.steps)
+        self.tell(
+            Applying(
+                node=self.facts.name,
+                playbook=self.playbook.name,
+                number=at + 1,
+                steps=count,
+                step=step.title,
+                lack=lack,
+            )
+        )
         try:
             return step.apply(self.shell, self.facts)
         except GuestError as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +15,13 @@ class Waiting:
 
     node: str
     lack: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entering:
+    """A guest is gone to over SSH, and asked."""
+
+    node: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +36,12 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applying:
+    """A step begins, the `number`th of the playbook's `steps`."""
+
     node: str
+    playbook: str
+    number: int
+    steps: int
     step: str
     lack: str
 
@@ -46,7 +61,17 @@ class Rebooting:
     because: tuple[str, ...]  # the steps that asked
 
 
-GuestEvent = Waiting | Checked | Applying | Applied | Rebooting
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A guest is left: by its error, or with how many steps lack after a look, or were changed after work."""
+
+    node: str
+    error: VsmlError | None = None
+    lacking: int = 0
+    changed: int = 0
+
+
+GuestEvent = Waiting | Entering | Checked | Applying | Applied | Rebooting | Ended
 
 
 class GuestListener(Protocol):

@@ -20,6 +20,10 @@ T = TypeVar("T")
 PARALLEL = 32
 
 
+def untold(_name: str, _outcome: object) -> None:
+    """Tell nobody."""
+
+
 def in_each(
     targets: Sequence[SshTarget],
     logs: Path,
@@ -27,21 +31,25 @@ def in_each(
     work: Callable[[SshShell], T],
     *,
     parallel: int = PARALLEL,
+    ended: Callable[[str, T | VsmlError], None] = untold,
 ) -> Mapping[str, T | VsmlError]:
     """Return each guest's result or error by its name. One guest's failure leaves the others alone.
 
-    A guest's log is `logs/NAME.log`. Raises Interrupted on Ctrl-C, which leaves the guests and names the commands that
-    may go on in them.
+    A guest's log is `logs/NAME.log`; `ended` is as for `Guests.each`. Raises Interrupted on Ctrl-C, which leaves the
+    guests and names the commands that may go on in them.
     """
     shells = {target.name: SshShell(target, logs / f"{target.name}.log", clock) for target in targets}
 
     def one(target: SshTarget) -> T | VsmlError:
+        outcome: T | VsmlError
         try:
             with shells[target.name] as shell:
                 shell.open()
-                return work(shell)
+                outcome = work(shell)
         except VsmlError as error:
-            return error
+            outcome = error
+        ended(target.name, outcome)
+        return outcome
 
     try:
         return dict(zip(shells, at_once(targets, one, parallel), strict=True))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.spec import HostKeys
-from vsphere_ml.ssh.fanout import PARALLEL, in_each
+from vsphere_ml.ssh.fanout import PARALLEL, in_each, untold
 from vsphere_ml.ssh.host_keys import read_key
 from vsphere_ml.ssh.known_hosts import KnownHosts
 from vsphere_ml.ssh.reach import wait_for
@@ -70,11 +70,16 @@ class SshGuests:
             return {}
         return dict(wait_for(self._targets(places), deadline_s, self.clock, parallel=self.parallel))
 
-    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
+    def each(
+        self,
+        places: Sequence[GuestPlace],
+        work: Callable[[Shell], T],
+        ended: Callable[[str, T | VsmlError], None] = untold,
+    ) -> Mapping[str, T | VsmlError]:
         """Return what the work came to in each guest. See `Guests.each`."""
         if not places:
             return {}
-        return in_each(self._targets(places), self._logs, self.clock, work, parallel=self.parallel)
+        return in_each(self._targets(places), self._logs, self.clock, work, parallel=self.parallel, ended=ended)
 
     def log(self, name: str) -> str:
         path = self._logs / f"{name}.log"

@@ -97,7 +97,7 @@ def test_listeners_hear_what_happens() -> None:
     converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, heard.append)
     assert heard == [
         Checked(node="node-1", playbook="lamps", steps=1, lacking=1),
-        Applying(node="node-1", step="lamp a", lack="a is dark"),
+        Applying(node="node-1", playbook="lamps", number=1, steps=1, step="lamp a", lack="a is dark"),
         Applied(node="node-1", step="lamp a", needs_reboot=True),
         Rebooting(node="node-1", because=("lamp a",)),
         Checked(node="node-1", playbook="lamps", steps=1, lacking=0),

@@ -2,57 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from threading import Lock
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.terminal import Answer, show
+from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.guest.converge import State
-from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting, Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from rich.console import Console
     from rich.text import Text
 
     from vsphere_ml.flows.configure import Configured, Guest, Lacking
-    from vsphere_ml.guest.events import GuestEvent
-
-
-@dataclass(slots=True)
-class Lines:
-    """One line an event, with the time of day. Guests tell from many threads."""
-
-    console: Console
-    clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
-    _alone: Lock = field(default_factory=Lock)
-
-    def __call__(self, event: GuestEvent, /) -> None:
-        with self._alone:
-            show(self.console, line((self.clock(), "dim"), "  ", words(event)))
-
-
-def words(event: GuestEvent) -> str:
-    """Return an event in words."""
-    match event:
-        case Waiting():
-            return f"{event.node}: waiting: {event.lack}"
-        case Checked():
-            return f"{event.node}: {event.playbook}: {event.lacking} of {count(event.steps, 'step')} to do"
-        case Applying():
-            return f"{event.node}: {event.step}: {event.lack}"
-        case Applied():
-            return f"{event.node}: {event.step}: done{', after a reboot' if event.needs_reboot else ''}"
-        case Rebooting():
-            return f"{event.node}: rebooting, for {', '.join(event.because)}"
-        case _:
-            assert_never(event)
 
 
 def answer(report: Configured, *, dry_run: bool) -> Answer:

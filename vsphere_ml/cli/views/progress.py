@@ -6,12 +6,12 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from rich.progress_bar import ProgressBar
 
 from vsphere_ml.cli.terminal import show
-from vsphere_ml.cli.views import changes
+from vsphere_ml.cli.views import changes, guest_progress
 from vsphere_ml.cli.views.live import STYLES, MovingTable, moves
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.changes import subject
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.events import Event, Listener
+    from vsphere_ml.guest.events import GuestEvent, GuestListener
 
+T = TypeVar("T")
 WHY = {
     "first": "looking at the site",
     "before acting": "looking again before the first change",
@@ -46,6 +48,48 @@ def following(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
         yield board
     finally:
         board.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Who is told of the site, and who of the guests. At most one table moves."""
+
+    site: Listener
+    guests: GuestListener
+    leave: Callable[[], None] = lambda: None
+
+    def before(self, approve: Callable[[T], bool]) -> Callable[[T], bool]:
+        """Return what asks a person once nothing moves any more."""
+
+        def ask(plan: T) -> bool:
+            self.leave()
+            return approve(plan)
+
+        return ask
+
+
+@contextmanager
+def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]:
+    """Yield listeners for the site and for the guests that show what they are told on this console."""
+    if not moves(console):
+        yield Both(Lines(console, verbose=verbose), guest_progress.Lines(console))
+        return
+    site, guests = Board(console), guest_progress.Board(console)
+
+    def of_site(event: Event, /) -> None:
+        if isinstance(event, Acting):
+            guests.leave()
+        site(event)
+
+    def of_guests(event: GuestEvent, /) -> None:
+        site.stop()
+        guests(event)
+
+    try:
+        yield Both(of_site, of_guests, guests.leave)
+    finally:
+        site.stop()
+        guests.leave(over=True)
 
 
 @dataclass(slots=True)
