@@ -43,11 +43,20 @@ class Guest:
     def log(self, _name: str) -> str:
         return ""
 
-    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> Mapping[str, T | VsmlError]:
+    def each(
+        self,
+        places: Sequence[GuestPlace],
+        work: Callable[[Shell], T],
+        ended: Callable[[str, T | VsmlError], None] = lambda _name, _outcome: None,
+    ) -> Mapping[str, T | VsmlError]:
+        outcome: T | VsmlError
         try:
-            return {place.name: work(cast("Shell", self)) for place in places}
+            outcome = work(cast("Shell", self))
         except VsmlError as error:
-            return {place.name: error for place in places}
+            outcome = error
+        for place in places:
+            ended(place.name, outcome)
+        return {place.name: outcome for place in places}
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
         return {name: self.run(command) for name, command in commands.items()}
