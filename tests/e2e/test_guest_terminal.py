@@ -55,7 +55,7 @@ class Person:
 
     def __init__(self, child: pexpect.spawn[str], columns: int = 100, rows: int = 40) -> None:
         self.child = child
-        self.child.logfile_read = self  # type: ignore[assignment]
+        self.child.logfile_read = self
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
 
