@@ -3,8 +3,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,9 @@ from vsphere_ml.bench import store
 from vsphere_ml.bench.positions import line_of
 from vsphere_ml.bench.schema import schema
 from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.record import Run
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "bench.schema.json"
 RUN = synthetic.train(2, steps=3)
@@ -146,6 +150,24 @@ def test_the_schema_that_ships_is_that_of_the_reader() -> None:
     assert json.loads(PAGE.read_text()) == schema()
 
 
-def test_a_document_has_the_keys_of_the_schema() -> None:
-    document = json.loads(store.text(replace(RUN, reason="x")))
-    assert set(document) == set(schema()["properties"])
+@pytest.mark.parametrize("run", [RUN, synthetic.sweep(3), replace(RUN, cluster=None, steps=None)], ids=str)
+def test_every_document_keeps_to_the_schema(run: Run) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.validate(json.loads(store.text(run)), schema())
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "vsml.bench/9"),
+        (("configuration", "ranks"), "2"),
+        (("configuration", "rank"), 2),
+        (("configuration", "workload"), "dance"),
+        (("lab",), 1),
+        (("steps", "step_s", 1, 2), None),
+        (("proofs",), {}),
+    ],
+)
+def test_what_the_reader_refuses_the_schema_refuses_too(path: tuple[str | int, ...], value: Any) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(edited(path, value)), schema())
