@@ -1,8 +1,9 @@
 """Every kind of step, as data: what a guest answers and what it lacks then; what it is told and given.
 
 A case has `[step]`, `[facts]`, `[[look]]` tables of `seen` answers with the `lack` they mean (none: nothing lacks), and
-an `[apply]` table with the commands `told`, in order, and the `files` written. In `seen`, `file:PATH` stands for the
-answer of a guest that has the file as the step would write it, and `text:PATH` for its content.
+an `[apply]` table with the commands `told`, in order, and the `files` written; or `[refused]`, if it is refused before
+anything is asked. In `seen`, `file:PATH` stands for the answer of a guest that has the file as the step would write it,
+and `text:PATH` for its content.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from vsphere_ml.guest.fields import Source, Template
 from vsphere_ml.guest.reading import Reading, read
 from vsphere_ml.guest.registry import KINDS
 
-CASES = sorted((Path(__file__).parents[2] / "cases" / "steps").glob("*.toml"))
+ALL = sorted((Path(__file__).parents[2] / "cases" / "steps").glob("*.toml"))
+REFUSED = [path for path in ALL if "\n[refused]\n" in path.read_text()]
+CASES = [path for path in ALL if path not in REFUSED]
 
 
 def case_of(path: Path) -> dict[str, Any]:
@@ -87,6 +90,14 @@ def test_an_apply_tells_the_guest_this_and_nothing_else(path: Path) -> None:
     assert shell.told == wanted["told"]
     assert need == wanted.get("need", "nothing")
     assert {name: text for name, (text, _, _) in shell.files.items()} == wanted.get("files", {})
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
+def test_what_cannot_come_to_anything_is_refused_before_the_guest_is_asked(path: Path) -> None:
+    case = case_of(path)
+    with pytest.raises(GuestError) as raised:
+        step_of(case).probes(facts_of(case))
+    assert (raised.value.code, raised.value.message) == (case["refused"]["error"], case["refused"]["message"])
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -52,7 +52,8 @@ class NvidiaDriver:
     def title(self) -> str:
         return f"NVIDIA driver {self.wanted}"
 
-    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        self._same_branch(facts)
         return {"version": VERSION}
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
@@ -62,7 +63,6 @@ class NvidiaDriver:
         return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        self._same_branch(facts)
         _without_nouveau(shell)
         if shell.ask({"nouveau": loaded("nouveau")})["nouveau"].ok:
             return Need.REBOOT  # the installer refuses beside it, so the driver comes after
@@ -76,7 +76,7 @@ class NvidiaDriver:
         return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
 
     def _same_branch(self, facts: GuestFacts) -> None:
-        """Refuse before anything is changed; `any_branch` is for those who know better."""
+        """Refuse before anything is asked or changed; `any_branch` is for those who know better."""
         host = facts.vgpu_manager
         if self.any_branch or host is None or branch(host) == branch(self.wanted):
             return
