@@ -19,6 +19,9 @@ def plan(
     save: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also tell of every node why it is seated there, and why nowhere else.")
+    ] = False,
     skip_guests: SkipGuests = False,
     detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
@@ -26,10 +29,14 @@ def plan(
 
     Example: `vsml plan cluster.toml --save monday.plan`
     """
+    from rich.console import Group
+
     from vsphere_ml.cli import exits, guest_wiring, wiring
+    from vsphere_ml.cli.views import explanation
     from vsphere_ml.cli.views import proposal as view
     from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
+    from vsphere_ml.core import explain as seats
     from vsphere_ml.flows.proposal import propose
     from vsphere_ml.flows.saved import save as saved_text
 
@@ -44,4 +51,8 @@ def plan(
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
     status = exits.DIFFERENCES if detailed_exitcode and proposal else 0
     text = view.text(proposal, every_key=terminal.settings.verbose)
-    return Answer(text=text, data=view.data(proposal), status=status)
+    if not explain:
+        return Answer(text=text, data=view.data(proposal), status=status)
+    told = seats.explain(spec, proposal.inventory)
+    data = {**view.data(proposal), "explained": explanation.data(told)}
+    return Answer(text=Group(explanation.text(told), text), data=data, status=status)
