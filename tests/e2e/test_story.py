@@ -136,3 +136,13 @@ def test_the_lab_can_be_used_with_other_clients_by_eval(lab: Callable[[], Lab], 
     exports = dict(re.findall(r"^export (\w+)=(.*)$", printed.out, re.MULTILINE))
     assert set(exports) == {"GOVC_URL", "GOVC_USERNAME", "GOVC_PASSWORD", "GOVC_TLS_CA_CERTS"}
     assert Path(exports["GOVC_TLS_CA_CERTS"]).is_file()
+
+
+def test_a_plan_explains_its_seats_when_asked(lab: Callable[[], Lab], shell: Shell) -> None:
+    lab()
+    told = shell.vsml("plan", "--explain")
+    assert told.status == 0
+    assert "node-01 on esx-01.lab.test: device group" in told.out
+    assert "GPUDirect RDMA stays below the PCIe switch" in told.out
+    explained = shell.vsml("plan", "--explain", "-o", "json").document["data"]["explained"]
+    assert [len(each["losers"]) for each in explained] == [3, 3, 3, 3]

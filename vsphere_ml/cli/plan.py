@@ -53,6 +53,6 @@ def plan(
     text = view.text(proposal, every_key=terminal.settings.verbose)
     if not explain:
         return Answer(text=text, data=view.data(proposal), status=status)
-    told = seats.explain(spec, proposal.inventory)
-    data = {**view.data(proposal), "explained": explanation.data(told)}
-    return Answer(text=Group(explanation.text(told), text), data=data, status=status)
+    why = seats.explain(spec, proposal.inventory)
+    data = {**view.data(proposal), "explained": explanation.data(why)}
+    return Answer(text=Group(explanation.text(why), text), data=data, status=status)
