@@ -94,3 +94,10 @@ def test_gpudirect_goes_by_peermem_beside_the_closed_module_and_by_dma_buf_besid
     shell.run("sed -i 's|^license:.*|license: Dual MIT/GPL|' /usr/lib/vsml-lab/modules/nvidia")
     assert brought(book(guest.home, GPUDIRECT), shell)
     assert shell.ask({"note": "cat /etc/vsml/gpudirect"})["note"].text.startswith("DMA-BUF: kernel ")
+
+
+def test_apt_says_of_a_lock_what_steps_wait_for(shell: SshShell) -> None:
+    hold = "import fcntl, subprocess, sys; f = open('/var/lib/apt/lists/lock', 'w'); fcntl.lockf(f, fcntl.LOCK_EX)"
+    with pytest.raises(GuestError) as raised:
+        shell.run(f"python3 -c \"{hold}; sys.exit(subprocess.call(['apt-get', 'update']))\"")
+    assert any("Could not get lock" in line for line in raised.value.details)

@@ -63,7 +63,7 @@ class Docker:
             self._proxy(facts).put(shell)
         if self.registry_mirrors:
             self._put_mirrors(shell, facts)
-        shell.run(install([self.package], facts))
+        install(shell, [self.package], facts)
         shell.run("systemctl daemon-reload && systemctl enable docker && systemctl restart docker")
         return Need.NOTHING
 
@@ -120,6 +120,6 @@ class ContainerToolkit:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         if missing([_TOOLKIT], shell.ask({"installed": installed([_TOOLKIT])})["installed"]):
-            shell.run(install([_TOOLKIT], facts))
+            install(shell, [_TOOLKIT], facts)
         shell.run("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
         return Need.NOTHING

@@ -68,9 +68,9 @@ class NvidiaDriver:
             return Need.REBOOT  # the installer refuses beside it, so the driver comes after
         path = bring(self.source, shell, facts, self.sha256)
         if path.endswith(".deb"):
-            shell.run(install([path], facts), timeout_s=3600)
+            install(shell, [path], facts)
         else:
-            shell.run(install(["build-essential", "dkms"], facts) + ' "linux-headers-$(uname -r)"', timeout_s=3600)
+            install(shell, ["build-essential", "dkms"], facts, more=' "linux-headers-$(uname -r)"')
             shell.run(online(f"sh {q(path)} --silent --dkms", facts), timeout_s=3600)
         shell.run("modprobe nvidia || :")
         return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING

@@ -55,7 +55,7 @@ class Ofed:
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         if self.package:
             # The minus keeps apt from taking the firmware updater along.
-            shell.run(install([self.package, "mlnx-fw-updater-"], facts), timeout_s=3600)
+            install(shell, [self.package, "mlnx-fw-updater-"], facts)
         else:
             archive = bring(self.source, shell, facts, self.sha256)
             shell.run(online(self._installer(archive), facts), timeout_s=7200)

@@ -68,7 +68,7 @@ class Packages:
         return f"{', '.join(lacking)} not installed" if lacking else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        shell.run(install(self.names, facts, self._options))
+        install(shell, self.names, facts, self._options)
         return Need.NOTHING
 
     @property

@@ -12,9 +12,10 @@ from vsphere_ml.guest.fields import Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.guest import GuestFacts, Sensitive
+    from vsphere_ml.core.guest import GuestFacts, Sensitive, Shell
 
 q = shlex.quote
+_TRIES = 30  # with ten seconds in between
 # No letter of these means anything to a shell, to systemd or to Docker.
 _PROXY = re.compile(r"(https?://[A-Za-z0-9._~:/\[\]%-]+)?")
 _SPARED = re.compile(r"[A-Za-z0-9.:/*_, -]*")
@@ -59,11 +60,26 @@ def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
     ]
 
 
-def install(packages: Iterable[str], facts: GuestFacts, options: str = "", *, refresh: bool = True) -> str:
-    """Return the command that installs packages by apt without a question."""
-    more = f" {options}" if options else ""
-    update = f"apt-get{more} update && " if refresh else ""
-    return online(f"export DEBIAN_FRONTEND=noninteractive; {update}{APT}{more} install {words(packages)}", facts)
+def install(shell: Shell, packages: Iterable[str], facts: GuestFacts, options: str = "", *, more: str = "") -> None:
+    """Install packages by apt without a question, after a look at what its repositories have. `more` is not quoted."""
+    with_options = f" {options}" if options else ""
+    _refresh(shell, online(f"apt-get{with_options} update", facts))
+    wanted = f"{APT}{with_options} install {words(packages)}{more}"
+    shell.run(online(f"export DEBIAN_FRONTEND=noninteractive; {wanted}", facts), timeout_s=3600)
+
+
+def _refresh(shell: Shell, update: str) -> None:
+    """Update apt's lists. A guest that just came up does so itself, and apt waits for dpkg's lock, not for this one."""
+    for _ in range(_TRIES):
+        try:
+            shell.run(update)
+        except GuestError as error:
+            if not any("Could not get lock" in line for line in error.details):
+                raise
+            shell.run("sleep 10")
+        else:
+            return
+    shell.run(update)
 
 
 def secret(facts: GuestFacts, name: str) -> Sensitive:
