@@ -29,6 +29,11 @@ pytestmark = [
     pytest.mark.timeout(1500),  # the runtime is built the first time
 ]
 LAUNCH_S = 300
+MINE = """\
+import json, os, sys
+with open(os.environ["VSML_BENCH_FILE"], "a") as lines:
+    lines.write(json.dumps({"kind": "step", "seconds": float(sys.argv[1])}) + "\\n")
+"""
 SMALL = ("--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "240")
 
 
@@ -90,7 +95,11 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     reduced, trained_ = runs(bench(cluster, *wanted))
     for run in (reduced, trained_):
         assert (run["outcome"], run["lab"]) == ("complete", True)
-        assert {each["name"]: each["verdict"] for each in run["proofs"]} == {"placement": "yes", "in_sync": "yes"}
+        assert {each["name"]: each["verdict"] for each in run["proofs"]} == {
+            "placement": "yes",
+            "in_sync": "yes",
+            "path": "yes",
+        }
         assert [(each["rank"], each["node"], each["hostname"]) for each in run["placement"]] == [
             (0, "node-1", "node-1"),
             (1, "node-2", "node-2"),
@@ -107,6 +116,39 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     assert [each["run_id"] for each in runs(again)] == [reduced["run_id"], trained_["run_id"]]
     assert "the record has 2 of them" in again.err
     assert "1/1" not in again.err
+
+
+def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
+    """Return the bus bandwidth of 4 MiB and more at its best, and what iperf3 got through, in bytes per second."""
+    assert cluster.shell.vsml("lab", "shape", "--rate", rate).status == 0
+    try:
+        (run,) = runs(bench(cluster, "--workload", "allreduce", "--into", rate, "-o", "json"))
+    finally:
+        cluster.shell.vsml("lab", "shape", "--rate", "none")
+    point = run["sweep"][-1]
+    return point["size_bytes"] / min(point["time_s"]), run["link"]["calibrated_bytes_per_s"]
+
+
+def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
+    fast, fast_link = shaped(cluster, "1gbit")
+    slow, slow_link = shaped(cluster, "200mbit")
+    # The token bucket lets 1 MB through at once: of 4 MiB, of which each rank sends as much, that is a quarter at most.
+    assert 4 < fast_link / slow_link < 6
+    assert 0.7 < slow / slow_link < 1.35
+    assert fast / slow > 2.5
+
+
+def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_too(cluster: Cluster) -> None:
+    (run,) = runs(
+        bench(cluster, "--nodes", "1", "--steps", "100000", "--seconds", "2", "--into", "short", "-o", "json")
+    )
+    assert 10 < len(run["steps"]["step_s"][0]) < 100000
+    assert [each["message"] for each in run["remarks"]] == ["ended before its last step: the time is up"]
+    cluster.shell.write("mine.py", MINE)
+    (mine,) = runs(bench(cluster, "--script", "mine.py", "--arguments", "0.25 b", "--into", "mine", "-o", "json"))
+    assert [each["node"] for each in mine["placement"]] == ["node-1", "node-2"]
+    assert mine["steps"]["step_s"] == [[0.25], [0.25]]
+    assert {each["name"]: each["verdict"] for each in mine["proofs"]} == {"placement": "yes", "path": "unknown"}
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
-from vsphere_ml.bench import causes, proof
+from vsphere_ml.bench import causes, paths, proof
 from vsphere_ml.bench.launchers import launch
 from vsphere_ml.bench.record import (
     Cluster,
     Environment,
     Link,
+    LinkResult,
     Outcome,
+    Remark,
     Run,
     Steps,
     SweepPoint,
@@ -27,7 +29,16 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.job import Job
     from vsphere_ml.bench.lines import Told
     from vsphere_ml.bench.record import Configuration
+    from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """What a plain tool got through between the nodes: `links` where it was asked for this launch."""
+
+    links: tuple[LinkResult, ...] = ()
+    bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +53,16 @@ class Scene:
     lab: bool
     hosts: Mapping[str, str]  # ESXi host by node
     surveyed: tuple[Surveyed, ...]
+    wire: Wire = Wire()
 
 
-def run(scene: Scene, told: Sequence[Told], log: str) -> Run:
+def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) -> Run:
     """Return the record of a launch that ended well; it is invalid when a proof fails."""
     job = scene.job
     _complete(job, told, log)
-    proofs = proof.proofs(job, told)
+    went = paths.of_nccl(log) or paths.of_sockets(job, told)
+    by = paths.proof(job, told, went, scene.surveyed)
+    proofs = (*proof.proofs(job, told), *((by,) if by else ()))
     failed = [each for each in proofs if each.verdict is Verdict.NO]
     return replace(
         _blank(scene),
@@ -60,8 +74,14 @@ def run(scene: Scene, told: Sequence[Told], log: str) -> Run:
         steps=None if failed else _steps(job.configuration, told),
         sweep=() if failed else _sweep(told),
         proofs=proofs,
-        remarks=proof.shared_hosts(job, scene.hosts),
+        paths=went,
+        remarks=(*proof.shared_hosts(job, scene.hosts), *_stopped(job, stop)),
     )
+
+
+def linked(scene: Scene) -> Run:
+    """Return the record of a launch that only measured the links."""
+    return replace(_blank(scene), remarks=proof.shared_hosts(scene.job, scene.hosts))
 
 
 def failed(scene: Scene, error: BenchError) -> Run:
@@ -80,6 +100,13 @@ def objection(run: Run) -> BenchError | None:
             code="bench.placement",
             target=run.run_id,
             hint="`vsml bench report -o json` has each rank's place; look at the launcher's host file and its version",
+        )
+    if wrong.name == paths.PATH:
+        return BenchError(
+            f"{run.configuration.transport.value} was asked for and not used: {wrong.evidence}",
+            code="bench.path",
+            target=run.run_id,
+            hint="`vsml verify` tells each node's RDMA and GPUDirect; the record has the log's lines",
         )
     return BenchError(
         f"the launch is invalid, whatever its speed: {wrong.evidence}", code="bench.not-in-sync", target=run.run_id
@@ -126,20 +153,29 @@ def _blank(scene: Scene) -> Run:
         configuration=scene.job.configuration,
         cluster=Cluster(name=scene.cluster),
         environment=_environment(scene, ()),
-        link=Link(mtu_bytes=_mtu(scene)),
+        link=Link(mtu_bytes=_mtu(scene), calibrated_bytes_per_s=scene.wire.bytes_per_s),
+        link_results=scene.wire.links,
     )
 
 
 def _environment(scene: Scene, told: Sequence[Told]) -> Environment:
-    how = launch(scene.job)
+    how = launch(scene.job) if scene.job.program else None
     versions = {"vsml": __version__, **scene.surveyed[0].versions}
     versions |= {key: str(value) for key, value in (told[0].model.get("versions") or {}).items()} if told else {}
-    return Environment(versions=versions, variables=dict(how.variables), command=how.command)
+    return Environment(
+        versions=versions, variables=dict(how.variables) if how else {}, command=how.command if how else ()
+    )
 
 
 def _mtu(scene: Scene) -> int | None:
     found = {each.mtu.get(scene.job.interface) for each in scene.surveyed}
     return next(iter(found)) if len(found) == 1 else None
+
+
+def _stopped(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
+    if stop is None:
+        return ()
+    return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
 
 
 def _measured(job: Job, told: Sequence[Told]) -> Configuration:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from vsphere_ml.core.guest import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.bench.record import Configuration
+    from vsphere_ml.core.guest import Peer
 
 FOLDER = "/var/tmp/vsml-bench"  # noqa: S108 - in guests, each run's folder is made for its user alone
 MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
-RUN_ID = re.compile(r"[0-9a-z-]{1,64}")
-
-__all__ = ["FOLDER", "MARK", "Job", "Peer", "Runtime"]
+STOP = "stop"  # the file by which a job is asked to come to its end
+SCRIPT = "script"  # the folder of the user's own program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

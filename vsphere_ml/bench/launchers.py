@@ -96,9 +96,16 @@ def _variables(job: Job) -> dict[str, str]:
 
 def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
     hosts = ",".join(f"{node.address}:{job.slots}" for node in job.nodes)
-    # With the interface given, horovodrun neither guesses one nor starts a service on every node to find it.
     start = (job.runtime.python, "-m", "horovod.runner.launch", *how, "--disable-cache")
-    return (*start, "--network-interface", job.interface, "-np", str(job.ranks), "-H", hosts, *job.command)
+    return (*start, *_over(job), "-np", str(job.ranks), "-H", hosts, *job.command)
+
+
+def _over(job: Job) -> tuple[str, ...]:
+    """Return the interface: with it, horovodrun neither guesses one nor starts a service on every node to find it.
+
+    Alone on one node horovodrun 0.28.1 insists on an interface that leads to itself.
+    """
+    return ("--network-interface", job.interface) if len(job.nodes) > 1 else ()
 
 
 def _horovodrun_over_mpi(job: Job) -> tuple[str, ...]:

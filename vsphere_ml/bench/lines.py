@@ -32,6 +32,8 @@ class Told:
     sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)  # results that were not what they should be
     weights: str = ""
+    sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
+    peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
     elastic: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -96,6 +98,9 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
                 told.wrong.append(f"the sum over {line['size_bytes']} bytes")
         case "sync":
             told.weights = str(line["weights"])
+        case "traffic":
+            told.sent = {str(name): int(count) for name, count in line["bytes"].items()}
+            told.peers = tuple(line["peers"])
         case "elastic":
             told.elastic.append(line)
         case "end":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.job import SCRIPT, STOP
 from vsphere_ml.bench.record import Workload
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple
     asked = job.configuration
     options = [word for name, value in sorted(asked.options.items()) if name != "mpi" for word in (f"--{name}", value)]
     if asked.workload is Workload.SCRIPT and script is not None:
-        return (f"{job.folder}/{script.name}", *arguments)
+        return (f"{job.folder}/{SCRIPT}/{script.name}", *arguments)
     if asked.workload is Workload.TRAIN:
         model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
-        return (f"{job.folder}/train.py", *model, *options)
+        return (f"{job.folder}/train.py", *model, *options, "--until", f"{job.folder}/{STOP}")
     return (f"{job.folder}/{asked.workload.value}.py", *options)

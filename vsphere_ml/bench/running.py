@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import FOLDER, MARK
+from vsphere_ml.bench.job import FOLDER, MARK, SCRIPT, STOP
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def busy(node: str, run_id: str) -> BenchError:
     )
 
 
-def lay_out(shell: Shell, job: Job, how: Launch, extra: Sequence[Path] = ()) -> None:
+def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> None:
     """Bring what every node needs: the folder, which is the job's user's alone, scripts, the launcher's files."""
     user = shlex.quote(job.runtime.user)
     owner = f"{job.runtime.user}:"
@@ -134,8 +134,10 @@ def lay_out(shell: Shell, job: Job, how: Launch, extra: Sequence[Path] = ()) -> 
         f"install -d -m 755 {FOLDER} && rm -rf {job.folder} && "
         f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin'
     )
-    for script in (*sorted(WORKLOADS.glob("[a-z]*.py")), *extra):
-        shell.write(f"{job.folder}/{script.name}", script.read_text(encoding="utf-8"), owner=owner)
+    for each in sorted(WORKLOADS.glob("[a-z]*.py")):
+        shell.write(f"{job.folder}/{each.name}", each.read_text(encoding="utf-8"), owner=owner)
+    if script is not None:
+        shell.put(script, f"{job.folder}/{SCRIPT}/{script.name}")
     for name, text in how.files.items():
         shell.write(f"{job.folder}/{name}", text, mode=0o755, owner=owner)
 
@@ -159,6 +161,11 @@ def peek(shell: Probe, job: Job, offset: int, wait_s: float) -> Peek:
     text = _PEEK.format(folder=job.folder, turns=turns, offset=offset + 1, piece=PIECE)
     first, _, rest = shell.ask({"peek": text})["peek"].out.partition("\n")
     return Peek(status=int(first) if first.isdigit() else None, text=rest)
+
+
+def stop(shell: Shell, job: Job) -> None:
+    """Ask the job to come to its end: its ranks agree on the step after which they do."""
+    shell.run(f"touch {job.folder}/{STOP}", timeout_s=60)
 
 
 def look_after(shell: Shell, job: Job) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.job import FOLDER, Runtime
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)")
 _ADDRESS = re.compile(r"^\d+:\s+(?P<name>[^\s@]+).*?\binet (?P<address>[\d.]+)/", re.MULTILINE)
+# The index of the first RoCE v2 GID that is an IPv4 address, of the first RDMA device.
+_GIDS = """\
+for types in /sys/class/infiniband/*/ports/1/gid_attrs/types/*; do
+    index=${types##*/} port=${types%/gid_attrs/types/*}
+    grep -qs 'RoCE v2' "$types" && grep -qs '^0000:0000:0000:0000:0000:ffff:' "$port/gids/$index" && echo "$index"
+done
+"""
+_TOPOLOGY = re.compile(r"^GPU0\s+(?P<row>.*)$", re.MULTILINE)
 _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
 # Virtual networks of the guest's own, whatever address they hold.
 STRAY = ("lo", "docker", "br-", "veth", "virbr", "cni", "flannel", "podman")
@@ -35,6 +43,12 @@ class Surveyed:
     mpi_version: tuple[int, ...] = ()
     iperf3: bool = False
     rdma: tuple[str, ...] = ()
+    rdma_interfaces: tuple[str, ...] = ()
+    roce_v2: str = ""  # index of the first RoCE v2 GID of the first device that has an IPv4 address
+    peermem: bool = False
+    dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
+    ats: bool | None = None  # as lspci tells of the NIC; None when it tells nothing
+    gpu_to_nic: str = ""  # as nvidia-smi topo tells: PIX, PXB, PHB, NODE, SYS
     gpus: int = 0
     home: str = ""
     supervised: tuple[str, ...] = ()  # runs that somebody looks after right now
@@ -52,6 +66,12 @@ def probes(python: str, mpirun: str, user: str) -> Mapping[str, str]:
         "mpi": f"{shlex.quote(mpirun or 'mpirun')} --version",
         "iperf3": "command -v iperf3",
         "rdma": "ls -1 /sys/class/infiniband",
+        "rdma_net": "ls -1 /sys/class/infiniband/*/device/net",
+        "gids": _GIDS,
+        "peermem": "test -e /sys/module/nvidia_peermem",
+        "module": "cat /proc/driver/nvidia/version",
+        "ats": "lspci -d 15b3: -vvv | grep ATSCtl",
+        "topology": "nvidia-smi topo -m",
         "gpus": "nvidia-smi --query-gpu=uuid --format=csv,noheader",
         "driver": "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
         "kernel": "uname -r",
@@ -81,6 +101,12 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         mpi_version=tuple(int(part) for part in mpi.groups()) if mpi else (),
         iperf3=seen["iperf3"].ok,
         rdma=tuple(seen["rdma"].out.split()) if seen["rdma"].ok else (),
+        rdma_interfaces=_interfaces(seen["rdma_net"].out) if seen["rdma_net"].ok else (),
+        roce_v2=seen["gids"].text.partition("\n")[0],
+        peermem=seen["peermem"].ok,
+        dma_buf="Open Kernel Module" in seen["module"].out,
+        ats="ATSCtl: Enable+" in _squeezed(seen["ats"].out) if seen["ats"].text else None,
+        gpu_to_nic=_gpu_to_nic(seen["topology"].out),
         gpus=len(seen["gpus"].out.split()) if seen["gpus"].ok else 0,
         home=seen["home"].text,
         supervised=tuple(line.rpartition("/")[2] for line in seen["supervised"].out.split()),
@@ -106,6 +132,18 @@ def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "")
     if name.startswith(STRAY):
         raise _no_interface(f"the nodes' addresses are on {name}, which leads to no other node", seen)
     return name
+
+
+def on(seen: Sequence[Surveyed], nodes: Sequence[Peer], name: str) -> tuple[Peer, ...]:
+    """Return the nodes with their addresses on this interface; a node's own address wins where it is on it."""
+    return tuple(
+        node if each.addresses.get(node.address) == name else replace(node, address=_address(each, name))
+        for node, each in zip(nodes, seen, strict=True)
+    )
+
+
+def _address(each: Surveyed, name: str) -> str:
+    return next(address for address, interface in each.addresses.items() if interface == name)
 
 
 def runtime(seen: Sequence[Surveyed], python: str, user: str) -> Runtime:
@@ -146,3 +184,21 @@ def _no_interface(why: str, seen: Sequence[Surveyed]) -> BenchError:
 
 def _listed(each: Surveyed) -> str:
     return ", ".join(f"{name} {address}" for address, name in each.addresses.items())
+
+
+def _interfaces(text: str) -> tuple[str, ...]:
+    """Return the names in what `ls` of one or several folders printed."""
+    return tuple(line for line in text.splitlines() if line and not line.endswith(":"))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _gpu_to_nic(text: str) -> str:
+    """Return the way from the first GPU to the first NIC in the matrix of `nvidia-smi topo -m`."""
+    head = next((line.split() for line in text.splitlines() if "NIC0" in line or "mlx5_0" in line), [])
+    at = next((place for place, name in enumerate(head) if name in {"NIC0", "mlx5_0"}), None)
+    row = _TOPOLOGY.search(text)
+    cells = row["row"].split() if row else []
+    return cells[at] if at is not None and at < len(cells) else ""

@@ -65,4 +65,9 @@ def trained(rank: int, weights: str = "aa11", steps: tuple[float, ...] = (2.0, 0
     """Return all that a rank of a training run tells."""
     lines = [place(rank, **but), told(kind="model", device="CPU", parameters=7, versions={"horovod": "0.28.1"})]
     lines += [told(kind="step", step=at, seconds=each, compute_s=each / 2) for at, each in enumerate(steps)]
-    return "".join(lines) + told(kind="sync", weights=weights) + told(kind="end")
+    return "".join(lines) + told(kind="sync", weights=weights) + told(kind="end") + traffic(rank)
+
+
+def traffic(rank: int, own: str = "", other: str = "") -> str:
+    own, other = own or f"10.0.0.1{rank + 1}", other or f"10.0.0.1{2 - rank}"
+    return told(kind="traffic", bytes={"eth0": 1_200_000_000}, peers=[{"own": own, "other": other, "sockets": 3}])

@@ -1,7 +1,7 @@
-"""One rank of a job: tells where it runs, then becomes the program it was given.
+"""One rank of a job: tells where it runs, starts the program it was given, and tells what that talked to.
 
-Runs in guests with the interpreter there (Python 3.8 and newer) and imports nothing but the standard library. Its
-report is a line of JSON in FOLDER/rank-N.jsonl; the program finds that file's name in VSML_BENCH_FILE and may add to
+Runs in guests with the interpreter there (Python 3.9 and newer) and imports nothing but the standard library. Its
+reports are lines of JSON in FOLDER/rank-N.jsonl; the program finds that file's name in VSML_BENCH_FILE and may add to
 it.
 
     rank.py --folder FOLDER --interface eth0 -- /opt/vsml/runtime/bin/python train.py --model small
@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -21,23 +23,35 @@ from pathlib import Path
 RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 LOCAL_RANK = ("HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+LOOK_S = 2.0  # between two looks at the program's sockets
+ESTABLISHED = "01"
+WORD = 4  # bytes: InfiniBand's port counters count words
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--folder", required=True, help="where rank-N.jsonl is written")
     parser.add_argument("--interface", default="", help="the interface that ranks talk over")
     parser.add_argument("program", nargs="+", help="the program and its arguments")
     given = parser.parse_args()
     rank = number(RANK)
-    file = str(Path(given.folder) / f"rank-{rank}.jsonl")
-    with open(file, "a", encoding="utf-8") as lines:  # noqa: PTH123 - as short as this script can be
-        lines.write(json.dumps(report(rank, given.interface)) + "\n")
-    os.environ["VSML_BENCH_FILE"] = file
-    os.execvp(given.program[0], given.program)  # noqa: S606 - that is what it is for
+    file = Path(given.folder) / f"rank-{rank}.jsonl"
+    tell(file, place(rank, given.interface))
+    before = carried()
+    program = subprocess.Popen(given.program, env={**os.environ, "VSML_BENCH_FILE": str(file)})  # noqa: S603 - that is what it is for
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, lambda number, _frame: program.send_signal(number))
+    seen = watched(program)
+    tell(file, {"kind": "traffic", "bytes": differences(before, carried()), "peers": peers(seen)})
+    return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
-def report(rank: int, interface: str) -> dict[str, object]:
+def tell(file: Path, line: dict[str, object]) -> None:
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line) + "\n")
+
+
+def place(rank: int, interface: str) -> dict[str, object]:
     return {
         "schema": "vsml.bench.rank/1",
         "kind": "place",
@@ -87,6 +101,64 @@ def gpus() -> list[dict[str, str]]:
     return [{"uuid": uuid.strip(), "name": name.strip()} for uuid, _, name in pairs]
 
 
+def watched(program: subprocess.Popen[bytes]) -> dict[tuple[str, str], int]:
+    """Wait for the program's end; return the most sockets it had at a time between each two addresses."""
+    most: dict[tuple[str, str], int] = {}
+    while True:
+        for pair, count in sockets(program.pid).items():
+            most[pair] = max(count, most.get(pair, 0))
+        try:
+            program.wait(LOOK_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return most
+
+
+def sockets(pid: int) -> dict[tuple[str, str], int]:
+    """Return how many TCP connections to elsewhere the process holds, by own address and the other's."""
+    own = inodes(pid)
+    found: dict[tuple[str, str], int] = {}
+    for line in read("/proc/net/tcp").splitlines()[1:]:
+        fields = line.split()
+        local, remote, state, inode = fields[1], fields[2], fields[3], fields[9]
+        pair = (address(local), address(remote))
+        if state == ESTABLISHED and inode in own and not pair[1].startswith("127."):
+            found[pair] = found.get(pair, 0) + 1
+    return found
+
+
+def inodes(pid: int) -> set[str]:
+    try:
+        links = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:  # it ends just now
+        return set()
+    return {link[8:-1] for link in links if link.startswith("socket:[")}
+
+
+def address(text: str) -> str:
+    """Return an IPv4 address of /proc/net/tcp, which has it in the host's byte order."""
+    return socket.inet_ntoa(int(text.partition(":")[0], 16).to_bytes(4, sys.byteorder))
+
+
+def carried() -> dict[str, int]:
+    """Return the bytes that each network adapter and each RDMA device has sent since it is there."""
+    found = {}
+    for folder in Path("/sys/class/net").iterdir():
+        found[folder.name] = int(read(folder / "statistics" / "tx_bytes") or 0)
+    for counter in Path("/sys/class/infiniband").glob("*/ports/*/counters/port_xmit_data"):
+        device = counter.parts[4]
+        found[device] = found.get(device, 0) + WORD * int(read(counter) or 0)
+    return found
+
+
+def differences(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: count - before.get(name, 0) for name, count in after.items() if name != "lo"}
+
+
+def peers(seen: dict[tuple[str, str], int]) -> list[dict[str, object]]:
+    return [{"own": own, "other": other, "sockets": count} for (own, other), count in sorted(seen.items())]
+
+
 def read(path: object) -> str:
     try:
         return Path(str(path)).read_text(encoding="utf-8").strip()
@@ -95,4 +167,4 @@ def read(path: object) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -19,6 +19,7 @@ from typing import Any
 
 MODELS = ("small", "mobilenetv2", "resnet50")
 BASE_RATE = 0.01
+ASK_EVERY = 10  # steps
 
 
 def main() -> None:
@@ -64,7 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--seconds", type=float, default=0.0, help="end after this long, 0 for never")
+    parser.add_argument("--until", default="", help="end soon after this file is there, on rank 0's machine")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checkpoint", default="", help="where rank 0 saves the weights, a .weights.h5 file")
     return parser.parse_args()
@@ -145,7 +146,6 @@ def start_alike(hvd: Any, model: Any, optimizer: Any) -> None:
 
 def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: str) -> None:
     """Tell each step's seconds. The first builds the graph; what else is warm-up is for the reader to find."""
-    began = time.monotonic()
     for number in range(given.steps):
         batch = next(images)
         start, since = time.perf_counter(), time.time()
@@ -154,13 +154,13 @@ def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: s
         if device == "CPU":  # a GPU's work is only queued at that moment
             took["compute_s"] = round(max(computed - since, 1e-6), 6)
         emit("step", step=number, loss=round(loss, 6), **took)
-        if given.seconds and number % 10 == 0 and late(hvd, began, given.seconds):
+        if given.until and number % ASK_EVERY == 0 and wanted(hvd, given.until):
             return
 
 
-def late(hvd: Any, began: float, seconds: float) -> bool:
-    """Rank 0's clock decides for all, so that all make the same number of steps."""
-    return bool(hvd.broadcast_object(time.monotonic() - began > seconds, root_rank=0, name="late"))
+def wanted(hvd: Any, until: str) -> bool:
+    """Return whether rank 0 sees the file; all ask it, so that all make the same number of steps."""
+    return bool(hvd.broadcast_object(os.path.exists(until), root_rank=0, name="until"))  # noqa: PTH110 - needs no import
 
 
 def fingerprint(model: Any) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import shlex
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,12 +18,19 @@ from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.bench import Means
+    from vsphere_ml.flows.launch import Means
 
 
 class WorkloadName(StrEnum):
+    LINK = "link"
     TRAIN = "train"
     ALLREDUCE = "allreduce"
+
+
+class TransportName(StrEnum):
+    TCP = "tcp"
+    ROCE = "roce"
+    GPUDIRECT = "gpudirect"
 
 
 class LauncherName(StrEnum):
@@ -58,14 +68,25 @@ def run(
     backend: Annotated[
         Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
     ] = None,
+    transport: Annotated[list[TransportName] | None, typer.Option(help="What the bytes between nodes go by.")] = None,
     model: Annotated[Model, typer.Option(help="What `train` trains.")] = Model.SMALL,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32,
     image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64,
     gradients: Annotated[
         list[Gradients] | None, typer.Option(help="Gradients on the wire, as fp32 or compressed to fp16.")
     ] = None,
-    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 100,
+    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 200,
+    half_width: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="PERCENT", help="End training when the step time is known to ± this much; 0: never."
+        ),
+    ] = 2.0,
     seconds: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.")] = 0.0,
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run this program of yours instead, on every rank.")
+    ] = None,
+    arguments: Annotated[str, typer.Option(metavar="WORDS", help="What that program is given, in one word.")] = "",
     sizes: Annotated[
         str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`.")
     ] = "1024,65536,1048576,4194304,16777216,67108864",
@@ -85,13 +106,14 @@ def run(
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1 --nodes 2`
     """
     from vsphere_ml.bench.matrix import Wish
-    from vsphere_ml.bench.record import Workload
+    from vsphere_ml.bench.record import Transport, Workload
     from vsphere_ml.cli import guest_wiring, wiring
-    from vsphere_ml.cli.views import bench_run as view
+    from vsphere_ml.cli.views.bench import run as view
     from vsphere_ml.cli.views.bench_progress import following as following_bench
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.bench import bench
+    from vsphere_ml.flows.watch import Enough
 
     spec = load(file)
     most = len(only) if only else len(spec.nodes)
@@ -99,9 +121,10 @@ def run(
     if with_mpirun and backend is Backend.GLOO:
         raise ConfigError("mpirun starts ranks that talk over MPI", code="usage", hint="--launcher horovodrun")
     wish = Wish(
-        workloads=tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
+        workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=tuple(nodes or [most]),
         slots=slots,
+        transports=tuple(Transport(each) for each in transport or [TransportName.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
         launcher=launcher,
         backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),
@@ -109,7 +132,8 @@ def run(
         batch=batch,
         repeats=repeats,
         options={
-            Workload.TRAIN: {"image": str(image), "steps": str(steps), "seconds": f"{seconds:g}"},
+            Workload.TRAIN: {"image": str(image), "steps": str(steps)},
+            Workload.SCRIPT: _identity(script, arguments) if script else {},
             Workload.ALLREDUCE: {"sizes": sizes, "repeats": str(sweeps)},
         },
     )
@@ -125,7 +149,12 @@ def run(
             vcenter,
             guests,
             wish,
-            means=_means(spec, interface, limit),
+            means=replace(
+                _means(spec, interface, limit),
+                enough=Enough(half_width=half_width / 100, seconds=seconds),
+                script=script,
+                arguments=tuple(_words(arguments)),
+            ),
             folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
             tell=tell,
             tell_bench=tell_bench,
@@ -142,7 +171,7 @@ def run(
 
 def _means(spec: ClusterSpec, interface: str, limit_s: float) -> Means:
     """Return the guests' own settings, those that playbooks read too."""
-    from vsphere_ml.flows.bench import Means
+    from vsphere_ml.flows.launch import Means
 
     settings = spec.guest.settings
     return Means(
@@ -152,3 +181,24 @@ def _means(spec: ClusterSpec, interface: str, limit_s: float) -> Means:
         interface=interface or settings.get("interface", ""),
         limit_s=limit_s,
     )
+
+
+def _identity(script: Path, arguments: str) -> dict[str, str]:
+    """Return what tells one program from another: a script that was changed is another configuration."""
+    try:
+        digest = hashlib.sha256(script.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {script}: {error.strerror}",
+            code="file.unreadable",
+            target=str(script),
+            hint="correct its path",
+        ) from error
+    return {"script": script.name, "sha256": digest[:16], "arguments": arguments}
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"--arguments: {error}", code="usage", hint='--arguments "--epochs 1"') from error

@@ -1,0 +1,108 @@
+"""What the bytes went by. NCCL's lines are written by hand after src/transport/net.cc and p2p.cc: no GPU told them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.unit.bench.jobs import job, traffic, trained
+from vsphere_ml.bench import lines, paths, transports
+from vsphere_ml.bench.record import Proof, Transport, Verdict
+from vsphere_ml.bench.survey import Surveyed
+from vsphere_ml.core.errors import NotPossible
+
+GPUDIRECT = "node-1:41:77 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
+WITHOUT = "node-1:41:77 [0] NCCL INFO Channel 01/0 : 1[b000] -> 0[b000] [receive] via NET/IB/0(1)/Shared\n"
+SOCKET = "node-1:41:77 [0] NCCL INFO Channel 00 : 0[b000] -> 1[b000] [send] via NET/Socket/0\n"
+INSIDE = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via P2P/IPC/read\n"
+SHARED = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via SHM/direct/direct\n"
+RDMA = {"rdma": ("mlx5_0",), "rdma_interfaces": ("eth1",), "roce_v2": "3", "gpus": 1, "mtu": {"eth1": 9000}}
+
+
+@pytest.mark.parametrize(
+    ("line", "channel", "carrier"),
+    [
+        (GPUDIRECT, "00 send", "NET/IB/GDRDMA"),
+        (WITHOUT, "01 receive", "NET/IB"),
+        (SOCKET, "00 send", "NET/Socket"),
+        (INSIDE, "00", "P2P"),
+        (SHARED, "00", "SHM"),
+    ],
+)
+def test_each_form_of_nccls_line_is_read(line: str, channel: str, carrier: str) -> None:
+    (path,) = paths.of_nccl(f"noise\n{line}noise\n")
+    assert (path.channel, path.carrier, path.evidence) == (channel, carrier, line.strip())
+
+
+def judged(transport: Transport, log: str = "", texts: dict[str, str] | None = None, **has: Any) -> Proof:
+    asked = replace(job(), configuration=replace(job().configuration, transport=transport))
+    told = lines.read(texts or {"node-1": trained(0), "node-2": trained(1)})
+    surveyed = [Surveyed(node=name, runtime=True, **{**RDMA, **has}) for name in ("node-1", "node-2")]
+    made = paths.proof(asked, told, paths.of_nccl(log) or paths.of_sockets(asked, told), surveyed)
+    assert made is not None
+    return made
+
+
+def test_gpudirect_that_was_used_is_proven() -> None:
+    proof = judged(Transport.GPUDIRECT, GPUDIRECT)
+    assert (proof.verdict, proof.evidence) == (Verdict.YES, "all 1 channels between nodes went by NET/IB/GDRDMA")
+
+
+@pytest.mark.parametrize(
+    ("log", "has", "cause"),
+    [
+        (SOCKET, {"rdma": ()}, "node-1 has no RDMA device"),
+        (SOCKET, {"roce_v2": ""}, "node-1 has no RoCE v2 GID"),
+        (GPUDIRECT + WITHOUT, {}, "node-1 has neither nvidia-peermem nor a driver with DMA-BUF"),
+        (WITHOUT, {"peermem": True, "ats": False}, "ATS is not effective in node-1"),
+        (WITHOUT, {"peermem": True, "gpu_to_nic": "SYS"}, "node-1 sees GPU and NIC as SYS"),
+        (WITHOUT.replace("receive", "send"), {"dma_buf": True}, "NCCL_NET_GDR_READ is 0"),
+    ],
+)
+def test_gpudirect_that_was_not_used_fails_with_what_the_guests_show(log: str, has: dict[str, Any], cause: str) -> None:
+    proof = judged(Transport.GPUDIRECT, log, **has)
+    assert proof.verdict is Verdict.NO
+    assert cause in proof.evidence
+
+
+def test_no_cause_is_made_up() -> None:
+    proof = judged(Transport.ROCE, SOCKET)
+    assert proof.evidence == "1 of 1 channels went by NET/Socket; likely: the guests show no cause"
+
+
+def test_channels_inside_a_node_say_nothing_of_the_network() -> None:
+    texts = {"node-1": trained(0) + trained(1), "node-2": ""}
+    assert judged(Transport.ROCE, INSIDE, texts).verdict is Verdict.UNKNOWN
+
+
+def test_tcp_is_proven_by_the_sockets_that_the_ranks_held() -> None:
+    proof = judged(Transport.TCP)
+    assert proof.verdict is Verdict.YES
+    assert proof.evidence == "TCP over eth0; rank 0: 1.2 GB sent by eth0, rank 1: 1.2 GB sent by eth0"
+
+
+def test_tcp_over_another_adapter_than_the_chosen_one_is_a_failure() -> None:
+    stray = trained(0).replace(traffic(0), traffic(0, own="172.16.0.11", other="10.0.0.12"))
+    proof = judged(Transport.TCP, texts={"node-1": stray, "node-2": trained(1)})
+    assert (proof.verdict, proof.evidence) == (Verdict.NO, "sockets are not on eth0: rank 0: 172.16.0.11")
+
+
+def test_ranks_that_nobody_saw_talk_are_not_proven() -> None:
+    silent = trained(0).replace(traffic(0), "")
+    assert judged(Transport.TCP, texts={"node-1": silent, "node-2": trained(1)}).verdict is Verdict.UNKNOWN
+
+
+def test_each_transport_asks_nccl_for_itself() -> None:
+    both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
+    assert transports.variables(Transport.TCP, "eth0", both)["NCCL_IB_DISABLE"] == "1"
+    roce = transports.variables(Transport.ROCE, "eth0", both)
+    assert (roce["NCCL_IB_HCA"], roce["NCCL_IB_GID_INDEX"], roce["NCCL_NET_GDR_LEVEL"]) == ("=mlx5_0", "3", "LOC")
+    assert transports.variables(Transport.GPUDIRECT, "eth0", both)["NCCL_NET_GDR_READ"] == "1"
+
+
+def test_rdma_is_refused_where_a_guest_has_none() -> None:
+    with pytest.raises(NotPossible) as refused:
+        transports.variables(Transport.ROCE, "eth0", [Surveyed(node="node-1", runtime=True)])
+    assert (refused.value.code, refused.value.target) == ("bench.no-rdma", "node-1")

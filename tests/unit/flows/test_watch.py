@@ -1,0 +1,117 @@
+"""A job that is watched: told as it goes, ended when enough is known, left at once by a Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.guests import FakeGuests
+from tests.unit.bench.jobs import job, told
+from vsphere_ml.bench.events import Stepped
+from vsphere_ml.bench.stop import Stop
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.guest import Answer
+from vsphere_ml.core.ports import GuestPlace
+from vsphere_ml.flows.watch import Enough, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from vsphere_ml.bench.events import BenchEvent
+    from vsphere_ml.core.guest import Shell
+
+FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
+
+
+@dataclass(slots=True)
+class Running:
+    """A guest in which a job runs: it makes steps while it is looked at, until it is asked to stop or has made all."""
+
+    clock: FakeClock
+    step_s: list[float]
+    at_a_time: int = 7
+    name: str = "node-1"
+    written: str = ""
+    ran: list[str] = field(default_factory=list)
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        (text,) = commands.values()
+        self.clock.sleep(3)
+        asked_to_stop = any("/stop" in each for each in self.ran)
+        for _ in range(0 if asked_to_stop else self.at_a_time):
+            if self.step_s:
+                self.written += told(kind="step", step=0, seconds=self.step_s.pop(0))
+        ended = asked_to_stop or not self.step_s
+        offset = int(text.partition("tail -c +")[2].split()[0]) - 1
+        return dict.fromkeys(commands, Answer(0, f"{'0' if ended else 'running'}\n{self.written[offset:]}"))
+
+    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0.0) -> Answer:
+        self.ran.append(command)
+        return Answer(0, "")
+
+
+@dataclass(slots=True)
+class Only:
+    """`Guests` of which one matters."""
+
+    shell: Running
+
+    def each(self, places: object, work: Callable[[Shell], object]) -> Mapping[str, object]:
+        return {"node-1": work(self.shell)}  # type: ignore[arg-type]
+
+
+def watched(running: Running, enough: Enough) -> tuple[Watch, list[BenchEvent]]:
+    events: list[BenchEvent] = []
+    watch = Watch(job=job(), enough=enough, clock=running.clock, tell=events.append)
+    return watch, events
+
+
+def test_every_step_is_told_once_in_its_order() -> None:
+    steps = [number / 100 for number in range(1, 41)]
+    running = Running(FakeClock(), list(steps))
+    watch, events = watched(running, Enough(half_width=0))
+    ended = watch.until_end(Only(running), FIRST, lambda shell: None)  # type: ignore[arg-type]
+    assert (ended.status, ended.stop) == (0, None)
+    assert [each for event in events if isinstance(event, Stepped) for each in event.step_s] == steps
+
+
+def test_a_job_whose_time_is_up_is_asked_to_stop_and_awaited() -> None:
+    running = Running(FakeClock(), [0.1] * 100_000)
+    watch, _ = watched(running, Enough(half_width=0, seconds=10))
+    ended = watch.until_end(Only(running), FIRST, lambda shell: None)  # type: ignore[arg-type]
+    assert ended.stop is Stop.TIME
+    assert running.ran == ["touch /var/tmp/vsml-bench/train-0a1b/stop"]
+
+
+def test_a_job_that_is_known_well_enough_is_asked_to_stop() -> None:
+    running = Running(FakeClock(), [2.0, *([0.1, 0.1001] * 50_000)])
+    watch, _ = watched(running, Enough(half_width=0.02))
+    assert watch.until_end(Only(running), FIRST, lambda shell: None).stop is Stop.PRECISE  # type: ignore[arg-type]
+    assert 50 < len(watch.step_s) < 200
+
+
+def test_a_guest_that_fails_is_the_error() -> None:
+    guests = FakeGuests({}, booting={"node-1"})
+    watch = Watch(job=job(), enough=Enough(), clock=FakeClock(), tell=lambda event: None)
+    with pytest.raises(GuestError):
+        watch.until_end(guests, FIRST, lambda shell: None)
+
+
+def test_ctrl_c_leaves_the_job_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = Running(FakeClock(), [0.1] * 1_000_000)
+    started = threading.Event()
+
+    def interrupt(*_: object) -> object:
+        assert started.wait(30)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vsphere_ml.flows.watch.wait", interrupt)
+    watch, _ = watched(running, Enough(half_width=0))
+    with pytest.raises(KeyboardInterrupt):
+        watch.until_end(Only(running), FIRST, lambda shell: started.set())  # type: ignore[arg-type]
+    assert watch.left.is_set()
+    assert running.step_s

@@ -1,0 +1,144 @@
+"""What the bytes between ranks went by: read from NCCL's own log, or from the sockets and counters of each rank.
+
+NCCL's line is that of src/transport/net.cc, p2p.cc and shm.cc, NCCL 2.4 to 2.27:
+`Channel 00/02 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.figures import amount
+from vsphere_ml.bench.record import Path, Proof, Transport, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.bench.job import Job
+    from vsphere_ml.bench.lines import Told
+    from vsphere_ml.bench.survey import Surveyed
+
+PATH = "path"
+_CHANNEL = re.compile(
+    r"Channel (?P<channel>\d+)(?:/\d+)? : (?P<sender>\d+)\[\w*\] -> (?P<receiver>\d+)\[\w*\]"
+    r"(?: \[(?P<side>send|receive)\])? via (?P<via>[A-Za-z0-9]+(?:/\S+)*)"
+)
+_RDMA = ("NET/IB", "NET/IB/GDRDMA")
+_WANTED = {Transport.ROCE: _RDMA, Transport.GPUDIRECT: _RDMA[1:]}
+
+
+def of_nccl(log: str) -> tuple[Path, ...]:
+    """Return each channel's carrier as NCCL logged it, with NCCL_DEBUG=INFO."""
+    found = ((match, line) for line in log.splitlines() if (match := _CHANNEL.search(line)))
+    return tuple(
+        Path(
+            channel=f"{match['channel']}{f' {side}' if (side := match['side']) else ''}",
+            sender=match["sender"],
+            receiver=match["receiver"],
+            carrier=carrier(match["via"]),
+            evidence=line.strip(),
+        )
+        for match, line in found
+    )
+
+
+def carrier(via: str) -> str:
+    """Return the kind of a way: of NET/IB/0(1)/GDRDMA/Shared what counts is NET/IB/GDRDMA."""
+    parts = via.split("/")
+    if parts[0] != "NET":
+        return parts[0]
+    return "/".join([*parts[:2], *(["GDRDMA"] if "GDRDMA" in parts[2:] else [])])
+
+
+def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
+    """Return the TCP connections that ranks held to other nodes, as each rank's kernel told."""
+    nodes = {node.address: node.name for node in job.nodes}
+    return tuple(
+        Path(
+            channel="tcp",
+            sender=str(each.rank),
+            receiver=nodes[peer["other"]],
+            carrier=f"{job.configuration.backend}/tcp",
+            evidence=f"rank {each.rank} on {each.node}: {peer['own']} to {peer['other']}, {peer['sockets']} sockets; "
+            f"{_sent(each)}",
+        )
+        for each in told
+        for peer in each.peers
+        if nodes.get(peer["other"], each.node) != each.node
+    )
+
+
+def proof(job: Job, told: Sequence[Told], paths: Sequence[Path], surveyed: Sequence[Surveyed]) -> Proof | None:
+    """Return whether what was asked for was used between nodes; None on one node, where nothing goes anywhere."""
+    if len(job.nodes) < 2:  # noqa: PLR2004 - nobody to talk to
+        return None
+    asked = job.configuration.transport
+    if asked is Transport.TCP:
+        return _over_tcp(job, told, paths)
+    between = [each for each in paths if _crosses(each, told)]
+    wrong = [each for each in between if each.carrier not in _WANTED[asked]]
+    if not between:
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence="the log tells no channel between nodes")
+    if wrong:
+        causes = "; ".join(_causes(asked, wrong, surveyed)) or "the guests show no cause"
+        evidence = f"{len(wrong)} of {len(between)} channels went by {wrong[0].carrier}; likely: {causes}"
+        return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
+    evidence = f"all {len(between)} channels between nodes went by {between[0].carrier}"
+    return Proof(name=PATH, verdict=Verdict.YES, evidence=evidence)
+
+
+def _over_tcp(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proof:
+    by_rdma = [each for each in paths if each.carrier in _RDMA]
+    if by_rdma:
+        return Proof(name=PATH, verdict=Verdict.NO, evidence=f"TCP was asked for: {by_rdma[0].evidence}")
+    own = {node.name: node.address for node in job.nodes}
+    elsewhere = [
+        f"rank {each.rank}: {peer['own']}" for each in told for peer in each.peers if peer["own"] != own[each.node]
+    ]
+    if elsewhere:
+        evidence = f"sockets are not on {job.interface}: {', '.join(elsewhere)}"
+        return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
+    silent = [each.rank for each in told if not any(path.sender == str(each.rank) for path in paths)]
+    if silent:
+        evidence = f"no connection to another node was seen of ranks {', '.join(map(str, silent))}"
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=evidence)
+    sent = ", ".join(f"rank {each.rank}: {_sent(each)}" for each in told)
+    return Proof(name=PATH, verdict=Verdict.YES, evidence=f"TCP over {job.interface}; {sent}")
+
+
+def _sent(told: Told) -> str:
+    """Return what the rank's guest sent meanwhile; ranks of one guest tell the same bytes."""
+    name = str(told.interface.get("name", ""))
+    return f"{amount(told.sent.get(name, 0))} sent by {name or 'no interface'}"
+
+
+def _crosses(path: Path, told: Sequence[Told]) -> bool:
+    nodes = {str(each.rank): each.node for each in told}
+    return nodes.get(path.sender) != nodes.get(path.receiver)
+
+
+def _causes(asked: Transport, wrong: Sequence[Path], surveyed: Sequence[Surveyed]) -> Iterator[str]:
+    """Yield what the guests can show for it, those that keep RDMA out before those that keep GPUDirect out."""
+    for each in surveyed:
+        if not each.rdma:
+            yield f"{each.node} has no RDMA device"
+        elif not each.roce_v2:
+            yield f"{each.node} has no RoCE v2 GID"
+    mtu = {size for each in surveyed for name, size in each.mtu.items() if name in each.rdma_interfaces}
+    if len(mtu) > 1:
+        yield f"the MTU differs between nodes: {', '.join(map(str, sorted(mtu)))}"
+    if asked is Transport.GPUDIRECT:
+        yield from _without_gpudirect(wrong, surveyed)
+
+
+def _without_gpudirect(wrong: Sequence[Path], surveyed: Sequence[Surveyed]) -> Iterator[str]:
+    for each in surveyed:
+        if not each.peermem and not each.dma_buf:
+            yield f"{each.node} has neither nvidia-peermem nor a driver with DMA-BUF"
+        if each.ats is False:
+            yield f"ATS is not effective in {each.node} (lspci shows ATSCtl: Enable-)"
+        if each.gpu_to_nic in {"SYS", "NODE", "PHB"}:
+            yield f"{each.node} sees GPU and NIC as {each.gpu_to_nic}: the VM's PCI topology is flat"
+    if all(path.channel.endswith("send") and path.carrier == _RDMA[0] for path in wrong):
+        yield "only the sending side lacks it: NCCL_NET_GDR_READ is 0"

@@ -1,0 +1,53 @@
+"""What a benchmark came to: its figures, what holds them up, and what is proven of each launch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.bench import tables
+from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.record import Outcome, Verdict
+from vsphere_ml.bench.study import study
+from vsphere_ml.cli.views.bench import explain as explained
+from vsphere_ml.cli.views.bench_progress import title
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.bench.record import Run
+    from vsphere_ml.flows.bench import Benchmarked
+
+
+def text(done: Benchmarked) -> Group:
+    """Return what was proven of each launch, the figures, and what to change first."""
+    return Group(*_parts(done))
+
+
+def _parts(done: Benchmarked) -> Iterator[RenderableType]:
+    yield table(("LAUNCH", "PROVEN"), ((title(run.configuration), proven(run)) for run in done.runs))
+    if any(run.outcome is Outcome.COMPLETE for run in done.runs):
+        seen = study(done.runs)
+        if seen.links:
+            yield _table(tables.links(seen))
+        yield explained.text(seen, explain(seen))
+    elif any(run.lab for run in done.runs):
+        yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
+    yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
+
+
+def _table(made: tables.Table) -> RenderableType:
+    return table(made.titles, made.rows)
+
+
+def proven(run: Run) -> str:
+    """Return the proofs in few words; what is unknown is said to be."""
+    if run.outcome is not Outcome.COMPLETE:
+        return f"{run.outcome.value}: {run.reason}"
+    words = {Verdict.YES: "", Verdict.NO: "NOT ", Verdict.UNKNOWN: "unknown: "}
+    named = (f"{words[each.verdict]}{each.name.replace('_', ' ')}" for each in run.proofs)
+    return ", ".join(named) or "nothing to prove"

@@ -1,0 +1,172 @@
+"""One launch of a benchmark: from a clean slate to its record, with no process left however it ends."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.bench import evidence, lines, link, programs, running, store, transports
+from vsphere_ml.bench.events import Reaped
+from vsphere_ml.bench.job import Job
+from vsphere_ml.bench.launchers import launch as launched
+from vsphere_ml.bench.record import Workload
+from vsphere_ml.core.errors import BenchError, VsmlError
+from vsphere_ml.flows.watch import Enough, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from vsphere_ml.bench.events import BenchListener
+    from vsphere_ml.bench.job import Runtime
+    from vsphere_ml.bench.matrix import Planned, Wish
+    from vsphere_ml.bench.record import LinkResult, Run
+    from vsphere_ml.bench.stop import Stop
+    from vsphere_ml.bench.survey import Surveyed
+    from vsphere_ml.core.guest import Peer, Shell
+    from vsphere_ml.core.ports import Clock, GuestPlace, Guests
+    from vsphere_ml.core.spec import ClusterSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a launch is made with, beyond what it is to measure."""
+
+    python: str = "/opt/vsml/runtime/bin/python"
+    mpirun: str = ""
+    user: str = "root"
+    interface: str = ""  # empty: that of the nodes' own addresses
+    limit_s: float = 3600.0  # of one launch
+    enough: Enough = field(default_factory=Enough)
+    script: Path | None = None
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The guests as they are before anything runs, in the order of the file's nodes."""
+
+    spec: ClusterSpec
+    guests: Guests
+    clock: Clock
+    tell: BenchListener
+    means: Means
+    places: tuple[GuestPlace, ...]
+    peers: tuple[Peer, ...]
+    hosts: Mapping[str, str]  # ESXi host by node
+    surveyed: tuple[Surveyed, ...]
+    runtime: Runtime
+    interface: str
+    folder: Path
+
+
+def links(ground: Ground, nodes: int) -> tuple[LinkResult, ...]:
+    """Return what gets through between the nodes, one pair after the other; nothing where iperf3 lacks."""
+    if not all(each.iperf3 for each in ground.surveyed[:nodes]):
+        return ()
+    return tuple(_between(ground, *pair) for pair in link.pairs(ground.peers[:nodes]))
+
+
+def _between(ground: Ground, sender: Peer, receiver: Peer) -> LinkResult:
+    places = {place.name: place for place in ground.places}
+    in_each(ground.guests, [places[receiver.name]], lambda shell: link.serve(shell, receiver.address, "link"))
+    measured = in_each(ground.guests, [places[sender.name]], lambda shell: link.measure(shell, sender, receiver))
+    return measured[sender.name]
+
+
+def made(ground: Ground, wish: Wish, planned: Planned, wire: evidence.Wire) -> tuple[Run, VsmlError | None]:
+    """Return the record of a launch, and what makes it worthless."""
+    began, job = _now(), _job(ground, wish, planned)
+    if planned.configuration.workload is Workload.LINK:
+        return evidence.linked(_scene(ground, job, planned.launch, began, wire)), None
+    job = programs.filled(job, ground.means.script, ground.means.arguments)
+    try:
+        told, log, stop = _run(ground, job)
+        run = evidence.run(_scene(ground, job, planned.launch, began, wire), told, log, stop)
+    except BenchError as error:
+        return evidence.failed(_scene(ground, job, planned.launch, began, wire), error), error
+    return run, evidence.objection(run)
+
+
+def _scene(ground: Ground, job: Job, launch: int, began: str, wire: evidence.Wire) -> evidence.Scene:
+    return evidence.Scene(
+        job=job,
+        launch=launch,
+        started=began,
+        ended=_now(),
+        cluster=ground.spec.name,
+        lab=ground.spec.vcenter.lab is not None,
+        hosts=ground.hosts,
+        surveyed=ground.surveyed[: len(job.nodes)],
+        wire=wire,
+    )
+
+
+def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
+    asked = planned.configuration
+    return Job(
+        run_id=f"{ground.spec.name}-{secrets.token_hex(6)}",
+        configuration=asked,
+        nodes=ground.peers[: asked.nodes],
+        slots=wish.slots,
+        interface=ground.interface,
+        runtime=ground.runtime,
+        program=(),
+        limit_s=ground.means.limit_s,
+        variables=transports.variables(asked.transport, ground.interface, ground.surveyed[: asked.nodes]),
+    )
+
+
+def _run(ground: Ground, job: Job) -> tuple[tuple[lines.Told, ...], str, Stop | None]:
+    """Return what the ranks told, the launcher's log, and why the job was told to stop; no process of it is left."""
+    places = ground.places[: len(job.nodes)]
+    how = launched(job)
+    try:
+        in_each(ground.guests, places, lambda shell: running.lay_out(shell, job, how, ground.means.script))
+        ended = _watch(ground, job).until_end(ground.guests, places[0], lambda shell: running.start(shell, job, how))
+        texts = in_each(ground.guests, places, lambda shell: running.collect(shell, job))
+        log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
+    finally:
+        # A guest that cannot be reached now is told of before the next launch.
+        ground.guests.each(ground.places, lambda shell: running.end(shell, job))
+    store.keep_log(ground.folder, job.run_id, log)
+    if ended.status != 0:
+        raise evidence.ended_badly(job, ended.status, log)
+    return lines.read(texts), log, ended.stop
+
+
+def _watch(ground: Ground, job: Job) -> Watch:
+    return Watch(job=job, enough=ground.means.enough, clock=ground.clock, tell=ground.tell)
+
+
+def clean_slate(ground: Ground) -> None:
+    """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
+    for each in ground.surveyed:
+        if each.supervised:
+            raise running.busy(each.node, each.supervised[0])
+    left = in_each(ground.guests, ground.places, running.reap)
+    for name, processes in left.items():
+        if processes:
+            ground.tell(Reaped(node=name, processes=len(processes)))
+    strangers = in_each(ground.guests, ground.places, running.leftovers)
+    for name, processes in strangers.items():
+        if processes:
+            raise running.foreign(name, processes)
+
+
+def in_each(guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> dict[str, T]:
+    """Return what the work came to in each guest; the first guest's error ends it."""
+    done: dict[str, T] = {}
+    for name, outcome in guests.each(places, work).items():
+        if isinstance(outcome, VsmlError):
+            raise outcome
+        done[name] = outcome
+    return done
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
