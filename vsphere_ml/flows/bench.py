@@ -13,7 +13,6 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
 from vsphere_ml.flows.launch import Ground, Means, clean_slate, in_each, links, made
-from vsphere_ml.flows.plan import look
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Configuration, Run
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.events import Listener
+    from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.ports import Clock, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
 
@@ -122,7 +122,7 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
         means=means,
         places=places,
         peers=survey.on(surveyed, peers, interface),
-        hosts=_hosts(spec, vcenter, tell, clock, {place.name for place in places}),
+        hosts=_hosts(site, {place.name for place in places}),
         surveyed=surveyed,
         runtime=survey.runtime(surveyed, means.python, means.user),
         interface=interface,
@@ -130,6 +130,6 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
     )
 
 
-def _hosts(spec: ClusterSpec, vcenter: VCenter, tell: Listener, clock: Clock, names: Collection[str]) -> dict[str, str]:
-    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first", devices=False)
+def _hosts(inventory: Inventory, names: Collection[str]) -> dict[str, str]:
+    """Return the ESXi host of each node's VM, as vCenter tells it."""
     return {vm.name: inventory.host(vm.host).name for vm in inventory.vms if vm.name in names and vm.host}

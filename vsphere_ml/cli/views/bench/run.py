@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench import tables
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.record import Outcome, Verdict
+from vsphere_ml.bench.report import tables
 from vsphere_ml.bench.study import study
 from vsphere_ml.cli.views.bench import explain as explained
 from vsphere_ml.cli.views.bench_progress import title
