@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 BATCHES = 10
+_WIDEST = 50.0  # an interval of e^50 to either side says nothing, and more would not be a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,11 @@ class Estimate:
     def half_width(self) -> float | None:
         """Half the interval as a share of the figure; None without an interval."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2 / abs(self.value)
+
+    @property
+    def factor(self) -> float | None:
+        """By what the true value may be larger or smaller, as a factor; None without an interval."""
+        return None if self.low is None or self.high is None else math.sqrt(self.high / self.low)
 
     def turned(self, function: Callable[[float], float]) -> Estimate:
         """Return the estimate of `function` of it; the function may fall or rise, but not both."""
@@ -84,16 +90,24 @@ def _welch(parts: Sequence[float], samples: Sequence[Sequence[float]]) -> int:
     return max(1, math.floor(sum(parts) ** 2 / below))
 
 
+def around(value: float, share: float, basis: str) -> Estimate:
+    """Return a positive figure with an interval that stays positive, from its half-width as a share.
+
+    Times and rates cannot be negative, so the interval is made on the logarithm: it is the same for both.
+    """
+    factor = math.exp(min(share, _WIDEST))
+    return Estimate(value=value, low=value / factor, high=value * factor, basis=basis)
+
+
 def _student(values: Sequence[float], basis: str) -> Estimate:
     mean = statistics.fmean(values)
     half = quantile(LEVEL, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-    return Estimate(value=mean, low=mean - half, high=mean + half, basis=basis)
+    return around(mean, half / mean, basis)
 
 
 def quotient(above: Estimate, below: Estimate) -> Estimate:
-    """Return `above / below`; their half-widths add up as squares, which holds while they are small."""
+    """Return `above / below`; the logarithms of their half-widths add up as squares."""
     value = above.value / below.value
-    if above.half_width is None or below.half_width is None:
+    if above.factor is None or below.factor is None:
         return Estimate(value=value, basis=above.basis)
-    half = value * math.hypot(above.half_width, below.half_width)
-    return Estimate(value=value, low=value - half, high=value + half, basis=above.basis)
+    return around(value, math.hypot(math.log(above.factor), math.log(below.factor)), above.basis)

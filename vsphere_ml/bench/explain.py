@@ -250,7 +250,7 @@ def _quality(point: Point) -> Iterator[Remark]:
         yield Remark(
             code="bench.noisy",
             target=where,
-            message=f"the step time is known to {figures.plus_minus(point.step)} only, from {point.step.basis}",
+            message=f"the step time is known {figures.plus_minus(point.step)} only, from {point.step.basis}",
             hint="more launches; and look for what else runs on the hosts",
         )
     if len(point.launches) == 1:

@@ -11,6 +11,7 @@ _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _SECONDS_AS_SUCH = 10_000
+_AS_FACTOR = 0.3
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -59,8 +60,12 @@ def percent(share: float) -> str:
 
 
 def plus_minus(estimate: Estimate) -> str:
-    """Return half the 95 % interval as a share, or that there is none."""
-    return "no interval" if estimate.half_width is None else f"± {percent(estimate.half_width)}"
+    """Return how well a figure is known at 95 %: as a share, as a factor where that is large, or not at all."""
+    if estimate.half_width is None or estimate.factor is None:
+        return "no interval"
+    if estimate.half_width > _AS_FACTOR:
+        return f"within a factor of {number(estimate.factor, 2)}"
+    return f"± {percent(estimate.half_width)}"
 
 
 def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:

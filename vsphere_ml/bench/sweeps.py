@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.estimate import LEVEL, Estimate
+from vsphere_ml.bench.estimate import LEVEL, Estimate, around
 from vsphere_ml.bench.series import percentile
 from vsphere_ml.bench.student import quantile
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LARGE = 4 << 20  # bytes; from here on bandwidth counts and latency does not
 FEWEST_POINTS = 3
+FITTED = "fit over message sizes"
 
 
 def bus_factor(ranks: int, collective: str = "all_reduce") -> float:
@@ -95,19 +96,15 @@ def fit(measured: Sequence[Size], ranks: int) -> Fit | None:
         return None
     (start, start_error), (slope, slope_error), off = line
     width = quantile(LEVEL, len(measured) - 2)
-    latency = _estimate(start, width * start_error).turned(lambda each: each / (2 * (ranks - 1)))
-    seconds_per_byte = _estimate(slope, min(width * slope_error, slope * 0.99))
-    bandwidth = seconds_per_byte.turned(lambda each: bus_factor(ranks) / each)
+    half, steps = width * start_error, 2 * (ranks - 1)
+    latency = Estimate(value=start / steps, low=(start - half) / steps, high=(start + half) / steps, basis=FITTED)
+    bandwidth = around(bus_factor(ranks) / slope, width * slope_error / slope, FITTED)
     return Fit(
         latency=latency,
         bandwidth=bandwidth,
         half_bytes=ranks * max(latency.value, 0.0) * bandwidth.value,
         off=off,
     )
-
-
-def _estimate(value: float, half: float) -> Estimate:
-    return Estimate(value=value, low=value - half, high=value + half, basis="fit over message sizes")
 
 
 def _line(

@@ -82,6 +82,14 @@ def test_a_slow_link_is_found_among_others() -> None:
     assert [each.target for each in causes] == ["node-2 to node-0"]
 
 
+def test_links_that_differ_a_little_are_not_blamed() -> None:
+    links = tuple(
+        LinkResult(tool="iperf3", sender="node-0", receiver=f"node-{at}", bytes_per_s=117e6 - at * 4e6)
+        for at in range(1, 5)
+    )
+    assert "bench.slow-link" not in told((replace(SOUND[0], link_results=links),))
+
+
 def test_a_link_slower_than_its_line_rate_is_found() -> None:
     def shaped(run: Run) -> Run:
         return replace(run, link=replace(run.link, calibrated_bytes_per_s=0.6e9))

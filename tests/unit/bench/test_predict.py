@@ -89,6 +89,12 @@ def test_when_the_exchange_is_longer_than_the_step_even_hiding_all_of_it_is_too_
     assert made.ceiling_is_network
 
 
+def test_the_ceiling_is_that_of_nodes_that_reduce_inside_first() -> None:
+    made = bracket(size_bytes=1e9, shape=Shape(ranks=16, nodes=2), bytes_per_s=1e9, base_s=0.5)
+    assert made.ceiling == 0.5
+    assert made.floor == pytest.approx(0.5 / (0.5 + 1.875))
+
+
 def test_one_node_exchanges_nothing_over_the_wire() -> None:
     made = bracket(size_bytes=1e9, shape=Shape(ranks=8, nodes=1), bytes_per_s=1e9, base_s=0.5)
     assert (made.floor, made.ceiling, made.ring_s) == (1, 1, 0)

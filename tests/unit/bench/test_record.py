@@ -146,6 +146,10 @@ def test_a_place_is_found_in_any_document(value: Any) -> None:
     assert content.splitlines()[line_of(content, ("last",)) - 1] == ' "last": 3'
 
 
+def test_a_place_in_a_list_is_counted() -> None:
+    assert line_of('[1,\n2,\n{"x": [5,\n6]}]', (2, "x", 1)) == 4
+
+
 def test_the_schema_that_ships_is_that_of_the_reader() -> None:
     assert json.loads(PAGE.read_text()) == schema()
 

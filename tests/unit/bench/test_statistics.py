@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine, correlated
-from vsphere_ml.bench import stop, sweeps
+from vsphere_ml.bench import figures, stop, sweeps
 from vsphere_ml.bench.estimate import across_launches, ratio, within_launch
 from vsphere_ml.bench.record import Steps, SweepPoint
 from vsphere_ml.bench.series import summary
@@ -211,6 +211,25 @@ def test_the_fits_interval_covers_noise() -> None:
 def noisy_sweep(seed: int) -> tuple[SweepPoint, ...]:
     rng = random.Random(seed)
     return tuple(replace(each, time_s=(each.time_s[0] * rng.gauss(1, 0.03),)) for each in swept(2, 1e9, 50e-6))
+
+
+def test_noise_of_large_messages_does_not_drown_the_latency_of_small_ones() -> None:
+    """Noise is a share of the time: unweighted, the largest message's would be a hundred times the latency."""
+    found = [sweeps.fit(sweeps.sizes(noisy_sweep(seed), 2), 2) for seed in range(50)]
+    latencies = [each.latency.value for each in found if each is not None]
+    assert len(latencies) == 50
+    assert all(40e-6 < each < 60e-6 for each in latencies)
+
+
+def test_an_interval_stays_positive_however_wide_and_is_the_same_for_time_and_rate() -> None:
+    wide = across_launches([0.14, 0.26, 0.34])
+    assert wide.low is not None
+    assert wide.high is not None
+    assert 0 < wide.low < wide.value < wide.high
+    rate = wide.turned(lambda each: 64 / each)
+    assert rate.factor == pytest.approx(wide.factor)
+    assert figures.plus_minus(rate) == figures.plus_minus(wide) == "within a factor of 2.8"
+    assert figures.plus_minus(across_launches([1.0, 1.01, 0.99])) == "± 2.5 %"
 
 
 def test_no_line_where_there_is_none() -> None:

@@ -38,7 +38,7 @@ def story(seen: Study) -> Story:
     """Return what the record says."""
     cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "")
     return Story(
-        title=f"Benchmark of {cluster}" if cluster else "Benchmark",
+        title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
         remarks=explain(seen),
         tables=(*tables(seen), *_about(seen)),
