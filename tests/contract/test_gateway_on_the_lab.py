@@ -8,9 +8,11 @@ import pytest
 
 from tests.contract.vcenter_contract import Connect, Rig, VCenterContract, rig
 from tests.integration import labs
+from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from vsphere_ml.lab.state import Lab
 
@@ -25,8 +27,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def connect(lab: Lab) -> Connect:
-    return lambda: labs.gateway(lab)
+def connect(lab: Lab, tmp_path: Path) -> Connect:
+    return lambda: Gateway(labs.sign_in(lab), tmp_path)
 
 
 class TestGatewayOnTheLab(VCenterContract):

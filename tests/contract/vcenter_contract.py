@@ -46,6 +46,7 @@ Connect: TypeAlias = Callable[[], "VCenter"]
 SOURCE = "ubuntu-22.04-gpu"
 FOREIGN = "etl-7"
 PROFILE = "grid_a100-40c"
+FILE = "[vsan] etl-7/etl-7.vmx"
 
 
 @dataclass(slots=True)
@@ -202,6 +203,17 @@ class VCenterContract:
         assert set(rig.vcenter.vgpu_managers(hosts[:2])) == set(hosts[:2])
         assert set(rig.vcenter.vgpu_managers(hosts).values()) == {"535.183.04"}
         assert rig.vcenter.vgpu_managers([HostRef("host-999999")]) == {}
+
+    def test_a_file_of_a_datastore_is_found_and_fetched(self, rig: Rig) -> None:
+        rig.look()
+        told: list[tuple[int, int]] = []
+        here = rig.vcenter.fetch(FILE, lambda done, total: told.append((done, total)))
+        size = rig.vcenter.file_size(FILE)
+        assert (here.name, here.stat().st_size) == (FILE.rpartition("/")[2], size)
+        assert told[-1:] == [(size, size)]
+        with pytest.raises(VsmlError) as caught:
+            rig.vcenter.file_size("[vsan] nothing/here.run")
+        assert caught.value.code == "datastore.no-file"
 
     def test_vms_are_read_back_as_a_look_would_read_them(self, rig: Rig) -> None:
         rig.look()

@@ -69,7 +69,7 @@ class Cluster:
 
     def _files(self) -> dict[str, str]:
         (driver,) = (self.home / "packages").glob("nvidia-linux-grid-*.deb")
-        return {"driver_file": str(driver), "wheelhouse": str(self.home / "wheelhouse.tar")}
+        return {"driver_file": f"[nfs-images] drivers/{driver.name}", "wheelhouse": str(self.home / "wheelhouse.tar")}
 
 
 def document(out: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tests.fakes.clock import FakeClock
@@ -66,6 +67,8 @@ class FakeVCenter:
     gpus_from_far: bool = False
     same_macs: bool = False
     boots: bool = True  # guests that were told how come up with an address, and publish a host key
+    files: dict[str, bytes] = field(default_factory=dict)  # by `[datastore] path`
+    downloads: Path = Path("/nowhere")
     vgpu_manager: str = "535.183.04"  # of every host with GPUs
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
@@ -125,6 +128,19 @@ class FakeVCenter:
         self._live()
         there = {host.ref for host in self.inventory.hosts if host.connected and host.gpus}
         return {ref: self.vgpu_manager for ref in hosts if ref in there and self.vgpu_manager}
+
+    def file_size(self, file: str) -> int:
+        self._live()
+        if file not in self.files:
+            raise VSphereError(f"there is no file {file}", code="datastore.no-file", target=file)
+        return len(self.files[file])
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+        size = self.file_size(file)
+        here = self.downloads / file.rpartition("/")[2]
+        here.write_bytes(self.files[file])
+        tell(size, size)
+        return here
 
     @contextmanager
     def hold(self, cluster: str) -> Iterator[None]:

@@ -156,15 +156,8 @@ def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:
 
 
 def _there(source: Source, book: Playbook) -> None:
-    """Refuse what cannot be brought to any guest, before one is touched."""
-    if source.is_datastore:
-        raise ConfigError(
-            f"playbook {book.name} wants {source}; files on datastores are not fetched yet",
-            code="playbook.datastore",
-            target=str(source),
-            hint="copy it to this machine with `govc datastore.download`, and give its path here",
-        )
-    if not source.is_url and not Path(source).is_file():
+    """Refuse a file that is not on this machine, before any guest is touched; vCenter is asked for those it has."""
+    if not source.is_url and not source.is_datastore and not Path(source).is_file():
         raise ConfigError(
             f"playbook {book.name} wants {source}, which is not there",
             code="playbook.file-missing",

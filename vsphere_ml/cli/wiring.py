@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.options import DEFAULT_FILE
@@ -16,7 +17,6 @@ from vsphere_ml.core.spec import VCenterSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from vsphere_ml.cli.options import Settings
     from vsphere_ml.cli.terminal import Terminal
@@ -49,7 +49,7 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
     """Yield the signed-in vCenter of a spec, and sign out afterwards."""
     from vsphere_ml.vsphere.gateway import Gateway
 
-    gateway = Gateway(_signed_in(connection(spec, terminal), terminal.settings))
+    gateway = Gateway(_signed_in(connection(spec, terminal), terminal.settings), cache() / "datastores")
     try:
         yield gateway
     finally:
@@ -68,6 +68,13 @@ def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[V
         yield gateway, EsxHosts(session), session.name
     finally:
         gateway.close()
+
+
+def cache() -> Path:
+    """Return where vsml keeps what can be had again; VSML_CACHE_DIR overrides it."""
+    import platformdirs
+
+    return Path(os.environ.get("VSML_CACHE_DIR") or platformdirs.user_cache_dir("vsml")).absolute()
 
 
 @contextmanager

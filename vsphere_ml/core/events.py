@@ -63,7 +63,16 @@ class Skipped:
     because: str
 
 
-Event = Looking | Looked | Acting | Started | Progressed | Finished | Failed | Skipped
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetching:
+    """So many bytes of a datastore's file have come to this machine."""
+
+    file: str
+    done: int
+    total: int
+
+
+Event = Looking | Looked | Fetching | Acting | Started | Progressed | Finished | Failed | Skipped
 
 
 class Listener(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
@@ -73,6 +74,14 @@ class VCenter(Protocol):
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         """Return the version of the NVIDIA vGPU manager on each host that has one and tells."""
+        ...
+
+    def file_size(self, file: str) -> int:
+        """Return the size of `[datastore] path`; VSphereError `datastore.no-file` or `datastore.refused`."""
+        ...
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+        """Return `[datastore] path` on this machine, as it is now; tells bytes that came, and of how many."""
         ...
 
     def hold(self, cluster: str) -> AbstractContextManager[None]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
-from vsphere_ml.flows import boot
+from vsphere_ml.flows import boot, fetch
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.guest.converge import Convergence, State, check_all, converge
 from vsphere_ml.guest.events import Ended
@@ -49,6 +49,13 @@ class Lacking:
 
     def __bool__(self) -> bool:
         return bool(self.after_boot) or any(guest.lacks for guest in self.guests)
+
+    @property
+    def steps(self) -> frozenset[str] | None:
+        """Return the titles of the steps that guests lack; None when any step may be lacking."""
+        if self.after_boot or self.unasked:
+            return None
+        return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.lacking)
 
     @property
     def unasked(self) -> tuple[Guest, ...]:
@@ -110,13 +117,17 @@ def configure(
     deadline = boot.within(wait_s, clock)
     site = boot.first_look(spec, vcenter, tell, clock)
     found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
-    facts = of_guests.facts(spec, of_guests.with_managers(found, vcenter, playbooks), guests, given)
+    found = of_guests.with_managers(found, vcenter, playbooks)
+    facts = of_guests.facts(spec, found, guests, given)
+    fetch.look_for(playbooks, vcenter)
     plan = asked(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
     lacking = {guest.node for guest in plan.guests if guest.lacks}
     places = [place for place in found.places if place.name in lacking]
     with vcenter.hold(spec.name):
+        given = given.but(fetch.fetched(playbooks, vcenter, tell, plan.steps))
+        facts = of_guests.facts(spec, found, guests, given)
         done = boot.patiently(
             guests,
             places,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.changes import PowerOn
 from vsphere_ml.core.outcome import Interrupted
-from vsphere_ml.flows import boot
+from vsphere_ml.flows import boot, fetch
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.configure import Configured, Guest, Lacking, after, asked, brought, brought_to
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from vsphere_ml.core.events import Listener
     from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.ports import Clock, Guests, VCenter
@@ -39,6 +40,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
 
     A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
     """
+    fetch.look_for(phase.playbooks, vcenter)
     booting = {change.vm for change in planned.plan.changes if isinstance(change, PowerOn)}
     after_boot = tuple(node.name for node in spec.nodes if node.name in booting)
     staying = [node.name for node in spec.nodes if node.name not in booting]
@@ -64,6 +66,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     inventory: Inventory,
     vcenter: VCenter,
     clock: Clock,
+    tell: Listener,
     without: Collection[str] = (),
 ) -> Configured:
     """Wait for the guests and bring them to the playbooks; return what became of each.
@@ -73,7 +76,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     """
     wanted = [name for name in _concerned(spec, plan) if name not in without]
     try:
-        guests = _brought(spec, phase, wanted, inventory, vcenter, clock) if wanted else {}
+        guests = _brought(spec, plan, phase, wanted, inventory, vcenter, clock, tell) if wanted else {}
     except Interrupted:
         raise
     except KeyboardInterrupt as interrupt:
@@ -94,16 +97,19 @@ def _concerned(spec: ClusterSpec, plan: Lacking) -> list[str]:
 
 def _brought(  # noqa: PLR0917
     spec: ClusterSpec,
+    plan: Lacking,
     phase: GuestPhase,
     wanted: Collection[str],
     inventory: Inventory,
     vcenter: VCenter,
     clock: Clock,
+    tell: Listener,
 ) -> dict[str, Guest]:
     deadline = boot.within(phase.wait_s, clock)
     found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
-    facts = of_guests.facts(spec, found, phase.guests, phase.given)
+    given = phase.given.but(fetch.fetched(phase.playbooks, vcenter, tell, plan.steps))
+    facts = of_guests.facts(spec, found, phase.guests, given)
     done = boot.patiently(
         phase.guests,
         found.places,

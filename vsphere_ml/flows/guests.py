@@ -34,6 +34,10 @@ class Given:
     values: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, Sensitive] = field(default_factory=dict)
 
+    def but(self, values: Mapping[str, str]) -> Given:
+        """Return this with more values."""
+        return replace(self, values={**self.values, **values})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:

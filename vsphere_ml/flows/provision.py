@@ -86,7 +86,14 @@ class _Run:
         self.last = compare(self.spec, inventory)
         if todo.guests is not None and self.given.phase is not None:
             self.guests = guest_phase.carry_out(
-                self.spec, todo.guests, self.given.phase, inventory, self.vcenter, self.clock, without=self.walk.broken
+                self.spec,
+                todo.guests,
+                self.given.phase,
+                inventory,
+                self.vcenter,
+                self.clock,
+                self.tell,
+                without=self.walk.broken,
             )
 
     def report(self, todo: Proposal) -> Report:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import vim, vmodl
@@ -24,6 +26,7 @@ from vsphere_ml.core.changes import (
 )
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.vsphere.acts import Acts
+from vsphere_ml.vsphere.datastore import Files
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.lock import Lock
 from vsphere_ml.vsphere.look import look, read
@@ -63,8 +66,9 @@ _ACTIONS: dict[type[Any], str] = {
 class Gateway:
     """A vCenter: looked at, changed, locked. One thread uses it at a time."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cache: Path | None = None) -> None:
         self._session = session
+        self._cache = cache or Path(tempfile.gettempdir())
         self._fields = Fields(session)
         self._acts = Acts(session, self._fields, Site())
         self._tickets = Tickets(session, self._explain)
@@ -85,6 +89,15 @@ class Gateway:
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         """Ask the hosts for their packages, several at once."""
         return vgpu_managers(self._session, hosts)
+
+    def file_size(self, file: str) -> int:
+        return self._reading(lambda: self._files().size(file), f"looking for {file}")
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+        return self._reading(lambda: self._files().fetch(file, tell), f"fetching {file}")
+
+    def _files(self) -> Files:
+        return Files(self._session, self._acts.site.datacenter, self._cache)
 
     def _reading(self, call: Callable[[], T], action: str) -> T:
         try:

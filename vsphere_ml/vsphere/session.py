@@ -107,6 +107,11 @@ class Wire:
         stub.scheme, stub.schemeArgs = self._scheme, self._settings
         return stub
 
+    def connection(self) -> Connection:
+        return Connection(
+            self.host, self.port, context=self._settings["context"], pin=self._settings["pin"], timeout=self.timeout_s
+        )
+
     def _version(self) -> str:
         # pyVim's own probe has no timeout (9.1), so a silent server would hang it for ever.
         try:
@@ -187,6 +192,15 @@ class Session:
     @property
     def timeout_s(self) -> float:
         return self._wire.timeout_s
+
+    @property
+    def cookie(self) -> str:
+        """What proves the session in a request that is no API call."""
+        return str(self.stub.cookie or "").partition(";")[0]
+
+    def connection(self) -> Connection:
+        """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
+        return self._wire.connection()
 
     @property
     def generation(self) -> int:

@@ -34,6 +34,7 @@ from vsphere_ml.flows.apply import Pace, Walk, apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import HostRef, Inventory, Vm
@@ -86,6 +87,12 @@ class Clockwork:
         raise NotImplementedError
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        raise NotImplementedError
+
+    def file_size(self, file: str) -> int:
+        raise NotImplementedError
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
         raise NotImplementedError
 
     def close(self) -> None: ...

@@ -17,6 +17,7 @@ from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import Told
 from vsphere_ml.core.changes import CloneVm
 from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
+from vsphere_ml.core.events import Fetching
 from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.core.spec import Address, ClusterSpec, FirstBootBy, GuestAccess
 from vsphere_ml.flows import provision as provisioning
@@ -29,6 +30,8 @@ from vsphere_ml.guest.firstboot import HOST_KEYS, first_boots
 from vsphere_ml.guest.playbook import load_text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vsphere_ml.core.spec import NodeSpec
     from vsphere_ml.flows.report import Report
 
@@ -67,9 +70,8 @@ class Rig:
             self.spec,
             self.vcenter,
             approve=self._approve,
-            tell=Told(),
             clock=self.vcenter.clock,
-            **{"given": self.given, **options},  # type: ignore[arg-type]
+            **{"given": self.given, "tell": Told(), **options},  # type: ignore[arg-type]
         )
 
     def propose(self) -> Proposal:
@@ -247,6 +249,39 @@ def test_a_run_cut_in_a_guest_is_finished_by_the_next(rig: Rig) -> None:
     rig.guests.there["node-2"].cut_after = None
     assert rig.run().done
     assert rig.greeted() == set(NAMES)
+
+
+KEY = "[nfs] keys/lab.asc"
+REPOSITORY = f"""about = "A repository."
+[[step]]
+kind = "apt_repository"
+name = "lab"
+url = "https://mirror.example.com"
+key = "{KEY}"
+"""
+
+
+def test_a_file_that_no_datastore_has_ends_the_run_before_anything_is_done(rig: Rig) -> None:
+    rig.text = REPOSITORY
+    with pytest.raises(VSphereError) as caught:
+        rig.run()
+    assert caught.value.code == "datastore.no-file"
+    assert (rig.vcenter.started, rig.asked) == (0, [])
+
+
+def test_a_datastores_file_is_fetched_once_for_all_guests_and_given_to_the_steps_that_lack_it(
+    rig: Rig, tmp_path: Path
+) -> None:
+    rig.text = REPOSITORY
+    rig.vcenter.files = {KEY: b"a key"}
+    rig.vcenter.downloads = tmp_path
+    told = Told()
+    rig.run(tell=told)
+    assert [event.file for event in told if isinstance(event, Fetching)] == [KEY]
+    assert {guest.files["/etc/apt/keyrings/lab.asc"].text for guest in rig.guests.there.values()} == {"a key"}
+    again = Told()
+    assert not rig.run(tell=again).acted
+    assert not any(isinstance(event, Fetching) for event in again)
 
 
 def stale(rig: Rig, text: str) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from vsphere_ml.cli.views import changes, guest_progress
 from vsphere_ml.cli.views.live import STYLES, MovingTable, moves
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.changes import subject
-from vsphere_ml.core.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
+from vsphere_ml.core.events import Acting, Failed, Fetching, Finished, Looked, Looking, Progressed, Skipped, Started
+from vsphere_ml.core.units import Bytes
 from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def words(event: Event, *, verbose: bool = False) -> str | None:
             return WHY.get(event.why, f"looking ({event.why})")
         case Looked():
             return f"saw {count(event.hosts, 'host')} and {count(event.vms, 'VM')} in {event.seconds:.1f} s"
+        case Fetching():
+            return f"fetching {event.file}: {Bytes(event.done)} of {Bytes(event.total)}"
         case Acting():
             return f"{count(sum(1 for _ in event.plan.changes), 'change')} to make"
         case Started():
@@ -159,7 +162,7 @@ class Board(MovingTable[Row]):
 
     def __call__(self, event: Event, /) -> None:
         match event:
-            case Looking() | Looked():
+            case Looking() | Looked() | Fetching():
                 if event == Looking(why="again"):
                     self.stop()
                 self._console.print(line((words(event) or "", "dim")))  # above the table while it lives
