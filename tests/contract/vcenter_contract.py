@@ -16,6 +16,7 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     DeleteFolder,
     DeleteRule,
     DeleteVm,
@@ -29,11 +30,12 @@ from vsphere_ml.core.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.core.errors import NotPossible, VsmlError
-from vsphere_ml.core.firstboot import FirstBoot
+from vsphere_ml.core.firstboot import ADDRESS_KEY, Customization, FirstBoot
 from vsphere_ml.core.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.ports import Scope
 from vsphere_ml.core.seats import Target, WantGroup, WantNic, WantSriov, WantVgpu
+from vsphere_ml.core.spec import Address
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
@@ -203,6 +205,20 @@ class VCenterContract:
         assert set(rig.vcenter.vgpu_managers(hosts[:2])) == set(hosts[:2])
         assert set(rig.vcenter.vgpu_managers(hosts).values()) == {"535.183.04"}
         assert rig.vcenter.vgpu_managers([HostRef("host-999999")]) == {}
+
+    def test_a_guest_is_customized_before_its_first_boot_and_telling_it_again_is_no_failure(self, rig: Rig) -> None:
+        rig.equip("n-1", rig.nic())
+        told = Customization(host_name="n-1", domain="lab.test", address=Address(address="10.0.0.11/24"))
+        rig.do(CustomizeGuest(vm="n-1", customization=told))
+        assert rig.settings("n-1").extra_config[ADDRESS_KEY] == "10.0.0.11/24"
+        rig.do(CustomizeGuest(vm="n-1", customization=told))
+        rig.do(PowerOn(vm="n-1"))
+        assert rig.refused(CustomizeGuest(vm="n-1", customization=told)) == "vsphere.power-state"
+
+    def test_a_customization_by_a_name_that_vcenter_does_not_know_is_refused(self, rig: Rig) -> None:
+        rig.equip("n-1", rig.nic())
+        nobody = Customization(host_name="n-1", domain="lab.test", spec="nobody made this")
+        assert rig.refused(CustomizeGuest(vm="n-1", customization=nobody)) == "vsphere.no-customization"
 
     def test_a_file_of_a_datastore_is_found_and_fetched(self, rig: Rig) -> None:
         rig.look()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,10 @@ import pytest
 from tests.e2e.conftest import QUAD, Shell, clean_environment
 from tests.integration.guests import needed
 from vsphere_ml.lab import server
+from vsphere_ml.ssh.keys import key_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
@@ -104,3 +105,34 @@ def test_a_guest_that_never_comes_up_is_named_with_what_was_seen_and_the_other_i
     assert "VMware Tools: not running" in second["error"]["message"]
     assert "waited 20 s" in second["error"]["details"]
     assert "node-2: waiting: no address yet" in made.err
+
+
+def test_vcenter_customizes_guests_whose_template_has_no_cloud_init(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = Shell(tmp_path, clean_environment(tmp_path))
+    monkeypatch.setenv("VSML_STATE_DIR", shell.env["VSML_STATE_DIR"])
+    pair = key_pair(tmp_path / "key", "train")
+    shipped = (Path(server.__file__).parent / "topologies" / "quad-8.0u3.toml").read_text()
+    plain = f'[[template]]\ncloud_init = false\nuser = "ada"\nauthorized_keys = ["{pair.public}"]\n'
+    topology = tmp_path / "plain.toml"
+    topology.write_text(shipped.replace("[[template]]\n", plain))
+    guest = f"""[guest]
+user = "ada"
+key_file = "{pair.private}"
+first_boot = "customization"
+domain = "lab.test"
+host_keys = "trust-first-use"
+playbooks = ["./mine.toml"]
+"""
+    shell.write("mine.toml", STEPS)
+    shell.write("cluster.toml", CLUSTER.replace('name = "node-[1-2]"', 'name = "node-1"') + guest)
+    server.up(str(topology), guests=True)
+    try:
+        made = shell.vsml("provision", "--yes")
+        assert made.status == 0, made.err
+        assert "customize the guest at its first boot: Linux preparation" in made.err
+        assert shell.vsml("run", "--", "hostname; cat /etc/vsml-test/first").out == "node-1 (1 node)\nnode-1\nhello\n"
+        assert shell.vsml("provision", "--yes", "--detailed-exitcode").status == 0
+    finally:
+        server.down()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.fakes.program import Program, filled, operands
@@ -28,11 +29,14 @@ def identity(guest: FakeGuest, words: list[str], streams: Streams) -> int:
 
 
 def install(guest: FakeGuest, words: list[str], _streams: Streams) -> int:
-    """Make a folder with mode and owner; files are not installed yet."""
+    """Make a folder with mode and owner, or a copy of a file with its folders and its mode."""
     match words:
         case ["-d", "-m", mode, "-o", owner, "-g", group, folder]:
             guest.folders.add(folder)
             guest.folder_modes[folder] = (int(mode, 8), f"{owner}:{group}")
+            return 0
+        case ["-D", "-m", mode, source, target] if source in guest.files:
+            guest.files[target] = replace(guest.files[source], mode=int(mode, 8))
             return 0
     raise NoMeaning(f"install {words}")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from tests.fakes.booking import booked, freed
 from tests.fakes.devices import Workshop, refusal
 from vsphere_ml.core import changes as do
-from vsphere_ml.core.firstboot import ADDRESS_KEY, DHCP
+from vsphere_ml.core.firstboot import ADDRESS_KEY, DHCP, UNTOLD, in_words
 from vsphere_ml.core.inventory import (
     EthernetCard,
     Folder,
@@ -43,6 +43,7 @@ class Physics:
     boots: bool = True  # guests that were told how come up, and publish a host key
     owner: str | None = None  # whose VMs a name means
 
+    customizations: frozenset[str] = frozenset()  # that vCenter has by name
     addresses: Iterator[int] = field(default_factory=lambda: count(11))
 
     @property
@@ -71,6 +72,8 @@ class Physics:
                 return self.attach(site, change)
             case do.NewMac():
                 return self.new_mac(site, change)
+            case do.CustomizeGuest():
+                return self.customize(site, change)
             case do.MakeRule():
                 return self.make_rule(site, change)
             case do.PowerOn():
@@ -200,14 +203,26 @@ class Physics:
         )
         return with_vm(site, replace(vm, settings=replace(vm.settings, devices=devices)))
 
+    def customize(self, site: Inventory, change: do.CustomizeGuest) -> Inventory:
+        vm = self.off(site, change.vm)
+        if vm.settings is None or not any(isinstance(device, EthernetCard) for device in vm.settings.devices):
+            raise refusal("vsphere.vm-config", "there are more NIC settings than NICs", vm.name)
+        if change.customization.spec not in (None, *self.customizations):
+            raise refusal("vsphere.no-customization", "there is no specification of that name", vm.name)
+        keys = {**vm.settings.extra_config, ADDRESS_KEY: in_words(change.customization.address)}
+        return with_vm(site, replace(vm, settings=replace(vm.settings, extra_config=keys)))
+
     def booted(self, site: Inventory, name: str) -> Inventory:
         """Return the site with what VMware Tools tell of a guest that was told how to boot."""
         vm = self.find(site, name)
         told = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
-        if vm.settings is None or told is None:
+        if vm.settings is None or told in (None, UNTOLD):
             return site
         address = f"10.9.0.{next(self.addresses)}" if told == DHCP else told.partition("/")[0]
-        keys = {**vm.settings.extra_config, HOST_KEYS: f"ssh-ed25519 KEY-OF-{name}"}
+        published = (
+            {HOST_KEYS: f"ssh-ed25519 KEY-OF-{name}"} if "guestinfo.userdata" in vm.settings.extra_config else {}
+        )
+        keys = {**vm.settings.extra_config, **published}
         up = replace(vm, guest_ip=address, tools="guestToolsRunning", settings=replace(vm.settings, extra_config=keys))
         return with_vm(site, up)
 

@@ -84,7 +84,8 @@ def first_boots(spec: ClusterSpec) -> Mapping[str, FirstBoot]:
 
     if spec.guest.first_boot is FirstBootBy.NONE:
         return {}
-    return firstboot.first_boots(spec, _public_keys(spec))
+    keys = _public_keys(spec) if spec.guest.first_boot is FirstBootBy.CLOUD_INIT else ()
+    return firstboot.first_boots(spec, keys)
 
 
 def _key_file(spec: ClusterSpec) -> Path | None:

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> None:
-    """Tell fingerprints of no node, two keys to sign in with, and secrets with several sources or none."""
+    """Tell fingerprints of no node, keys that exclude each other, and secrets with several sources or none."""
     if table.key is not None and table.key_file is not None:
         mistakes.add(("guest", "key"), "contradicts `key_file`; leave one of them out")
+    if table.first_boot is not FirstBootBy.CUSTOMIZATION:
+        for key in ("customization_spec", "domain"):
+            if getattr(table, key) is not None:
+                mistakes.add(("guest", key), 'is for first_boot = "customization"')
     if isinstance(table.host_keys, dict):
         for name in table.host_keys:
             if nodes and name not in nodes:
@@ -39,6 +43,8 @@ def access(table: schema.Guest, base: Path) -> GuestAccess:
         user=table.user or known.user,
         port=table.port or known.port,
         first_boot=first_boot,
+        domain=table.domain or known.domain,
+        customization_spec=table.customization_spec,
         key=table.key or _own_key(first_boot),
         key_file=key_file,
         jump=jump(table.jump, base, key_file) if table.jump else None,

@@ -177,7 +177,15 @@ class Guest(Table):
     first_boot: Annotated[FirstBootBy | None, PlainValidator(f.choice(FirstBootBy))] = Field(
         default=None,
         description="who tells a new guest its name, its address and its user: `cloud-init` (default where there is a "
-        "`[guest]`), or `none`: the template has all of it",
+        "`[guest]`); `customization`: vCenter, through VMware Tools, name and address alone; `none`: the template has "
+        "all of it",
+    )
+    customization_spec: f.Text | None = Field(
+        default=None,
+        description="with `customization`: a specification that vCenter has by this name; default: Linux preparation",
+    )
+    domain: f.Text | None = Field(
+        default=None, description="with `customization`: the guests' domain; default `localdomain`"
     )
     key: Annotated[LoginKey | None, PlainValidator(f.choice(LoginKey))] = Field(
         default=None,

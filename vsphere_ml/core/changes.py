@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.firstboot import FirstBoot
+    from vsphere_ml.core.firstboot import Customization, FirstBoot
     from vsphere_ml.core.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, VmRef
     from vsphere_ml.core.seats import Target, WantedDevice
 
@@ -99,6 +99,14 @@ class NewMac:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CustomizeGuest:
+    """Let vCenter tell a guest that has never run its name and its addresses when it boots."""
+
+    vm: str
+    customization: Customization
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MakeRule:
     """Make the anti-affinity rule over these VMs, or bring the standing one (by name) to them."""
 
@@ -147,6 +155,7 @@ Change = (
     | SetSettings
     | AttachDevices
     | NewMac
+    | CustomizeGuest
     | MakeRule
     | PowerOn
     | PowerOff

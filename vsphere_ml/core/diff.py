@@ -9,6 +9,7 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     Marks,
     MarkVm,
     NewMac,
@@ -19,6 +20,7 @@ from vsphere_ml.core.changes import (
 )
 from vsphere_ml.core.devices import difference, duplicate_macs, name
 from vsphere_ml.core.findings import findings
+from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.lacks import lacks, needs_power_off
 from vsphere_ml.core.marks import marked
@@ -44,6 +46,7 @@ STAGES = (
     "settings",
     "devices",
     "network",
+    "customization",
     "rule",
     "power on",
 )
@@ -119,7 +122,14 @@ class _Work:
         if not whole:
             self.add("hardware version", UpgradeHardware(vm=vm, version=seat.target.hardware_version))
             self.add("devices", AttachDevices(vm=vm, add=seat.target.devices))
+        self.customize(vm)
         self.add("power on", PowerOn(vm=vm))
+
+    def customize(self, vm: str) -> None:
+        """Plan what vCenter tells a guest before its first boot, once its NICs are there."""
+        told = self.first_boots.get(vm)
+        if told is not None and told.customization is not None:
+            self.add("customization", CustomizeGuest(vm=vm, customization=told.customization))
 
     def top_up(
         self, spec: ClusterSpec, placement: Placement, seat: Seat, vm: Vm, doubles: tuple[EthernetCard, ...]
@@ -133,6 +143,8 @@ class _Work:
             self.add("power off", PowerOff(vm=vm.name))
         for stage, change in steps:
             self.add(stage, change)
+        if vm.settings is not None and vm.settings.extra_config.get(ADDRESS_KEY) == UNTOLD:
+            self.customize(vm.name)
         if stops or not vm.powered_on:
             self.add("power on", PowerOn(vm=vm.name))
 

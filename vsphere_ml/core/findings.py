@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.firstboot import ADDRESS_KEY, in_words
+from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD, in_words
 from vsphere_ml.core.locality import between, farthest, rank
 from vsphere_ml.core.marks import node_of
 from vsphere_ml.core.plan import Finding
@@ -125,7 +125,7 @@ def _other_address(seat: Seat) -> Iterator[Finding]:
     settings = seat.standing.settings if seat.standing else None
     told = settings.extra_config.get(ADDRESS_KEY) if settings else None
     wanted = in_words(seat.node.address)
-    if told is None or told == wanted:
+    if told in (None, UNTOLD, wanted):
         return
     yield Finding(
         code="guest.address-changed",

@@ -17,6 +17,20 @@ ADDRESS_KEY = "guestinfo.vsml.address"
 DHCP = "DHCP"
 
 
+UNTOLD = "nothing yet"  # what a clone remembers whose guest customization has not reached vCenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Customization:
+    """What vCenter tells a guest through VMware Tools, with `spec` by a specification that vCenter has."""
+
+    host_name: str
+    domain: str
+    address: Address | None = None  # of the management NIC; None is DHCP
+    roce_address: str | None = None  # of the fast NIC; None is DHCP
+    spec: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstBoot:
     """First boot data of one guest. `keys` is extra config of its VM; an empty value takes a key of the source away."""
@@ -24,11 +38,12 @@ class FirstBoot:
     user: str
     address: Address | None  # None is DHCP
     keys: Mapping[str, str]
+    customization: Customization | None = None  # None: cloud-init reads it from `keys`
 
     @property
     def digest(self) -> str:
         """Return a fingerprint of all of it, for plans that show none of it."""
-        text = json.dumps(dict(self.keys), sort_keys=True)
+        text = json.dumps([dict(self.keys), repr(self.customization)], sort_keys=True)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 

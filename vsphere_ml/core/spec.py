@@ -164,6 +164,7 @@ class FirstBootBy(StrEnum):
     """Who tells a new guest its name, its address and its user."""
 
     CLOUD_INIT = "cloud-init"
+    CUSTOMIZATION = "customization"  # vCenter, through VMware Tools
     NONE = "none"  # the template has all of it
 
 
@@ -192,6 +193,8 @@ class GuestAccess:
     user: str = "ubuntu"
     port: int = 22
     first_boot: FirstBootBy = FirstBootBy.NONE
+    domain: str = "localdomain"  # of guests that vCenter customizes
+    customization_spec: str | None = None  # a specification that vCenter has by this name
     key: LoginKey = LoginKey.AGENT
     key_file: Path | None = None  # wins over `key`
     jump: JumpHost | None = None

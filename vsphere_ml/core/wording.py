@@ -8,6 +8,7 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     DeleteFolder,
     DeleteRule,
     DeleteVm,
@@ -43,8 +44,17 @@ def describe(change: Change) -> str:
             return f"{_of_a_vm(change)} of {change.vm}"
 
 
-def _of_a_vm(  # noqa: PLR0911 - one arm for each kind of change
-    change: CloneVm | MarkVm | UpgradeHardware | SetSettings | AttachDevices | NewMac | PowerOn | PowerOff | DeleteVm,
+def _of_a_vm(  # noqa: C901, PLR0911 - one arm for each kind of change
+    change: CloneVm
+    | MarkVm
+    | UpgradeHardware
+    | SetSettings
+    | AttachDevices
+    | NewMac
+    | CustomizeGuest
+    | PowerOn
+    | PowerOff
+    | DeleteVm,
 ) -> str:
     match change:
         case CloneVm():
@@ -59,6 +69,8 @@ def _of_a_vm(  # noqa: PLR0911 - one arm for each kind of change
             return "devices"
         case NewMac():
             return "new MAC"
+        case CustomizeGuest():
+            return "customization"
         case PowerOn():
             return "power-on"
         case PowerOff():
@@ -85,6 +97,8 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one ar
             return (*missing, *(f"{name} is too much" for name in change.remove_names))
         case NewMac():
             return (f"its MAC {change.mac} is another VM's too",)
+        case CustomizeGuest():
+            return ("its guest's customization is not set",)
         case PowerOn():
             return ("is powered off",)
         case PowerOff():

@@ -65,6 +65,7 @@ class _Readback:
 
     def __init__(self, spec: ClusterSpec, todo: Seated, vcenter: VCenter) -> None:
         self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
+        self._first_boots = todo.first_boots
         hosts = {seat.host for seat in todo.placement.seats}
         self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
         # VMs whose NICs are known, to tell the same MAC on two of them
@@ -88,4 +89,4 @@ class _Readback:
             replace(seat, standing=ours.get(seat.node.name)) for seat in self._placement.seats if seat.node.name in vms
         )
         site = replace(self._site, vms=tuple(self._known.values()))
-        return diff(self._spec, replace(self._placement, seats=seats), site).changes
+        return diff(self._spec, replace(self._placement, seats=seats), site, self._first_boots).changes

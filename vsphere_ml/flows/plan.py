@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.changes import subject
@@ -39,9 +39,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seated(Planned):
-    """A plan with the seats it leads to."""
+    """A plan with the seats it leads to, and what new guests are told, by node."""
 
     placement: Placement
+    first_boots: Mapping[str, FirstBoot] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,12 @@ def plan(
     """Return what turns the site into the wish. Raises NotPossible when a node has no seat."""
     inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
     placement = solve(spec, inventory)
-    return Seated(plan=diff(spec, placement, inventory, first_boots), inventory=inventory, placement=placement)
+    return Seated(
+        plan=diff(spec, placement, inventory, first_boots),
+        inventory=inventory,
+        placement=placement,
+        first_boots=first_boots or {},
+    )
 
 
 def look(

@@ -65,6 +65,7 @@ def propose(
         plan=seated.plan,
         inventory=seated.inventory,
         placement=seated.placement,
+        first_boots=seated.first_boots,
         guests=guests,
         left_alone=given.left_alone,
     )

@@ -106,7 +106,7 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
 
 def digest(spec: ClusterSpec) -> str:
     """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
-    guest = (spec.guest.user, spec.guest.first_boot, spec.guest.playbooks, spec.guest.settings)
+    guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
     wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest)
     text = json.dumps([_plain(part) for part in wish], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
@@ -193,7 +193,8 @@ def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of v
         case tuple() | list():
             return [_plain(each) for each in value]
         case FirstBoot():
-            told = {"user": value.user, "address": in_words(value.address), "digest": value.digest}
+            by = "cloud-init" if value.customization is None else "customization"
+            told = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
             return {"type": "FirstBoot", **told}
         case _ if dataclasses.is_dataclass(value):
             # the type's name tells members of a union apart

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.firstboot import ADDRESS_KEY, FirstBoot, in_words
+from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD, Customization, FirstBoot, in_words
+from vsphere_ml.core.spec import FirstBootBy
 from vsphere_ml.guest import render
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ HOST_KEYS = "guestinfo.vsml.hostkeys"
 
 def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str, FirstBoot]:
     """Return what each node's guest is told at its first boot, by node; `public_keys` are lines of authorized_keys."""
+    if cluster.guest.first_boot is FirstBootBy.CUSTOMIZATION:
+        return {node.name: _customized(node, cluster) for node in cluster.nodes}
     userdata = _encoded("userdata", _userdata(cluster, public_keys))
     return {
         node.name: FirstBoot(
@@ -32,6 +35,22 @@ def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str
         )
         for node in cluster.nodes
     }
+
+
+def _customized(node: NodeSpec, cluster: ClusterSpec) -> FirstBoot:
+    guest = cluster.guest
+    return FirstBoot(
+        user=guest.user,
+        address=node.address,
+        keys={ADDRESS_KEY: UNTOLD, HOST_KEYS: ""},
+        customization=Customization(
+            host_name=node.name,
+            domain=guest.domain,
+            address=node.address,
+            roce_address=node.roce_address,
+            spec=guest.customization_spec,
+        ),
+    )
 
 
 def first_boot(node: NodeSpec, cluster: ClusterSpec, public_key: str) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pyVmomi import vim
@@ -11,6 +12,7 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     DeleteFolder,
     DeleteRule,
     DeleteVm,
@@ -25,8 +27,9 @@ from vsphere_ml.core.changes import (
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.inventory import VmRef
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
-from vsphere_ml.vsphere import specs
+from vsphere_ml.vsphere import customization, specs
 from vsphere_ml.vsphere.collect import managed, of, reference
+from vsphere_ml.vsphere.marks import not_ours
 from vsphere_ml.vsphere.tickets import DONE, Awaited
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ class Acts:
                 return self._attach(change)
             case NewMac():
                 return self._new_mac(change)
+            case CustomizeGuest():
+                return self._customize(change)
             case MakeRule():
                 return self._make_rule(change)
             case PowerOn():
@@ -171,7 +176,7 @@ class Acts:
         vm = self.site.vm(change.vm)
         keys = _keys(self._read(vm, "config.extraConfig"))
         if (keys.get(CLUSTER_KEY), keys.get(NODE_KEY)) != (change.marks.cluster, change.marks.node):
-            raise _not_ours(change.vm)
+            raise not_ours(change.vm)
         self._session.write(lambda: self._fields.mark(vm, change.marks.cluster))
         yield from ()
 
@@ -206,6 +211,13 @@ class Acts:
         if card is None:
             raise VSphereError(f"`{change.vm}` has no such NIC any more", code="vsphere.not-found", target=change.vm)
         yield self._do(lambda: vm.ReconfigVM_Task(spec=specs.new_mac(card)))
+
+    def _customize(self, change: CustomizeGuest) -> Steps:
+        vm, told = self.site.vm(change.vm), change.customization
+        spec = customization.spec(told, self._devices(vm), customization.named(self._session, told))
+        with suppress(vim.fault.CustomizationPending):  # a run was cut before it noted that
+            yield self._do(lambda: vm.CustomizeVM_Task(spec=spec))
+        yield self._do(lambda: vm.ReconfigVM_Task(spec=customization.note(told)))
 
     def _make_rule(self, change: MakeRule) -> Steps:
         vms = [self.site.vm(name) for name in change.vms]
@@ -264,7 +276,7 @@ class Acts:
         seen = self._read(vm, "customValue", "config.extraConfig")
         mark = self._fields.owner(seen.get("customValue"))
         if self.site.owner is None or self.site.owner != (mark or _keys(seen).get(CLUSTER_KEY)):
-            raise _not_ours(change.vm)
+            raise not_ours(change.vm)
         yield self._do(vm.Destroy_Task)
         self.site.forget(change.vm, VmRef(reference(vm)))
 
@@ -273,7 +285,7 @@ class Acts:
         seen = self._read(folder, "childEntity", "customValue")
         mark = self._fields.owner(seen.get("customValue"))
         if not change.path or mark is None or mark != self.site.owner:
-            raise _not_ours(change.path)
+            raise not_ours(change.path)
         if seen.get("childEntity"):
             raise VSphereError(
                 f"folder `{change.path}` is not empty, so it stays",
@@ -287,12 +299,3 @@ class Acts:
 
 def _keys(props: dict[str, Any]) -> dict[str, str]:
     return {each.key: str(each.value) for each in props.get("config.extraConfig") or ()}
-
-
-def _not_ours(name: str) -> VSphereError:
-    return VSphereError(
-        f"`{name}` does not carry our mark, so it is not touched",
-        code="vsphere.not-ours",
-        target=name,
-        hint="somebody changed its custom attribute `vsml.cluster`; set it back, or see to the object by hand",
-    )

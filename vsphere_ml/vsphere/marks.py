@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
 
+from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.marks import CLUSTER_ATTRIBUTE
 from vsphere_ml.vsphere.collect import of
 
@@ -66,3 +67,13 @@ class Fields:
 
     def _known(self, name: str, kind: type) -> int | None:
         return self._keys.get((name, kind), self._keys.get((name, _GLOBAL)))
+
+
+def not_ours(name: str) -> VSphereError:
+    """Return the refusal to touch what does not carry our mark."""
+    return VSphereError(
+        f"`{name}` does not carry our mark, so it is not touched",
+        code="vsphere.not-ours",
+        target=name,
+        hint="somebody changed its custom attribute `vsml.cluster`; set it back, or see to the object by hand",
+    )

@@ -12,6 +12,7 @@ from vsphere_ml.cli.views import changes
 from vsphere_ml.cli.views import plan as view
 from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings
 from vsphere_ml.core.diff import diff
+from vsphere_ml.core.firstboot import Customization
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Finding, Plan, Stage
 from vsphere_ml.core.wording import object_name
@@ -115,6 +116,7 @@ def _examples() -> tuple[Change, ...]:
         *own,
         kinds.MarkVm(vm="n", marks=marks),
         kinds.SetSettings(vm="n", target=replace(target, cpus=4), lacks=("4 CPUs wanted, 2 there",)),
+        kinds.CustomizeGuest(vm="n", customization=Customization(host_name="n", domain="x", spec="lin")),
         kinds.NewMac(vm="n", key=4000, mac="00:50:56:aa:bb:cc"),
         kinds.PowerOff(vm="n"),
         kinds.DeleteVm(vm="n"),

@@ -14,6 +14,7 @@ from vsphere_ml.core.changes import (
     Change,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     DeleteFolder,
     DeleteRule,
     DeleteVm,
@@ -27,6 +28,7 @@ from vsphere_ml.core.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.core.diff import diff
+from vsphere_ml.core.firstboot import Customization
 from vsphere_ml.core.inventory import PciAddress
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
@@ -63,6 +65,12 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
         "devices of node-1",
         "node-1",
         ("vGPU grid_a100-40c is missing", "vGPU x is too much"),
+    ),
+    (
+        CustomizeGuest(vm="node-1", customization=Customization(host_name="node-1", domain="x")),
+        "customization of node-1",
+        "node-1",
+        ("its guest's customization is not set",),
     ),
     (NewMac(vm="node-1", key=1, mac="aa"), "new MAC of node-1", "node-1", ("its MAC aa is another VM's too",)),
     (MakeRule(cluster=CLUSTER, name="r", vms=("a",)), "making of rule r", "rule r", ("is not there",)),

@@ -18,8 +18,9 @@ from tests.unit.flows.acting import Told
 from vsphere_ml.core.changes import CloneVm
 from vsphere_ml.core.errors import GuestError, NotPossible, VSphereError
 from vsphere_ml.core.events import Fetching
+from vsphere_ml.core.firstboot import ADDRESS_KEY
 from vsphere_ml.core.outcome import Interrupted
-from vsphere_ml.core.spec import Address, ClusterSpec, FirstBootBy, GuestAccess
+from vsphere_ml.core.spec import Address, ClusterSpec, FirstBootBy, GuestAccess, HostKeys
 from vsphere_ml.flows import provision as provisioning
 from vsphere_ml.flows.guest_phase import GuestPhase
 from vsphere_ml.flows.guests import Given
@@ -302,7 +303,7 @@ def test_a_saved_plan_holds_the_first_boot_by_its_digest_alone(rig: Rig) -> None
     clone = next(
         each for stage in json.loads(text)["stages"] for each in stage["changes"] if each["change"] == "CloneVm"
     )
-    assert set(clone["first_boot"]) == {"type", "user", "address", "digest"}
+    assert set(clone["first_boot"]) == {"type", "by", "user", "address", "digest"}
     assert rig.given.first_boots["node-1"].keys["guestinfo.userdata"] not in text
 
 
@@ -322,3 +323,40 @@ def test_a_saved_plan_is_stale_when_the_first_boot_would_be_another(rig: Rig) ->
     text = save(rig.propose(), rig.spec)
     rig.spec = replace(rig.spec, guest=replace(rig.spec.guest, user="somebody"))
     assert "the cluster's file was changed since" in stale(rig, text)
+
+
+def customized(**knobs: object) -> ClusterSpec:
+    access = GuestAccess(first_boot=FirstBootBy.CUSTOMIZATION, host_keys=HostKeys.FIRST_USE)
+    return replace(cluster((node("node-1", **knobs),)), guest=access)
+
+
+def test_vcenter_tells_new_guests_where_they_have_no_cloud_init(rig: Rig) -> None:
+    rig.spec = customized(address=Address(address="10.0.0.11/24"))
+    assert rig.run().done
+    made = next(vm for vm in rig.vcenter.inventory.vms if vm.name == "node-1")
+    assert made.settings is not None
+    assert made.settings.extra_config[ADDRESS_KEY] == "10.0.0.11/24"
+    assert "guestinfo.userdata" not in made.settings.extra_config
+    stages = [type(change).__name__ for change in rig.asked[0].plan.changes]
+    assert stages.index("AttachDevices") < stages.index("CustomizeGuest") < stages.index("PowerOn")
+    assert rig.run().acted is False
+
+
+@pytest.mark.parametrize("after", range(1, 10))
+def test_a_run_cut_before_a_guest_was_customized_is_finished_by_the_next(rig: Rig, after: int) -> None:
+    rig.spec = customized()
+    rig.vcenter.cut_after = after
+    with suppress(Cut):
+        rig.run()
+    rig.vcenter.mend()
+    assert rig.run().done
+    made = next(vm for vm in rig.vcenter.inventory.vms if vm.name == "node-1")
+    assert made.settings is not None
+    assert made.settings.extra_config[ADDRESS_KEY] == "DHCP"
+
+
+def test_a_guest_that_was_told_by_cloud_init_is_not_customized_later(rig: Rig) -> None:
+    rig.spec = spec_of(1)
+    rig.run()
+    rig.spec = replace(rig.spec, guest=replace(rig.spec.guest, first_boot=FirstBootBy.CUSTOMIZATION))
+    assert not rig.propose().plan

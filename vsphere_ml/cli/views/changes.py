@@ -9,6 +9,7 @@ from vsphere_ml.core.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
+    CustomizeGuest,
     DeleteFolder,
     DeleteRule,
     DeleteVm,
@@ -44,6 +45,8 @@ def sign(change: Change) -> str:
             return INTERRUPTED
         case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
             return CHANGED
+        case CustomizeGuest():
+            return CHANGED
         case _:
             assert_never(change)
 
@@ -65,6 +68,8 @@ def verb(change: Change) -> str:
             return "attach devices"
         case NewMac():
             return "new MAC"
+        case CustomizeGuest():
+            return "customize"
         case PowerOn():
             return "power on"
         case PowerOff():
@@ -92,6 +97,8 @@ def explain(change: Change) -> str:
             return _attach(change)
         case NewMac():
             return f"new MAC instead of {change.mac}, which another VM has"
+        case CustomizeGuest():
+            return _customize(change)
         case MakeRule():
             return f"keep {listed(change.vms)} on different hosts"
         case PowerOn():
@@ -114,8 +121,18 @@ def _clone(change: CloneVm) -> str:
     return f"{how} of {change.source_name} on {change.host_name}: {size}, {devices}"
 
 
+def _customize(change: CustomizeGuest) -> str:
+    told = change.customization
+    by = f"specification `{told.spec}`" if told.spec else "Linux preparation"
+    return (
+        f"customize the guest at its first boot: {by}, its name, domain {told.domain}, address {in_words(told.address)}"
+    )
+
+
 def first_boot(told: FirstBoot) -> str:
     """Return what a guest is told at its first boot, without the data itself."""
+    if told.customization is not None:
+        return f"first boot: customization by vCenter; user {told.user}, its key and the host keys are the template's"
     return f"first boot: user {told.user}, address {in_words(told.address)}, publishes its SSH host keys"
 
 

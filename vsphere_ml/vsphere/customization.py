@@ -1,0 +1,86 @@
+"""Builds guest customizations: Linux preparation with a host name, a domain, addresses and name servers."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from ipaddress import ip_interface
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim
+
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.firstboot import ADDRESS_KEY, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vsphere_ml.core.firstboot import Customization
+    from vsphere_ml.vsphere.session import Session
+
+_api: Any = vim.vm.customization
+
+
+def spec(told: Customization, devices: Iterable[Any], named: Any | None = None) -> Any:
+    """Return the specification for a VM with these devices; `named` is one of vCenter's, to be filled for this guest.
+
+    It has an entry for each network adapter, as vSphere wants it, told apart by their MAC addresses. What a named one
+    says is kept, but for the host name, which is the node's, and an address that the cluster file gives.
+    """
+    made = deepcopy(named) if named is not None else _plain(told)
+    made.identity.hostName = _api.FixedName(name=told.host_name)
+    cards = [each for each in devices if isinstance(each, vim.vm.device.VirtualEthernetCard)]
+    kept = list(made.nicSettingMap or ())
+    made.nicSettingMap = [_mapping(told, card, kept[at] if at < len(kept) else None) for at, card in enumerate(cards)]
+    return made
+
+
+def named(session: Session, told: Customization) -> Any | None:
+    """Return the specification that vCenter has by the name, where one is named."""
+    if told.spec is None:
+        return None
+    manager = session.content.customizationSpecManager
+    try:
+        return session.read(lambda: manager.GetCustomizationSpec(name=told.spec)).spec
+    except vim.fault.NotFound as fault:
+        raise VSphereError(
+            f"vCenter has no customization specification `{told.spec}`",
+            code="vsphere.no-customization",
+            target=told.host_name,
+            hint="govc customization.ls lists those there are; set guest.customization_spec",
+        ) from fault
+
+
+def note(told: Customization) -> Any:
+    """Return the reconfiguration by which the VM remembers it."""
+    made: Any = vim.vm.ConfigSpec
+    return made(extraConfig=[vim.option.OptionValue(key=ADDRESS_KEY, value=in_words(told.address))])
+
+
+def _plain(told: Customization) -> Any:
+    return _api.Specification(
+        identity=_api.LinuxPrep(domain=told.domain, hwClockUTC=True),
+        globalIPSettings=_api.GlobalIPSettings(
+            dnsServerList=list(told.address.dns) if told.address else [], dnsSuffixList=[told.domain]
+        ),
+    )
+
+
+def _mapping(told: Customization, card: Any, kept: Any | None) -> Any:
+    adapter = kept.adapter if kept is not None else _api.IPSettings(ip=_api.DhcpIpGenerator())
+    if isinstance(card, vim.vm.device.VirtualSriovEthernetCard):
+        adapter = _static(told.roce_address, None, adapter)
+    elif told.address is not None:
+        adapter = _static(told.address.address, told.address.gateway, adapter)
+    return _api.AdapterMapping(macAddress=card.macAddress or None, adapter=adapter)
+
+
+def _static(address: str | None, gateway: str | None, otherwise: Any) -> Any:
+    if address is None:
+        return otherwise
+    place = ip_interface(address)
+    return _api.IPSettings(
+        ip=_api.FixedIp(ipAddress=str(place.ip)),
+        subnetMask=str(place.netmask),
+        gateway=[gateway] if gateway else [],
+        dnsServerList=list(otherwise.dnsServerList or ()),
+    )
