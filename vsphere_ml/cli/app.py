@@ -22,6 +22,7 @@ from vsphere_ml.cli import (
     plan,
     profiles,
     provision,
+    rules,
     ssh,
     status,
     topology,
@@ -78,6 +79,7 @@ app.command()(profiles.profiles)
 app.command()(topology.topology)
 app.command()(doctor.doctor)
 app.add_typer(bench, name="bench")
+app.add_typer(rules.app, name="rules")
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)
 app.add_typer(lab.app, name="lab")

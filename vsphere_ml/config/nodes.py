@@ -11,6 +11,8 @@ from vsphere_ml.config.positions import shown
 from vsphere_ml.config.reading import unknown, unknown_name
 from vsphere_ml.core import gpu
 from vsphere_ml.core.boards import power_of_two
+from vsphere_ml.core.legality import judge
+from vsphere_ml.core.legality.rule import Severity
 from vsphere_ml.core.profiles import board_of
 from vsphere_ml.core.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
 
@@ -52,6 +54,7 @@ class Roster:
         self._distinct(fast, whole.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
+            self._legal(whole)
             for name in called:
                 host = hosts.get(name) or whole.get("host")
                 node = _node(name, whole, address=given.get(name), host=host)
@@ -126,6 +129,12 @@ class Roster:
             self.mistakes.add(whole.place("gpu", key), why)
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
             self.mistakes.add(whole.place("nic", "kind"), why)
+
+    def _legal(self, whole: Composed) -> None:
+        """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
+        for breach in judge.of_node(_node("", whole, address=None, host=None)):
+            if breach.severity is Severity.ERROR:
+                self.mistakes.add(whole.place(*breach.key), breach.words, f"vsml rules why {breach.rule}")
 
     def _distinct(self, given: Mapping[str, str], place: KeyPath) -> None:
         for name, each in given.items():

@@ -23,6 +23,7 @@ from vsphere_ml.core.findings import findings
 from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.lacks import lacks, needs_power_off
+from vsphere_ml.core.legality import judge
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.rules import rule_changes, without_rule
@@ -72,7 +73,12 @@ def diff(
     return Plan(
         stages=work.stages(),
         seats=placement.seats,
-        notes=(*placement.notes, *_rule_note(spec, placement), *_address_note(placement, work.first_boots)),
+        notes=(
+            *placement.notes,
+            *judge.notes(spec, placement, inventory),
+            *_rule_note(spec, placement),
+            *_address_note(placement, work.first_boots),
+        ),
         findings=tuple(findings(spec, placement, inventory)),
     )
 

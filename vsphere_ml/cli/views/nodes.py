@@ -9,13 +9,17 @@ from rich.console import Group
 from vsphere_ml.cli.views.text import count, line, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.text import Text
+
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
 
 TITLES = ("NODE", "CPUS", "MEMORY", "GPU", "NIC", "NETWORK", "ADDRESS", "HOST")
 
 
-def text(spec: ClusterSpec) -> Group:
-    """Return one line a node, under what holds for all of them."""
+def text(spec: ClusterSpec, remarks: Iterable[Text] = ()) -> Group:
+    """Return one line a node, under what holds for all of them, and above what is to be remarked."""
     return Group(
         line(
             "cluster ",
@@ -24,6 +28,7 @@ def text(spec: ClusterSpec) -> Group:
             spec.spread,
         ),
         table(TITLES, (_row(node) for node in spec.nodes)),
+        *remarks,
     )
 
 

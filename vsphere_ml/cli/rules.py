@@ -1,0 +1,56 @@
+"""`vsml rules`: which combinations are legal, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from vsphere_ml.cli.options import command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+LIST = "list"
+
+
+class RulesGroup(TyperGroup):
+    """`vsml rules` means `vsml rules list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in {"-h", "--help"}):
+            args = [LIST, *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=RulesGroup, help="List the rules that combinations of GPU, NIC, VM and ESXi keep, and explain them."
+)
+
+
+@app.command(LIST)
+@command
+def listed(_terminal: Terminal) -> Answer:
+    """List the rules: what each says, how serious it is, and from which versions on it holds.
+
+    Example: `vsml rules`
+    """
+    from vsphere_ml.cli.views import rules as view
+    from vsphere_ml.core.legality.table import RULES
+
+    return Answer(text=view.table(RULES), data=[view.data(rule) for rule in RULES])
+
+
+@app.command()
+@command
+def why(
+    _terminal: Terminal, rule: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id or number.")]
+) -> Answer:
+    """Explain a rule: what it says, who keeps it, and the documents it comes from.
+
+    Example: `vsml rules why gpudirect-rdma`
+    """
+    from vsphere_ml.cli.views import rules as view
+    from vsphere_ml.core.legality.table import find
+
+    found = find(rule)
+    return Answer(text=view.text(found), data=view.data(found))
