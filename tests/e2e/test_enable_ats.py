@@ -6,6 +6,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+import pexpect
 import pytest
 
 from tests.e2e.conftest import QUAD, SEED, Ended, Lab, Shell
@@ -188,6 +189,21 @@ def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up
     assert not in_maintenance(site)
     resumed: list[Any] = [vm for vm in site.vms.values() if vm.get("resume")]
     assert resumed == []
+
+
+def test_on_a_terminal_it_asks_and_shows_how_long_the_reboot_takes(shell: Shell, lab: Up) -> None:
+    site = standing(shell, lab)
+    site.control("hosts/esx-01.lab.test", {"reboot_ms": 2500})
+    child = shell.terminal("enable-ats", "--allow-downtime")
+    child.expect_exact("Continue? [y/N]")
+    child.sendline("y")
+    child.expect_exact("rebooting")
+    child.expect(r"\d s of 1800 s at most")
+    child.expect(r"reboot: .*done.* in \d+\.\d s")
+    child.expect_exact("ATS is in effect on 1 host of train")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
 
 
 def test_ctrl_c_says_what_is_left(shell: Shell, lab: Up) -> None:

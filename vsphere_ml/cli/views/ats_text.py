@@ -84,8 +84,12 @@ def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
             alike.setdefault(cells, []).append(host.name)
     if alike:
         ordered = sorted(alike.items(), key=lambda item: item[0][0] != "atsSupport")
-        yield table(TITLES, [_coloured(cells, listed(names)) for cells, names in ordered])
+        yield table(TITLES, [_coloured(cells, _hosts(names, hosts)) for cells, names in ordered])
     yield from _by_hand(hosts)
+
+
+def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
+    return f"all {len(hosts)}" if len(names) == len(hosts) > 1 else listed(names)
 
 
 def _coloured(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
