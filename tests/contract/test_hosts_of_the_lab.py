@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.hosts_contract import HostsContract, HostsRig
 from tests.fakes.wishes import seed_cluster
-from tests.integration import labs
+from tests.integration import control, labs
 from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.core.ports import Scope
 from vsphere_ml.flows.provision import provision
@@ -31,6 +31,8 @@ def hosts(tmp_path: Path) -> Iterator[HostsRig]:
             seed_cluster(2), gateway, approve=lambda _plan: True, tell=lambda _event: None, clock=SystemClock()
         )
         assert report.done
+        for name in ("node-1", "node-2"):  # without a guest nothing runs that could be asked to shut down
+            control.ask(lab, "POST", f"vms/{name}", {"guest_ip": "10.0.0.1"})
         (host,) = gateway.look(Scope()).hosts
         access = lab_hosts.access(lab.name)
         assert access is not None

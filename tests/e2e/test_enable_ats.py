@@ -26,7 +26,15 @@ def standing(shell: Shell, lab: Up, topology: str = "seed-7.0u2", text: str = SE
     site = lab(topology, text)
     made = shell.vsml("provision", "--yes")
     assert made.status == 0, made.err
+    with_tools(site)
     return site
+
+
+def with_tools(site: Lab) -> None:
+    """Have VMware Tools run in the nodes: without guests nothing is there that could be asked to shut down."""
+    for name in site.vms:
+        if name.startswith("node-"):
+            site.control(f"vms/{name}", {"guest_ip": "10.0.0.1"})
 
 
 def on_hosts(hosts: str, count: int) -> str:
@@ -69,6 +77,7 @@ def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: 
     assert "nothing to do: ATS is in effect on 1 host of train" in again.out
     assert shell.vsml("enable-ats", "--check").status == 0
 
+    with_tools(site)
     back = shell.vsml(*GO, "--revert")
     assert back.status == 0, back.err
     after = shell.vsml("enable-ats", "--check", "-o", "json")
@@ -115,6 +124,7 @@ def test_what_goes_wrong_is_told_and_the_vms_run_again(fault: str, shell: Shell,
     assert vms_run(site) == {"node-01", "node-02"}
     assert not in_maintenance(site)
     site.control("hosts/esx-01.lab.test", {"faults": []})
+    with_tools(site)
     mended = shell.vsml(*GO)
     assert mended.status == 0, mended.err
 
@@ -154,6 +164,7 @@ def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shel
     outcomes = [host["outcome"] for host in ended.document["data"]["hosts"]]
     assert [each["begun"] for each in outcomes] == [True] * 11 + [False] * 5
     site.control("hosts/esx-11.lab.test", {"faults": [], "connection": "connected"})
+    with_tools(site)
     mended = shell.vsml(*GO)
     assert mended.status == 0, mended.err
     assert len(vms_run(site)) == 16
@@ -182,6 +193,7 @@ def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up
     process = begun(site, shell, method)
     process.kill()
     process.communicate(timeout=60)
+    with_tools(site)
     mended = shell.vsml(*GO)
     assert mended.status == 0, mended.err
     assert shell.vsml("enable-ats", "--check").status == 0

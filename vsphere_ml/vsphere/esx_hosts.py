@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAUSE_S = 1.0
+TOOLS_S = 60.0  # until VMware Tools run in a guest that boots
 GRACE_S = 30.0  # beyond a deadline that vCenter itself is told
 
 
@@ -191,22 +192,28 @@ class EsxHosts:
 
     def _shut_down(self, change: ShutDown, until: float, tell: Tell) -> None:
         vm = self._vm(change.vm)
-        if self._is(vm, "poweredOff"):
-            return
-        asked = True
-        try:
-            self._session.write(vm.ShutdownGuest)
-        except vim.fault.InvalidPowerState:
-            return
-        except (vim.fault.ToolsUnavailable, vim.fault.VimFault):
-            asked = False
-        while asked and not self._is(vm, "poweredOff") and time.monotonic() < until:
-            self._wait(tell, f"{change.vm_name} shuts down")
+        asked, tools_until = False, min(until, time.monotonic() + TOOLS_S)
+        while not self._is(vm, "poweredOff"):
+            asked = asked or self._ask_to_shut_down(vm)
+            if time.monotonic() >= (until if asked else tools_until):
+                break
+            # A guest that boots has no tools yet; as soon as it has, it is asked.
+            self._wait(tell, f"{change.vm_name} shuts down" if asked else f"{change.vm_name} has no VMware Tools yet")
         if self._is(vm, "poweredOff"):
             return
         if not change.hard:
             raise _stays_on(change.vm_name, asked=asked)
         self._task(vm.PowerOffVM_Task, time.monotonic() + GRACE_S, tell)
+
+    def _ask_to_shut_down(self, vm: Any) -> bool:
+        """Ask the guest to shut down; false when VMware Tools do not run in it."""
+        try:
+            self._session.write(vm.ShutdownGuest)
+        except vim.fault.ToolsUnavailable:
+            return False
+        except vim.fault.InvalidPowerState:  # it has just gone off
+            return True
+        return True
 
     def _power_on(self, change: PowerOnAgain, host: Any, until: float, tell: Tell) -> None:
         vm = self._vm(change.vm)
