@@ -73,10 +73,3 @@ func mst(p *process) error {
 	}
 	return p.fail(1, "-E- Unknown command: %s", verb)
 }
-
-// mlxfwreset resets no firmware here: on ESXi a reboot of the host is what the guides ask for.
-func mlxfwreset(p *process) error {
-	p.standIn()
-	p.printf("-E- The reset is not supported by the vsml lab; reboot the host.")
-	return p.fail(1, "")
-}

@@ -37,7 +37,7 @@ func init() { // by hand, since some of them look others up
 const mellanox = "/opt/mellanox/bin"
 
 var firmwareTools = map[string]program{
-	"mst": mst, "mlxconfig": mlxconfig, "mlxfwreset": mlxfwreset,
+	"mst": mst, "mlxconfig": mlxconfig,
 }
 
 // process is a program that runs.

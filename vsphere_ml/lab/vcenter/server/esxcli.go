@@ -47,14 +47,15 @@ type esxcliError struct{ message string }
 
 // esxcliCommand is one command of the lab's own; the simulator answers the others.
 type esxcliCommand struct {
-	group string // vim.EsxCLI. and the words before the last
-	name  string
-	help  string
-	param []command.CommandInfoParam
-	kind  string   // of the objects it lists; "" when it answers true
-	shown []string // titles of the fields, as the shell prints them; a field is its title without spaces
-	how   esxi.Layout
-	run   func(*Lab, *simulator.Context, *esx, command.Values) ([]command.Values, *esxcliError)
+	group    string // vim.EsxCLI. and the words before the last
+	name     string
+	help     string
+	param    []command.CommandInfoParam
+	kind     string   // of the objects it lists; "" when it answers true
+	shown    []string // titles of the fields, as the shell prints them; a field is its title without spaces
+	how      esxi.Layout
+	optional bool // options may be left out of a command that sets something
+	run      func(*Lab, *simulator.Context, *esx, command.Values) ([]command.Values, *esxcliError)
 }
 
 // ExecuteSoap runs an esxcli command. Its parameter is of a type that only govmomi can name, so it is read by
@@ -120,7 +121,7 @@ func (c esxcliCommand) forShell(h hostShell) esxi.Command {
 	}
 	for _, one := range c.param {
 		command.Options = append(command.Options, esxi.Option{
-			Short: strings.TrimPrefix(one.Aliases[0], "-"), Long: one.Name, Help: one.Help, Required: c.kind == "",
+			Short: strings.TrimPrefix(one.Aliases[0], "-"), Long: one.Name, Help: one.Help, Required: c.kind == "" && !c.optional,
 		})
 	}
 	return command

@@ -23,6 +23,8 @@ var esxcliCommands = []esxcliCommand{
 		param: []command.CommandInfoParam{parameter("setting", "-s"), parameter("value", "-v")}},
 	{group: "graphics.host", name: "get", help: "Get host graphics properties.", kind: "GraphicsHost", run: graphicsGet,
 		shown: []string{"Default Graphics Type", "Shared Passthru Assignment Policy"}, how: esxi.Fields},
+	{group: "graphics.host", name: "set", help: "Set host graphics properties.", run: graphicsSet, how: esxi.Silent, optional: true,
+		param: []command.CommandInfoParam{parameter("default-type", "-d"), parameter("shared-passthru-assignment-policy", "-a")}},
 	{group: "graphics.device", name: "list", help: "Lists the graphics devices of the system.", kind: "GraphicsDevice", run: graphicsList,
 		shown: []string{"Address", "Vendor Name", "Device Name", "Module Name", "Graphics Type", "Memory Size in KB", "Number of VMs"}, how: esxi.Records},
 	{group: "hardware.pci", name: "list", help: "List the PCI devices of the host.", kind: "PciDevice", run: pciList,

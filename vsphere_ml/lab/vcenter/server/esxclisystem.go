@@ -7,6 +7,8 @@ import (
 
 	command "github.com/vmware/govmomi/cli/esx"
 	"github.com/vmware/govmomi/simulator"
+
+	"vsml.dev/lab/vcenter/rack"
 )
 
 func graphicsList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {
@@ -23,6 +25,20 @@ func graphicsList(l *Lab, _ *simulator.Context, machine *esx, _ command.Values) 
 // graphicsName is a graphics type of the vSphere API as esxcli spells it.
 func graphicsName(graphics string) string {
 	return map[string]string{"sharedDirect": "SharedPassthru", "shared": "Shared"}[graphics]
+}
+
+func graphicsSet(l *Lab, ctx *simulator.Context, machine *esx, arguments command.Values) ([]command.Values, *esxcliError) {
+	graphics, policy := arguments.Value("default-type"), strings.ToLower(arguments.Value("shared-passthru-assignment-policy"))
+	known := map[string]string{"": "", "Shared": "shared", "SharedPassthru": rack.SharedDirect}
+	kind, ok := known[graphics]
+	if !ok || policy != "" && policy != rack.Performance && policy != rack.Consolidation {
+		return nil, &esxcliError{fmt.Sprintf("Invalid value %s%s", graphics, policy)}
+	}
+	if err := l.Rack.SetGraphics(machine.name, kind, policy); err != nil {
+		return nil, &esxcliError{err.Error()}
+	}
+	l.refresh(ctx, machine.name)
+	return nil, nil
 }
 
 func maintenanceGet(l *Lab, ctx *simulator.Context, machine *esx, _ command.Values) ([]command.Values, *esxcliError) {

@@ -60,3 +60,18 @@ func (v *vm) shutDown(ctx *simulator.Context, req *types.ShutdownGuest) soap.Has
 	}
 	return body
 }
+
+// showTools shows VMware Tools of a standing VM whose guest has them. Other guests report by themselves.
+func (l *Lab) showTools(ctx *simulator.Context, machine *simulator.VirtualMachine, run bool) {
+	if !l.site.tools[machine.Self] || ctx.Map.Get(machine.Self) == nil {
+		return
+	}
+	running, status := types.VirtualMachineToolsRunningStatusGuestToolsRunning, types.VirtualMachineToolsStatusToolsOk
+	if !run {
+		running, status = types.VirtualMachineToolsRunningStatusGuestToolsNotRunning, types.VirtualMachineToolsStatusToolsNotRunning
+	}
+	ctx.Map.AtomicUpdate(ctx, machine, []types.PropertyChange{
+		{Name: "guest.toolsRunningStatus", Val: string(running)}, {Name: "guest.toolsStatus", Val: status},
+		{Name: "summary.guest.toolsRunningStatus", Val: string(running)}, {Name: "summary.guest.toolsStatus", Val: status},
+	})
+}

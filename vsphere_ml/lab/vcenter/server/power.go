@@ -37,6 +37,7 @@ func (l *Lab) powerOn(ctx *simulator.Context, machine *simulator.VirtualMachine,
 		l.refresh(ctx, host.name)
 	}
 	if fault == nil {
+		l.showTools(ctx, machine, true)
 		l.guestBegins(ctx, machine, "power-on")
 	}
 	return fault
@@ -151,6 +152,7 @@ func (l *Lab) release(ctx *simulator.Context, machine *simulator.VirtualMachine)
 	if host := l.esxOf(machine.Runtime.Host); host != nil {
 		l.refresh(ctx, host.name)
 	}
+	l.showTools(ctx, machine, false)
 	l.guestEnds(ctx, machine)
 	if ctx.Map.Get(machine.Self) == nil {
 		l.origins.forget(machine.Self)

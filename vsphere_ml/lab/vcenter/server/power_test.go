@@ -231,3 +231,19 @@ func TestAGuestShutsDownInItsOwnTimeAndOnlyWhenToolsCanAsk(t *testing.T) {
 	}
 	r.until("the end of the guest", func() bool { return !on() })
 }
+
+func TestAStandingVMsToolsComeAndGoWithItsPower(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	machine := r.vm("etl-7")
+	tools := func() string { return r.machine(machine).Guest.ToolsRunningStatus }
+	if got := tools(); got != "guestToolsRunning" {
+		t.Errorf("at first %s", got)
+	}
+	if err := machine.ShutdownGuest(r.ctx); err != nil {
+		t.Fatal(err)
+	}
+	r.until("the end of the guest", func() bool { return tools() == "guestToolsNotRunning" })
+	if fault := r.powerOn(machine); fault != nil || tools() != "guestToolsRunning" {
+		t.Errorf("again: %T, %s", fault, tools())
+	}
+}

@@ -23,6 +23,7 @@ type site struct {
 	datastores  map[string]*simulator.Datastore
 	portgroups  map[string]*simulator.DistributedVirtualPortgroup
 	reboots     reboots
+	tools       map[types.ManagedObjectReference]bool // standing VMs whose guests run VMware Tools
 }
 
 // build makes the whole inventory of the topology.
@@ -30,7 +31,7 @@ func (l *Lab) build() error {
 	l.site = &site{
 		clusters: map[string]*simulator.ClusterComputeResource{}, hosts: map[string]*esx{},
 		byReference: map[types.ManagedObjectReference]*esx{}, datastores: map[string]*simulator.Datastore{},
-		portgroups: map[string]*simulator.DistributedVirtualPortgroup{},
+		portgroups: map[string]*simulator.DistributedVirtualPortgroup{}, tools: map[types.ManagedObjectReference]bool{},
 	}
 	repairCollector(l.Context)
 	l.Context.Map.AddHandler(newcomers{l})

@@ -220,6 +220,7 @@ func (l *Lab) addStandingVM(described topology.VM, like *simulator.VirtualMachin
 
 // bring powers a standing VM on, if it is to be, and books its devices.
 func (l *Lab) bring(machine *simulator.VirtualMachine, described topology.VM) error {
+	l.site.tools[machine.Self] = described.Tools
 	if described.Power == "off" {
 		return nil
 	}
@@ -232,6 +233,7 @@ func (l *Lab) bring(machine *simulator.VirtualMachine, described topology.VM) er
 	}
 	machine.Guest.GuestState = string(types.VirtualMachineGuestStateRunning)
 	machine.Summary.QuickStats.GuestHeartbeatStatus = types.ManagedEntityStatusGreen
+	l.showTools(l.Context, machine, true)
 	return nil
 }
 

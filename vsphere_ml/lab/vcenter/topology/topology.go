@@ -179,4 +179,5 @@ type VM struct {
 	Passthrough     []string `toml:"passthrough"` // PCI addresses, fixed DirectPath
 	Groups          []string `toml:"device_groups"`
 	Power           string   `toml:"power"` // on or off
+	Tools           bool     `toml:"tools"` // VMware Tools run in its guest
 }
