@@ -5,6 +5,7 @@ from __future__ import annotations
 from vsphere_ml.bench.bracket import GRADIENT_BYTES
 from vsphere_ml.bench.models import model as known_model
 from vsphere_ml.bench.predict import Job
+from vsphere_ml.bench.record import Transport
 from vsphere_ml.core.errors import ConfigError
 
 MOST_NODES = 100_000
@@ -40,6 +41,13 @@ def job(
     )
 
 
+def transport(name: str) -> Transport:
+    """Return the transport of this name, or raise ConfigError."""
+    if name not in list(Transport):
+        raise _usage(f"--transport {name}: it is one of {', '.join(Transport)}")
+    return Transport(name)
+
+
 def finite(*values: float | None) -> None:
     """Raise ConfigError for what cannot be counted with: the option parser takes inf and nan."""
     for value in values:
@@ -65,4 +73,4 @@ def _parameters(model: str | None, parameters: float | None) -> int:
 
 
 def _usage(message: str) -> ConfigError:
-    return ConfigError(message, code="usage", hint="vsml bench predict --help")
+    return ConfigError(message, code="usage", hint="see --help of this command")

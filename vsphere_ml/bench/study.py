@@ -113,9 +113,17 @@ def study(runs: Sequence[Run]) -> Study:
         runs=tuple(runs),
         scalings=tuple(_scaling(point, points) for point in points),
         sweeps=tuple(_sweep(group) for group in groups if any(run.sweep for run in group)),
-        links=tuple(link for run in complete for link in run.link_results),
+        links=_links(complete),
         left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
+
+
+def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:
+    """Return each link once, with the median of what was measured on it."""
+    same: dict[LinkResult, list[float]] = {}
+    for each in (link for run in runs for link in run.link_results):
+        same.setdefault(replace(each, bytes_per_s=0.0), []).append(each.bytes_per_s)
+    return tuple(replace(link, bytes_per_s=statistics.median(seen)) for link, seen in same.items())
 
 
 def _groups(runs: Iterable[Run]) -> list[tuple[Run, ...]]:

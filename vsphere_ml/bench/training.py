@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,13 +82,20 @@ def stragglers(steps: Steps, dropped: int) -> tuple[Straggler, ...]:
     rows = [row[dropped:] for row in steps.compute_s or steps.step_s]
     if len(rows) < 2 or not rows[0]:  # noqa: PLR2004 - one rank holds nobody up
         return ()
-    found = [each for rank in range(len(rows)) if (each := _straggler(rows, rank)) is not None]
+    ordered = [sorted(each) for each in zip(*rows, strict=True)]
+    found = [each for rank, row in enumerate(rows) if (each := _straggler(rank, row, ordered)) is not None]
     return tuple(sorted(found, key=lambda each: -each.slower))
 
 
-def _straggler(rows: Sequence[Sequence[float]], rank: int) -> Straggler | None:
-    others = [statistics.median(row[step] for at, row in enumerate(rows) if at != rank) for step in range(len(rows[0]))]
-    ratios = [own / other for own, other in zip(rows[rank], others, strict=True)]
+def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> Straggler | None:
+    ratios = [own / _median_without(all_ranks, own) for own, all_ranks in zip(row, ordered, strict=True)]
     slower = statistics.median(ratios)
     mostly = sum(each > SLOWER for each in ratios) >= MOSTLY * len(ratios)
     return Straggler(rank=rank, slower=slower) if slower >= SLOWER and mostly else None
+
+
+def _median_without(ordered: Sequence[float], value: float) -> float:
+    """Return the median of a sorted series from which this value was taken."""
+    gone, last = bisect_left(ordered, value), len(ordered) - 2
+    low, high = last // 2, (last + 1) // 2
+    return (ordered[low + (low >= gone)] + ordered[high + (high >= gone)]) / 2

@@ -82,6 +82,15 @@ def test_a_slow_link_is_found_among_others() -> None:
     assert [each.target for each in causes] == ["node-2 to node-0"]
 
 
+def test_a_link_that_was_measured_often_is_told_once_by_its_median() -> None:
+    rates = (100e6, 117e6, 118e6)
+    runs = tuple(
+        replace(run, link_results=(LinkResult(tool="iperf3", sender="a", receiver="b", bytes_per_s=rate),))
+        for run, rate in zip(SOUND, rates, strict=False)
+    )
+    assert [each.bytes_per_s for each in study(runs).links] == [117e6]
+
+
 def test_links_that_differ_a_little_are_not_blamed() -> None:
     links = tuple(
         LinkResult(tool="iperf3", sender="node-0", receiver=f"node-{at}", bytes_per_s=117e6 - at * 4e6)

@@ -16,6 +16,7 @@ from vsphere_ml.bench.estimate import across_launches, ratio, within_launch
 from vsphere_ml.bench.record import Steps, SweepPoint
 from vsphere_ml.bench.series import summary
 from vsphere_ml.bench.student import quantile
+from vsphere_ml.bench.training import _median_without as median_without
 from vsphere_ml.bench.training import slowest, training
 from vsphere_ml.bench.warmup import detect
 
@@ -143,6 +144,13 @@ def test_a_slow_rank_is_named_though_all_ranks_wait_for_it() -> None:
     told = training(synthetic.train(4, machine=Machine(slow_rank=2)))
     assert told is not None
     assert [(each.rank, round(each.slower, 1)) for each in told.stragglers] == [(2, 1.4)]
+
+
+@given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=9), st.data())
+def test_the_others_median_is_that_of_the_others(values: list[float], data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(values) - 1))
+    others = values[:at] + values[at + 1 :]
+    assert median_without(sorted(values), values[at]) == pytest.approx(statistics.median(others))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])

@@ -69,7 +69,14 @@ def test_42_gigabytes_are_84_percent(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(
     "arguments",
-    ["--model no-such", "", "--parameters nan", "--parameters 1 --link-gbit inf", "--parameters 1 --nodes x"],
+    [
+        "--model no-such",
+        "",
+        "--parameters nan",
+        "--parameters 1 --link-gbit inf",
+        "--parameters 1 --nodes x",
+        "--parameters 1 --transport smoke",
+    ],
 )
 def test_predictions_that_cannot_be_meant(capsys: pytest.CaptureFixture[str], arguments: str) -> None:
     status, told = answer(capsys, "predict", *arguments.split())

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.bench.record import Transport
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -22,7 +21,7 @@ LinkGbit = Annotated[
 Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]
 Mtu = Annotated[int | None, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")]
 Way = Annotated[
-    Transport, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes went by.")
+    str, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes went by.")
 ]
 ClusterName = Annotated[str, typer.Option("--cluster", metavar="NAME", help="Where it was measured.")]
 
@@ -38,7 +37,7 @@ def import_(  # noqa: PLR0917 - options
     link_gbit: LinkGbit = None,
     nics: Nics = 1,
     mtu: Mtu = None,
-    transport: Way = Transport.TCP,
+    transport: Way = "tcp",
     cluster: ClusterName = "",
 ) -> Answer:
     """Read logs of other tools into a record, so that they get bounds, intervals and comparisons.
@@ -49,6 +48,7 @@ def import_(  # noqa: PLR0917 - options
     Example: `vsml bench import run-*.log --into bench/old --nodes 2 --link-gbit 100 --transport roce`
     """
     from vsphere_ml.bench import store
+    from vsphere_ml.bench.ask import transport as known_transport
     from vsphere_ml.bench.imports.files import imported
     from vsphere_ml.bench.imports.reading import Given
     from vsphere_ml.bench.record import Link
@@ -60,7 +60,7 @@ def import_(  # noqa: PLR0917 - options
         nodes=nodes,
         ranks=ranks,
         parameters=parameters,
-        transport=transport,
+        transport=known_transport(transport),
         link=Link(line_rate_bits_per_s=None if link_gbit is None else link_gbit * 1e9, nics=nics, mtu_bytes=mtu),
     )
     runs = imported([(str(log), content(log), seen(log)) for log in logs], given)

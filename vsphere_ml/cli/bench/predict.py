@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.bench.record import Transport
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -23,7 +22,7 @@ LinkGbit = Annotated[float, typer.Option("--link-gbit", min=0.001, metavar="GBIT
 Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]
 Mtu = Annotated[int, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")]
 Way = Annotated[
-    Transport, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes go by.")
+    str, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes go by.")
 ]
 Latency = Annotated[float, typer.Option("--latency-us", min=0, metavar="US", help="Latency of one message.")]
 StepMs = Annotated[
@@ -53,7 +52,7 @@ def predict(  # noqa: PLR0917 - options
     link_gbit: LinkGbit = 100.0,
     nics: Nics = 1,
     mtu: Mtu = 1500,
-    transport: Way = Transport.TCP,
+    transport: Way = "tcp",
     latency_us: Latency = 0.0,
     step_ms: StepMs = None,
     batch: Batch = None,
@@ -71,6 +70,7 @@ def predict(  # noqa: PLR0917 - options
     """
     from vsphere_ml.bench import predict as flow
     from vsphere_ml.bench.ask import finite, job, node_counts
+    from vsphere_ml.bench.ask import transport as known_transport
     from vsphere_ml.cli.views.bench import predict as view
 
     finite(parameters, link_gbit, latency_us, step_ms, flops, flops_per_sample, measured_gbytes)
@@ -88,7 +88,7 @@ def predict(  # noqa: PLR0917 - options
     wire = flow.Wire(
         line_rate_bits_per_s=link_gbit * 1e9,
         nics=nics,
-        transport=transport,
+        transport=known_transport(transport),
         mtu_bytes=mtu,
         latency_s=latency_us / 1e6,
     )
