@@ -67,7 +67,7 @@ class Pace:
     @property
     def words(self) -> str:
         if not self.last_s:
-            return f"{self.sizes} message sizes" if self.sizes else "starting"
+            return count(self.sizes, "message size") if self.sizes else "starting"
         rate = (self.asked.batch or 0) * self.asked.ranks * len(self.last_s) / sum(self.last_s)
         return f"step {self.steps}, {rate:.1f} images/s lately"
 
