@@ -196,3 +196,9 @@ def test_published_figures_stand_beside_hardware_only() -> None:
         assert "Published by others" in text
         assert "2 nodes" in text
     assert not re.search(r"\b(beat|beats|beaten|better than|faster than)\b", html_of(hardware))
+
+
+def test_a_sweep_is_held_against_the_calibration_and_against_what_headers_leave() -> None:
+    (told, *_) = story(study(RECORD)).fits
+    assert re.search(r"at most 98\.\d % of what a plain tool got, at most 98\.\d % of what headers leave", told)
+    assert "(tcp, MTU 1500: 1.177 GB/s)" in told

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.explain import title
+from vsphere_ml.bench.frames import DEFAULT_MTU
+from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,13 +114,28 @@ def fitted(sweep: Sweep) -> str:
     fit = sweep.fit
     if fit is None:
         return ""
-    wire = sweep.wire.bytes_per_s
-    share = "" if wire is None else f", {figures.percent(fit.bandwidth.value / wire)} of the link"
     return (
-        f"fitted: {figures.bandwidth(fit.bandwidth.value)} {figures.plus_minus(fit.bandwidth)}{share}; "
+        f"fitted: {figures.bandwidth(fit.bandwidth.value)} {figures.plus_minus(fit.bandwidth)}{_shares(sweep)}; "
         f"latency {figures.seconds(max(fit.latency.value, 0.0))} a step of the ring; "
         f"half the bandwidth at {figures.amount(fit.half_bytes)}; farthest size {figures.percent(fit.off)} off the line"
     )
+
+
+def _shares(sweep: Sweep) -> str:
+    """Return the most bus bandwidth against what was calibrated, and against what headers leave of the line rate."""
+    best, wire = peak(sweep.sizes), sweep.wire
+    told = ""
+    if best is not None and wire.calibrated_bytes_per_s is not None:
+        told += (
+            f", at most {figures.percent(best.bus_bytes_per_s / wire.calibrated_bytes_per_s)} of what a plain tool got"
+        )
+    if best is not None and wire.usable_bytes_per_s is not None:
+        mtu = sweep.runs[0].link.mtu_bytes or DEFAULT_MTU
+        told += (
+            f", at most {figures.percent(best.bus_bytes_per_s / wire.usable_bytes_per_s)} of what headers leave of the "
+            f"line rate ({sweep.configuration.transport}, MTU {mtu}: {figures.bandwidth(wire.usable_bytes_per_s)})"
+        )
+    return told
 
 
 def links(seen: Study) -> Table:
