@@ -44,6 +44,7 @@ def test_a_cluster_is_made_kept_and_unmade(topology: str, lab: Callable[[str], L
 
     seen = shell.vsml("status", "-o", "json")
     assert seen.status == 0
+    assert any(message.startswith("lab: ") for message in seen.document["messages"])
     nodes = seen.document["data"]["nodes"]
     assert seen.document["data"]["whole"] is True
     assert {node["state"] for node in nodes} == {"running"}

@@ -49,7 +49,9 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
     """Yield the signed-in vCenter of a spec, and sign out afterwards."""
     from vsphere_ml.vsphere.gateway import Gateway
 
-    gateway = Gateway(_signed_in(connection(spec, terminal), terminal.settings), cache() / "datastores")
+    session = _signed_in(connection(spec, terminal), terminal.settings)
+    _say_if_lab(session, terminal)
+    gateway = Gateway(session, cache() / "datastores")
     try:
         yield gateway
     finally:
@@ -63,6 +65,7 @@ def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[V
     from vsphere_ml.vsphere.gateway import Gateway
 
     session = _signed_in(connection(spec, terminal), terminal.settings)
+    _say_if_lab(session, terminal)
     gateway = Gateway(session)
     try:
         yield gateway, EsxHosts(session), session.name
@@ -75,6 +78,12 @@ def cache() -> Path:
     import platformdirs
 
     return Path(os.environ.get("VSML_CACHE_DIR") or platformdirs.user_cache_dir("vsml")).absolute()
+
+
+def _say_if_lab(session: Session, terminal: Terminal) -> None:
+    """Say on sight that nothing of what follows is true of hardware; the same stands among the messages of -o json."""
+    if session.is_lab:
+        terminal.say("lab: hosts, GPUs, NICs and drivers are simulated")
 
 
 @contextmanager

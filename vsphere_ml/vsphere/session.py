@@ -291,6 +291,11 @@ class Session:
         return str(self.content.about.apiVersion)
 
     @property
+    def is_lab(self) -> bool:
+        """Whether vsml's own lab answers, which says so in its name."""
+        return "(vsml lab, simulated)" in str(self.content.about.fullName)
+
+    @property
     def about(self) -> str:
         about = self.content.about
         return f"{about.fullName or about.name} (API {about.apiVersion})" if not about.build else str(about.fullName)

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -216,5 +218,31 @@ func TestEveryFaultHasASentence(t *testing.T) {
 	_, err := object.NewVirtualMachine(client.Client, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-0"}).PowerOn(within(t))
 	if err == nil || strings.HasSuffix(strings.TrimSpace(err.Error()), ":") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRecentTasksAreThere(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", nil)
+	pool := r.pool()
+	machine := r.clone(quadTemplate, "n", types.VirtualMachineCloneSpec{Location: types.VirtualMachineRelocateSpec{Pool: &pool}})
+	if fault := r.powerOn(machine); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	var manager mo.TaskManager
+	if err := property.DefaultCollector(r.client).RetrieveOne(r.ctx, *r.client.ServiceContent.TaskManager, []string{"recentTask"}, &manager); err != nil {
+		t.Fatal(err)
+	}
+	recent := append(machineProperties(t, machine, "recentTask").RecentTask, manager.RecentTask...)
+	var tasks []mo.Task
+	if err := property.DefaultCollector(r.client).Retrieve(r.ctx, recent, []string{"info.state"}, &tasks); err != nil || len(recent) == 0 {
+		t.Errorf("of %d recent tasks: %v", len(recent), err)
+	}
+}
+
+func TestARuleForTaskInProgressNamesATask(t *testing.T) {
+	fault := newFault("TaskInProgress")
+	fillReferences(fault, types.ManagedObjectReference{})
+	if task := fault.(*types.TaskInProgress).Task; task.Type != "Task" || task.Value == "" {
+		t.Errorf("it names %v", task)
 	}
 }

@@ -95,7 +95,7 @@ func (f *faultRules) call(call *simulator.Method, name func() string) types.Base
 		return nil
 	}
 	fault := newFault(rule.Fault)
-	fillPermission(fault, call.This)
+	fillReferences(fault, call.This)
 	if rule.Message != "" {
 		// The hook can only hand over a fault; faultStrings moves this sentence into the reply's faultstring.
 		fault.GetMethodFault().FaultMessage = []types.LocalizableMessage{{Key: "vsml.lab.rule", Message: rule.Message}}
@@ -110,7 +110,7 @@ func (f *faultRules) task(work job) (types.BaseMethodFault, string) {
 		return nil, ""
 	}
 	fault := newFault(rule.Fault)
-	fillPermission(fault, work.Entity.Reference())
+	fillReferences(fault, work.Entity.Reference())
 	if rule.Message == "" {
 		rule.Message = sentence(fault)
 	}
@@ -148,12 +148,15 @@ func newFault(name string) types.BaseMethodFault {
 	return fault
 }
 
-func fillPermission(fault types.BaseMethodFault, object types.ManagedObjectReference) {
+// fillReferences gives a fault the references that the API says it always has.
+func fillReferences(fault types.BaseMethodFault, object types.ManagedObjectReference) {
 	switch f := fault.(type) {
 	case *types.NoPermission:
 		f.Object, f.PrivilegeId = &object, "System.View"
 	case *types.NotAuthenticated:
 		f.Object, f.PrivilegeId = &object, "System.View"
+	case *types.TaskInProgress:
+		f.Task = types.ManagedObjectReference{Type: "Task", Value: "task-0"} // somebody's, and over by now
 	}
 }
 

@@ -2,12 +2,14 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/simulator/vpx"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -35,11 +37,28 @@ func delegate(ctx *simulator.Context, object mo.Reference, begin func() types.Ma
 	var result types.AnyType
 	var failure *types.LocalizedMethodFault
 	locked(ctx, task, func() { result, failure = task.Info.Result, task.Info.Error })
-	ctx.Map.Remove(ctx, reference) // the client watches the lab's own task
+	forgetTask(ctx, object, reference) // the client watches the lab's own task
 	if failure != nil {
 		return nil, failure.Fault
 	}
 	return result, nil
+}
+
+// forgetTask removes a task that no client knows, also from the lists of recent ones.
+func forgetTask(ctx *simulator.Context, object mo.Reference, task types.ManagedObjectReference) {
+	ctx.Map.Remove(ctx, task)
+	without := func(recent []types.ManagedObjectReference) []types.PropertyChange {
+		kept := slices.DeleteFunc(slices.Clone(recent), func(each types.ManagedObjectReference) bool { return each == task })
+		return []types.PropertyChange{{Name: "recentTask", Val: kept}}
+	}
+	if entity, ok := object.(mo.Entity); ok && ctx.Map.Get(object.Reference()) != nil {
+		locked(ctx, object, func() { ctx.Map.Update(ctx, object, without(entity.Entity().RecentTask)) })
+	}
+	if manager, ok := ctx.Map.Get(*vpx.ServiceContent.TaskManager).(*simulator.TaskManager); ok {
+		manager.Lock()
+		defer manager.Unlock()
+		ctx.Map.Update(ctx, manager, without(manager.RecentTask))
+	}
 }
 
 // How often a delegated task is looked at. The simulator's own Task.Wait looks every 10 ms (govmomi 0.56.0), which is
