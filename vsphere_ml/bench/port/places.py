@@ -36,8 +36,15 @@ def datasets(script: Script) -> Iterator[ast.Call]:
 
 
 def fits(script: Script) -> Iterator[ast.Call]:
-    """Yield where Keras trains by itself."""
-    yield from (call for call in script.calls(".fit", ".fit_generator") if isinstance(call.func, ast.Attribute))
+    """Yield where Keras trains by itself; scikit-learn's scalers and the like have a `fit` too."""
+    for call in script.calls(".fit", ".fit_generator"):
+        if isinstance(call.func, ast.Attribute) and not _of_sklearn(script, call.func.value):
+            yield call
+
+
+def _of_sklearn(script: Script, receiver: ast.expr) -> bool:
+    made = (each for each in script.reach(receiver) if isinstance(each, ast.Call))
+    return any(script.name(each.func).startswith("sklearn.") for each in made)
 
 
 def saves(script: Script) -> Iterator[ast.Call]:

@@ -41,11 +41,20 @@ def wrap(script: Script, *, keras3: bool) -> Found:
         return _wrapped(script, wrapped, keras3=keras3)
     if taped is not None:
         return _taped(script, taped, keras3=keras3)
-    by_hand = next(script.calls(*_BY_HAND), None)
-    if by_hand is not None and any(places.gradient_loops(script)):
+    by_hand = _averaged_by_hand(script)
+    if by_hand is not None:
         return Found(step=WRAP, state=State.FOUND, line=by_hand.lineno, message=script.name(by_hand.func))
     line = next((call.lineno for call in places.optimizers(script)), None)
     return Found(step=WRAP, state=State.MISSING, line=line, message="each rank would train a model of its own")
+
+
+def _averaged_by_hand(script: Script) -> ast.Call | None:
+    """Return the call that averages what is applied. A loss that is averaged to be printed is another matter."""
+    for call in script.calls(*_BY_HAND):
+        of_gradients = any(isinstance(each, ast.Attribute) and each.attr == "grad" for each in script.reach(call))
+        if of_gradients or any(call in script.reach(applied) for applied in places.gradient_loops(script)):
+            return call
+    return None
 
 
 def _wrapped(script: Script, call: ast.Call, *, keras3: bool) -> Found:
