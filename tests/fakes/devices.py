@@ -16,7 +16,7 @@ from vsphere_ml.core.inventory import (
     Vm,
     VmDevice,
 )
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Workshop:
         settings = replace(vm.settings, devices=(*vm.settings.devices, *members), groups=(*vm.settings.groups, *kept))
         return replace(vm, settings=settings)
 
-    def device(self, want: WantVgpu | WantSriov | WantPassthrough | WantDynamic | WantNic) -> VmDevice:
+    def device(self, want: WantVgpu | WantSriov | WantPassthrough | WantDynamic | WantPvrdma | WantNic) -> VmDevice:
         key = next(self.numbers)
         match want:
             case WantVgpu():
@@ -78,6 +78,8 @@ class Workshop:
                     network=want.network,
                     physical_function=want.physical_function,
                 )
+            case WantPvrdma():
+                return EthernetCard(key=key, adapter="pvrdma", mac=self.mac(), network=want.network)
             case WantNic():
                 mac = SAME_MAC if self.same_macs else self.mac()
                 return EthernetCard(key=key, adapter="vmxnet3", mac=mac, network=want.network)
@@ -99,7 +101,7 @@ class Workshop:
 
 def check_device(host: Host, vm: Vm, want: WantedDevice) -> None:
     """Refuse what the VM's hardware version or its host cannot have."""
-    floor = {WantNic: 0, WantGroup: DEVICE_GROUPS_HARDWARE}.get(type(want), PCI_HARDWARE)
+    floor = {WantNic: 0, WantPvrdma: 13, WantGroup: DEVICE_GROUPS_HARDWARE}.get(type(want), PCI_HARDWARE)
     if vm.hardware_version < floor:
         raise refusal("vsphere.device-not-supported", f"hardware version {vm.hardware_version} is too low", vm.name)
     match want:

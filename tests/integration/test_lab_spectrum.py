@@ -41,10 +41,12 @@ name = "{name}-[1-{count}]"
 cpus = 2
 memory = "32GiB"
 network = {{ port_group = "vm-mgmt" }}
-nic = {{ model = "{nic}", port_group = "roce" }}
+nic = {nic}
 gpu = {gpu}
 """
-CX6, CX7 = "ConnectX-6 Dx", "ConnectX-7"
+CX6 = '{ model = "ConnectX-6 Dx", port_group = "roce" }'
+CX7 = '{ model = "ConnectX-7", port_group = "roce" }'
+PVRDMA = '{ kind = "pvrdma", port_group = "roce" }'
 # The cluster, how many nodes its two hosts can take, the NIC, and what is asked for.
 WAYS = {
     "switch8": ("hgx-h100", 2, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 8 }'),
@@ -57,6 +59,7 @@ WAYS = {
     "sliced": ("mig", 8, CX6, '{ profile = "A100-20C" }'),
     "mixed": ("mixed", 16, CX6, '{ profile = "A100D-20C", count = 2 }'),
     "fixed": ("direct", 8, CX6, '{ kind = "passthrough", device = "A100" }'),
+    "pvrdma": ("pvrdma", 8, PVRDMA, '{ profile = "A100-40C" }'),
     "dynamic": ("direct", 4, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
 }
 

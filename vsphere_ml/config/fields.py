@@ -126,16 +126,6 @@ def _ip(value: str) -> str:
         return refuse(f"`{clip(value)}` is not an IP address")
 
 
-def _nic_kind(value: object) -> NicKind:
-    kind: NicKind = _choice(value, NicKind, shown=[each for each in NicKind if each is not NicKind.PVRDMA])
-    if kind is NicKind.PVRDMA:
-        refuse(
-            f"NICs of kind `{kind}` are not built yet",
-            'kind = "auto", "device-group", "sriov", "passthrough" or "none"',
-        )
-    return kind
-
-
 def choice(kind: type[Any]) -> Callable[[object], Any]:
     """Return a check that takes the values of an enumeration."""
     return lambda value: _choice(value, kind)
@@ -266,7 +256,7 @@ Names = Annotated[list[str], PlainValidator(_names)]
 Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses)]
 Ip = Annotated[str, AfterValidator(_ip)]
 GpuKindField = Annotated[GpuKind, PlainValidator(choice(GpuKind))]
-NicKindField = Annotated[NicKind, PlainValidator(_nic_kind)]
+NicKindField = Annotated[NicKind, PlainValidator(choice(NicKind))]
 Profile = Annotated[Text, AfterValidator(_profile)]
 GpuDevice = Annotated[Text, AfterValidator(_gpu_device)]
 Model = Annotated[Text, AfterValidator(_model)]

@@ -91,11 +91,13 @@ class Nic(Table):
     kind: f.NicKindField | None = Field(
         default=None,
         description="`auto` (default): a vendor device group where one fits, else paired with the GPU by vsml; "
-        "`device-group`, `sriov`, `passthrough` (a whole function), `none`",
+        "`device-group`, `sriov`, `passthrough` (a whole function), `pvrdma` (a paravirtual adapter on a distributed "
+        "switch), `none`",
     )
     model: f.Model | None = Field(default=None, description="the adapter; default `ConnectX-6 Dx`")
     port_group: f.Text | None = Field(
-        default=None, description="network of an SR-IOV function; default: that of `network.port_group`"
+        default=None,
+        description="network of an SR-IOV function or a PVRDMA adapter; default: that of `network.port_group`",
     )
     address: f.Addresses | None = Field(
         default=None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import PciAddress, VmDevice, VmSettings
     from vsphere_ml.core.seats import WantedDevice
 
-_PLAIN, _SRIOV = "vmxnet3", "sriov"
+_PLAIN, _SRIOV, _PVRDMA = "vmxnet3", "sriov", "pvrdma"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class _Left:
         return []
 
 
-def satisfies(device: VmDevice, want: WantedDevice) -> bool:
+def satisfies(device: VmDevice, want: WantedDevice) -> bool:  # noqa: PLR0911 - one arm for each kind
     """Return whether a device outside of any group is the wanted one."""
     match want:
         case WantVgpu():
@@ -97,6 +97,8 @@ def satisfies(device: VmDevice, want: WantedDevice) -> bool:
                 and plain_address(device.physical_function) == want.physical_function
                 and device.network == want.network
             )
+        case WantPvrdma():
+            return isinstance(device, EthernetCard) and device.adapter == _PVRDMA and device.network == want.network
         case WantNic():
             return isinstance(device, EthernetCard) and device.adapter == _PLAIN and device.network == want.network
         case WantGroup():
@@ -136,7 +138,7 @@ def plain_address(address: PciAddress | None) -> str:
 
 
 def _must_go(device: VmDevice, source: VmSettings | None) -> bool:
-    if not isinstance(device, EthernetCard) or device.adapter == _SRIOV or device.group is not None:
+    if not isinstance(device, EthernetCard) or device.adapter in {_SRIOV, _PVRDMA} or device.group is not None:
         return True
     theirs = source.devices if source is not None else ()
     return any(

@@ -147,6 +147,14 @@ class DeviceGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pvrdma:
+    """What a host does PVRDMA with: the VMkernel adapter tagged for it, and whether the firewall lets it through."""
+
+    vmknic: str  # "" for none
+    firewall: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """An ESXi host. The device fields are empty for hosts that have no GPU."""
 
@@ -171,6 +179,7 @@ class Host:
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
+    pvrdma: Pvrdma | None = None  # only read when it is asked for
     datastores: frozenset[DatastoreRef] = frozenset()
     networks: frozenset[NetworkRef] = frozenset()
 

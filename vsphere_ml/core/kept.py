@@ -102,7 +102,7 @@ def held(room: Room, wish: Wish, vm: Vm) -> Hold:
         return Hold(way=Way.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
     if group is None and wish.kind is GpuKind.NVLINK:
         return Hold(way=None, numa_node=numa_node)
-    if wish.nic is NicKind.NONE:
+    if wish.nic in {NicKind.NONE, NicKind.PVRDMA}:
         return Hold(way=Way.NVLINK if group else Way.GPU_ONLY, group=group, numa_node=numa_node)
     for nic in room.host.nics:
         by = _function(nic, wish, vm.settings)

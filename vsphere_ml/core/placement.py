@@ -19,11 +19,11 @@ from vsphere_ml.core.reasons import Lack, Reason, no_seat
 from vsphere_ml.core.resolve import names_host, resolve
 from vsphere_ml.core.rooms import rooms
 from vsphere_ml.core.seats import Locality, Placement, Seat, Way
-from vsphere_ml.core.spec import Spread
+from vsphere_ml.core.spec import NicKind, Spread
 from vsphere_ml.core.standing import standing
 from vsphere_ml.core.target import gpu_name, target
 from vsphere_ml.core.ways import nearness, offer, preference
-from vsphere_ml.core.wish import wish
+from vsphere_ml.core.wish import refuse_many_switches, wish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ways import Offer
     from vsphere_ml.core.wish import Wish
 
+# Neither NVIDIA's nor VMware's texts tell of GPUDirect RDMA through PVRDMA.
+_PVRDMA_NOTE = "PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere"
 _TRIES = 2000  # choices the search makes before it gives up
 
 
@@ -108,6 +110,7 @@ class _Table:
         for node in self.spec.nodes:
             asked = wish(node, self.ground, standing=node.name in self.ours)
             self.wishes[node.name] = same.setdefault(asked, asked)
+        refuse_many_switches(self.wishes)
 
     def seat_standing(self) -> None:
         """Seat the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
@@ -288,6 +291,8 @@ def _notes(spec: ClusterSpec, ground: Ground, table: _Table) -> Iterator[str]:
                 f"GPU and NIC on {room.host.name}: {option.locality}; GPUDirect RDMA wants them under one root complex"
             )
             told.setdefault(words, []).append(node.name)
+        if table.wishes[node.name].nic is NicKind.PVRDMA:
+            told.setdefault(_PVRDMA_NOTE, []).append(node.name)
     for words, nodes in told.items():
         yield f"{', '.join(nodes)}: {words}"
     if ground.cluster.drs == "fullyAutomated":

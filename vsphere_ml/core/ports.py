@@ -23,7 +23,8 @@ class Scope:
     """How much of a site a look needs.
 
     Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
-    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read. Settings are
+    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
+    `pvrdma` also what they do PVRDMA with. Settings are
     read in full for VMs that carry the mark `owner` or have one of the names in `vms`.
     """
 
@@ -33,6 +34,7 @@ class Scope:
     vms: frozenset[str] = frozenset()
     devices: bool = True
     direct_path: bool = False
+    pvrdma: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,10 @@ class Lack(StrEnum):
     NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'
     PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
     PASSTHROUGH = "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
+    PVRDMA = (
+        "`govc host.option.set -host HOST Net.PVRDMAVmknic vmkN` and "
+        "`govc host.esxcli -host HOST network firewall ruleset set -e true -r pvrdma`"
+    )
     GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then restart Xorg there"
     MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
     NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"

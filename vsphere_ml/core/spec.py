@@ -24,7 +24,10 @@ class GpuKind(StrEnum):
 
 
 class NicKind(StrEnum):
-    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing."""
+    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing.
+
+    PVRDMA is no PCI function: it goes with any GPU of a host that does it.
+    """
 
     AUTO = "auto"
     DEVICE_GROUP = "device-group"
@@ -119,6 +122,11 @@ class NicRequest:
     kind: NicKind = NicKind.AUTO
     model: str = "ConnectX-6 Dx"
     port_group: str | None = None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a PCI function of an adapter is asked for."""
+        return self.kind not in {NicKind.NONE, NicKind.PVRDMA}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,12 @@ from vsphere_ml.core.seats import (
     WantGroup,
     WantNic,
     WantPassthrough,
+    WantPvrdma,
     WantSriov,
     WantVgpu,
     Way,
 )
-from vsphere_ml.core.spec import GpuKind, Latency
+from vsphere_ml.core.spec import GpuKind, Latency, NicKind
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen
 
 def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=wish.network.ref, network_name=wish.network.name)
+    if wish.nic is NicKind.PVRDMA:
+        yield WantPvrdma(network=wish.nic_network.ref, network_name=wish.nic_network.name)
     if option.group is not None:
         yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
     elif isinstance(wish.gpu, ProfileName):

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 _WAYS = {way: order for order, way in enumerate(Way)}
 _NO_NIC = PciAddress("")
+_NO_FUNCTION = {
+    NicKind.NONE: "no fast NIC was asked for",
+    NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
+}
 Nearness = tuple[int, int, bool]
 Preference = tuple[Nearness, tuple[PciAddress, ...], PciAddress]
 
@@ -91,7 +95,7 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterato
         yield Reason(Lack.NIC, group)
     elif room.grouped:
         yield Reason(Lack.NIC, f"its nodes have device groups, and those share no host with other seats; {group}")
-    elif wish.nic is NicKind.NONE:
+    elif wish.nic in _NO_FUNCTION:
         for gpus in gpu_sets(room, wish, None):
             yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
     else:
@@ -107,8 +111,8 @@ def _linked(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reaso
         yield Reason(Lack.GPU, f"nodes on {room.host.name} have no device groups, and those share no host with others")
     elif not (sets := tuple(gpu_sets(room, wish, None))):
         yield Reason(Lack.GPU, f"device group `{group.name}` is used up")
-    elif wish.nic is NicKind.NONE:
-        why = f"device group `{group.name}` is free; no fast NIC was asked for"
+    elif wish.nic in _NO_FUNCTION:
+        why = f"device group `{group.name}` is free; {_NO_FUNCTION[wish.nic]}"
         for gpus in sets:
             yield Option(way=Way.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
     else:
@@ -122,8 +126,8 @@ def _settles(room: Room, wish: Wish, each: Option | Reason, *, lenient: bool) ->
 
 def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
     """Return the device group for a node here, or why there is none."""
-    if wish.nic is NicKind.NONE:
-        return "no fast NIC was asked for"
+    if wish.nic in _NO_FUNCTION:
+        return _NO_FUNCTION[wish.nic]
     if not isinstance(wish.gpu, ProfileName):
         return "GPUs are handed through whole"
     if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:

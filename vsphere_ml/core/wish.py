@@ -12,6 +12,8 @@ from vsphere_ml.core.profiles import ProfileName, parse
 from vsphere_ml.core.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vsphere_ml.core.inventory import DatastoreRef, Network, PciAddress
     from vsphere_ml.core.seats import Ground
     from vsphere_ml.core.spec import GpuRequest, NodeSpec
@@ -59,9 +61,15 @@ class Wish:
 
 
 def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
-    """Return what a node asks for; NotPossible `gpu.not-built` for kinds and profiles that vsml cannot give."""
+    """Return what a node asks for.
+
+    NotPossible `gpu.not-built` for what vsml cannot give, `network.no-switch` for PVRDMA off a distributed switch.
+    """
     _buildable(node)
     network = ground.networks[node.port_group]
+    fast = ground.networks.get(node.nic.port_group or "", network)
+    if node.nic.kind is NicKind.PVRDMA and fast.switch is None:
+        raise _no_switch(node.name, fast)
     source_version = 0 if standing else ground.source.hardware_version
     return Wish(
         cpus=node.cpus,
@@ -76,7 +84,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
         datastore=ground.datastore.ref,
         datastore_name=ground.datastore.name,
         network=network,
-        nic_network=ground.networks.get(node.nic.port_group or "", network),
+        nic_network=fast,
     )
 
 
@@ -87,13 +95,40 @@ def _gpu(asked: GpuRequest) -> ProfileName | WholeWish:
     return WholeWish(vendor=vendor, device=device, label=asked.label)
 
 
+def refuse_many_switches(wishes: Mapping[str, Wish]) -> None:
+    """Raise NotPossible `network.many-switches` when nodes with PVRDMA are not on one distributed switch.
+
+    VMs on different switches do not reach each other by PVRDMA (VMware, "PVRDMA Support").
+    """
+    switches = {
+        asked.nic_network.switch: f"{node} by port group {asked.nic_network.name}"
+        for node, asked in wishes.items()
+        if asked.nic is NicKind.PVRDMA
+    }
+    if len(switches) > 1:
+        raise NotPossible(
+            "nodes with PVRDMA must be on one distributed switch",
+            code="network.many-switches",
+            target="nic.port_group",
+            details=tuple(f"{switch}: {who}" for switch, who in sorted(switches.items(), key=str)),
+            hint="set nodes.nic.port_group to port groups of one switch",
+        )
+
+
+def _no_switch(node: str, network: Network) -> NotPossible:
+    return NotPossible(
+        f"{node}: PVRDMA needs a distributed switch, and port group `{network.name}` is on none",
+        code="network.no-switch",
+        target=node,
+        hint="set nodes.nic.port_group to a distributed port group",
+    )
+
+
 def _buildable(node: NodeSpec) -> None:
     """Refuse what config.load refuses too, for callers that make a spec by other means."""
     try:
         why = refusal(node.gpu) or nic_refusal(node.gpu, node.nic)
     except ValueError as error:
         why = str(error)
-    if node.nic.kind is NicKind.PVRDMA:
-        why = f"NIC kind {node.nic.kind} is not built yet"
     if why is not None:
         raise NotPossible(why, code="gpu.not-built", target=node.name, hint="set gpu and nic to kinds that are built")

@@ -20,7 +20,7 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,7 +123,7 @@ def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
             yield from ((object_name(change), lack) for lack in lacks_of(change))
 
 
-def device_name(want: WantedDevice) -> str:
+def device_name(want: WantedDevice) -> str:  # noqa: PLR0911 - one arm for each kind
     """Return a wanted device by the name that vSphere's own pages give it."""
     match want:
         case WantVgpu():
@@ -137,6 +137,8 @@ def device_name(want: WantedDevice) -> str:
         case WantDynamic():
             label = f" labelled {want.label}" if want.label else ""
             return f"dynamic DirectPath {want.vendor:04x}:{want.device:04x}{label}"
+        case WantPvrdma():
+            return f"PVRDMA on {want.network_name}"
         case WantNic():
             return f"vmxnet3 on {want.network_name}"
         case _:

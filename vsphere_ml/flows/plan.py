@@ -13,6 +13,7 @@ from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.ports import Scope
+from vsphere_ml.core.spec import NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +94,7 @@ def scope(spec: ClusterSpec) -> Scope:
         owner=spec.name,
         vms=frozenset({source, *(node.name for node in spec.nodes)}),
         direct_path=any(node.gpu.whole for node in spec.nodes),
+        pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
     )
 
 

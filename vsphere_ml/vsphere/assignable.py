@@ -12,6 +12,7 @@ from vsphere_ml.core.inventory import (
     DeviceGroup,
     GroupComponent,
     HostRef,
+    Pvrdma,
     Sharing,
     VgpuProfile,
 )
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.session import Session
 
 _AT_ONCE = 8
+_PVRDMA_OPTION = "Net.PVRDMAVmknic"  # VMware, "Configure an ESXi Host for PVRDMA"
 # A host without the feature says so by one of these.
 _ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound, vmodl.fault.ManagedObjectNotFound)
 T = TypeVar("T")
@@ -45,6 +47,7 @@ class Assignable:
         self._groups: dict[HostRef, tuple[DeviceGroup, ...]] = {}
         self._profiles: dict[str, VgpuProfile] = {}
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
+        self._pvrdma: dict[HostRef, Pvrdma] = {}
 
     def ask(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts whatever their properties leave open."""
@@ -55,6 +58,10 @@ class Assignable:
                 self._profiles.update(found)
         passing = {ref: machine for ref, machine in machines.items() if _passes_functions(machine[1])}
         self._system_ids = _at_once(self._systems, passing)
+
+    def ask_for_pvrdma(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+        """Ask these hosts what they do PVRDMA with."""
+        self._pvrdma = _at_once(_pvrdma, machines)
 
     def hardware(self, clusters: Iterable[Any]) -> None:
         """Ask clusters for the newest virtual hardware of each of their hosts."""
@@ -72,6 +79,7 @@ class Assignable:
             profiles=tuple(self._profiles.get(name) or VgpuProfile(name=name) for name in sorted(offered)),
             groups=self._groups.get(ref, ()),
             system_ids=self._system_ids.get(ref, {}),
+            pvrdma=self._pvrdma.get(ref),
         )
 
     def _device_groups(self, _host: Any, props: Mapping[str, Any]) -> tuple[DeviceGroup, ...]:
@@ -114,6 +122,19 @@ def _passes_functions(props: Mapping[str, Any]) -> bool:
     # Virtual functions are active for passthrough too, but need no system id of their own.
     active = {address(info.id) for info in props.get("config.pciPassthruInfo") or () if info.passthruActive}
     return any(each.address in active and (is_port(each) or is_gpu(each)) for each in functions(props).values())
+
+
+def _pvrdma(_host: Any, props: Mapping[str, Any]) -> Pvrdma:
+    options, firewall = props.get("configManager.advancedOption"), props.get("configManager.firewallSystem")
+    try:
+        found = options.QueryOptions(_PVRDMA_OPTION) if options else ()
+    except vim.fault.InvalidName:
+        found = ()
+    info = firewall.firewallInfo if firewall else None
+    return Pvrdma(
+        vmknic=str(next((each.value for each in found), "") or ""),
+        firewall=any(rule.key == "pvrdma" and rule.enabled for rule in (info.ruleset if info else ())),
+    )
 
 
 def _or_none(call: Callable[[], T]) -> T | None:

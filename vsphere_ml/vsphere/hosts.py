@@ -15,6 +15,7 @@ from vsphere_ml.core.inventory import (
     NetworkRef,
     NumaNode,
     PciAddress,
+    Pvrdma,
     VgpuProfile,
     VmRef,
 )
@@ -54,6 +55,7 @@ DEVICES = (
     "configManager.graphicsManager",
     "configManager.assignableHardwareManager",
 )
+PVRDMA = ("configManager.advancedOption", "configManager.firewallSystem")
 
 # Newest virtual hardware by ESXi release (VMware KB 1003746), where vCenter does not say.
 _NEWEST_HARDWARE = (((9, 0), 22), ((8, 0, 2), 21), ((8, 0), 20), ((7, 0, 2), 19), ((7, 0, 1), 18), ((7, 0), 17))
@@ -67,6 +69,7 @@ class Extra:
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
     system_ids: Mapping[PciAddress, str] = field(default_factory=dict)
+    pvrdma: Pvrdma | None = None
 
 
 def has_gpus(props: Mapping[str, Any]) -> bool:
@@ -110,6 +113,7 @@ def host(
         profiles=extra.profiles,
         groups=extra.groups,
         assignment_policy=gpus.policy(props),
+        pvrdma=extra.pvrdma,
         datastores=frozenset(DatastoreRef(reference(each)) for each in props.get("datastore") or ()),
         networks=frozenset(NetworkRef(reference(each)) for each in props.get("network") or ()),
     )

@@ -131,9 +131,15 @@ class _Read:
         with_gpus = [ref for ref in self.scoped if self.scope.direct_path or hosts.has_gpus(self.host_props[ref])]
         if self.scope.devices:
             self._merge(with_gpus, hosts.DEVICES)
-            self.assignable.ask({ref: (self.host_objects[ref], self.host_props[ref]) for ref in with_gpus})
+            self.assignable.ask(self._machines(with_gpus))
+        if self.scope.pvrdma and self.scope.devices:
+            self._merge(self.scoped, hosts.PVRDMA)
+            self.assignable.ask_for_pvrdma(self._machines(self.scoped))
         self.assignable.hardware(clusters if clusters is not None else self._all_clusters())
         self._full(self._who_matters(with_gpus if self.scope.devices else []))
+
+    def _machines(self, refs: Iterable[HostRef]) -> dict[HostRef, tuple[Any, dict[str, Any]]]:
+        return {ref: (self.host_objects[ref], self.host_props[ref]) for ref in refs}
 
     def _all_clusters(self) -> tuple[Any, ...]:
         return tuple(found for found, _ in self.rows["cluster"])

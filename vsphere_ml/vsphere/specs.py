@@ -11,7 +11,7 @@ from pyVmomi import vim
 
 from vsphere_ml.core.inventory import ComponentKind, GroupComponent, NetworkRef
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -79,6 +79,8 @@ class Additions:
                 self._add(passthrough(wanted))
             case WantDynamic():
                 self._add(dynamic(wanted))
+            case WantPvrdma():
+                self._add(pvrdma(self.site.port_group(wanted.network, wanted.network_name)))
             case WantNic():
                 self._add(vmxnet3(self.site.port_group(wanted.network, wanted.network_name)))
             case _:
@@ -145,6 +147,13 @@ def signed(number: int) -> int:
 
 def vmxnet3(network: PortGroup) -> Any:
     card = _device.VirtualVmxnet3()
+    _connect(card, network)
+    card.connectable = _device.VirtualDevice.ConnectInfo(startConnected=True, allowGuestControl=True, connected=False)
+    return card
+
+
+def pvrdma(network: PortGroup) -> Any:
+    card = _device.VirtualVmxnet3Vrdma(deviceProtocol="rocev2")
     _connect(card, network)
     card.connectable = _device.VirtualDevice.ConnectInfo(startConnected=True, allowGuestControl=True, connected=False)
     return card

@@ -14,7 +14,7 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, nodes, seed_cluster
 from tests.unit.core.sites import one_host, refused
-from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.spec import GpuKind, GpuRequest
 from vsphere_ml.core.units import gib
 
 
@@ -94,7 +94,6 @@ def test_used_virtual_functions_are_counted() -> None:
         ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "`A100-40C` is a vGPU profile"),
         ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")}, "`A100-20C` is no MIG profile"),
         ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
-        ({"nic": NicRequest(kind=NicKind.PVRDMA)}, "NIC kind pvrdma is not built yet"),
     ],
 )
 def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], words: str) -> None:

@@ -23,6 +23,9 @@ func (l *Lab) checkDevices(ctx *simulator.Context, then wish, spec *types.Virtua
 		if fault := checkDeviceVersion(then, device.Device, index); fault != nil {
 			return fault
 		}
+		if fault := checkPVRDMA(device.Device, index); fault != nil {
+			return fault
+		}
 		if fault := l.checkBacking(ctx, device, index, at); fault != nil {
 			return fault
 		}
@@ -50,6 +53,9 @@ func checkDeviceVersion(then wish, device types.BaseVirtualDevice, index int32) 
 	base := device.GetVirtualDevice()
 	if _, ok := base.Backing.(*types.VirtualPCIPassthroughDynamicBackingInfo); ok {
 		needed = dynamicPassthroughVersion
+	}
+	if _, ok := device.(*types.VirtualVmxnet3Vrdma); ok {
+		needed = pvrdmaVersion
 	}
 	if base.DeviceGroupInfo != nil || base.NumaNode != nil && *base.NumaNode >= 0 {
 		needed = topologyVersion

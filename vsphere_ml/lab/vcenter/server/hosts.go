@@ -87,6 +87,8 @@ func (l *Lab) equip(machine *esx, number int) {
 	config.Network.Vnic = managementInterface(config.Network.Vnic, machine.address)
 	config.Network.RdmaDevice = rdmaDevices(model)
 	config.Option = append(config.Option, kernelOptions(l.view(machine))...)
+	config.Option = append(config.Option, &types.OptionValue{Key: pvrdmaOption, Value: model.PVRDMAVmknic})
+	l.setFirewall(host, model.PVRDMAFirewall)
 }
 
 // view is the host's hardware and bookings as they are now.
