@@ -53,7 +53,14 @@ def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGues
     source = spec.guest.sudo_password
     password = secret("sudo_password", source, f"{spec.guest.user}@{spec.name}", os.environ) if source else None
     access = replace(spec.guest, key_file=_key_file(spec))
-    return SshGuests(access=access, folder=folder(spec), clock=clock, sudo_password=password, parallel=parallel)
+    return SshGuests(
+        access=access,
+        folder=folder(spec),
+        clock=clock,
+        sudo_password=password,
+        own_key=spec.guest.key_file is None and access.key_file is not None,
+        parallel=parallel,
+    )
 
 
 def for_guests(

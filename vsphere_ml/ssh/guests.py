@@ -33,6 +33,7 @@ class SshGuests:
     folder: Path
     clock: Clock
     sudo_password: Sensitive | None = None
+    own_key: bool = False  # `access.key_file` is the cluster's own
     parallel: int = PARALLEL
 
     @property
@@ -50,6 +51,7 @@ class SshGuests:
             port=access.port,
             user=access.user,
             key_file=access.key_file,
+            own_key=self.own_key,
             known_hosts=self.known_hosts,
             sudo_password=self.sudo_password,
             jump=self._jump(access.jump) if access.jump else None,

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from vsphere_ml.ssh.target import SshTarget
 
 
+_OWN_KEY = (
+    "this is the cluster's own key, which guests have from the first boot that vsml gave them; for others set "
+    'guest.key_file = "…" or guest.key = "agent"'
+)
+
+
 def translate(error: Exception, target: SshTarget, *, late: bool = False) -> GuestError:
     """Return the GuestError for what paramiko or the system raised while a connection was opened.
 
@@ -57,7 +63,7 @@ def _refused(error: Exception, target: SshTarget) -> GuestError:
         code="guest.sign-in",
         target=target.name,
         hint=target.by_hand,
-        details=(str(error),),
+        details=(str(error), *([_OWN_KEY] if target.own_key else [])),
     )
 
 

@@ -25,6 +25,7 @@ class SshTarget:
     port: int = DEFAULT_PORT
     user: str = "root"
     key_file: Path | None = None  # None: the keys of the SSH agent
+    own_key: bool = False  # the key file is the cluster's own, which only a first boot by vsml brings to guests
     password: Sensitive | None = None  # to sign in with, where no key does
     sudo_password: Sensitive | None = None
     jump: SshTarget | None = None
