@@ -71,13 +71,17 @@ def lacking(plan: Lacking) -> dict[str, Any]:
     }
 
 
-def alike(plan: Lacking) -> dict[tuple[str, ...], list[str]]:
-    """Return what guests that could be asked lack, in words, and the guests that lack the same."""
-    found: dict[tuple[str, ...], list[str]] = {}
+def by_step(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+    """Yield each step that guests lack, in words, after the guests that lack it."""
+    found: dict[str, list[tuple[str, str]]] = {}
     for guest in plan.guests:
-        if guest.error is None:
-            found.setdefault(tuple(_lacks(guest)), []).append(guest.node)
-    return found
+        for each in guest.convergences:
+            for outcome in each.lacking:
+                found.setdefault(f"{each.playbook}: {outcome.step}", []).append((guest.node, outcome.lack or ""))
+    for step, guests in found.items():
+        lacks = list(dict.fromkeys(lack for _, lack in guests))
+        others = f", and {len(lacks) - 1} more like it" if len(lacks) > 1 else ""
+        yield [node for node, _ in guests], f"{step}: {lacks[0]}{others}"
 
 
 def unasked(plan: Lacking) -> Iterator[tuple[list[str], str]]:

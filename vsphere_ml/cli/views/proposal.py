@@ -67,10 +67,10 @@ def _guests(guests: Lacking) -> Iterator[Text]:
         yield line(("   + ", "green"), f"{listed(guests.after_boot)}: every step, checked after boot")
     for nodes, error in of_guests.unasked(guests):
         yield line(("   ? ", "magenta"), f"{listed(nodes)}: cannot be asked now, and every step is checked: {error}")
-    for told, nodes in of_guests.alike(guests).items():
-        if not told:
-            yield line(f"     {listed(nodes)}: nothing to do")
-        yield from (line(("   ~ ", "yellow"), f"{listed(nodes)}: {each}") for each in told)
+    for nodes, lack in of_guests.by_step(guests):
+        yield line(("   ~ ", "yellow"), f"{listed(nodes)}: {lack}")
+    if whole := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
+        yield line(f"     {listed(whole)}: nothing to do")
     if guests.after_boot and guests.guests:
         yield line("     the others are asked again once the new ones are up, since all nodes know each other")
 
