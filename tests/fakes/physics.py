@@ -25,7 +25,7 @@ from vsphere_ml.core.marks import marked as is_marked
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.seats import Target
@@ -124,7 +124,7 @@ class Physics:
         host = site.host(change.host)
         if host.maintenance or not host.connected:
             raise refusal("vsphere.invalid-state", f"{host.name} is not available", change.vm)
-        told = change.first_boot.keys if change.first_boot else {}
+        told = self.kept(change.first_boot.keys) if change.first_boot else {}
         marks = {CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.marks.node}
         ours = {**source.settings.extra_config, **told, **marks}
         bare = replace(source.settings, devices=(), groups=(), extra_config=ours)
@@ -143,8 +143,8 @@ class Physics:
         return with_vm(site, sized(vm))
 
     def set_up(self, seen: VmSettings, target: Target) -> VmSettings:
-        keys = {key: value for key, value in target.extra_config.items() if f"extraConfig:{key}" not in self.drops}
-        merged = {key: value for key, value in {**seen.extra_config, **keys}.items() if value}
+        merged = {**seen.extra_config, **self.kept(target.extra_config)}
+        merged = {key: value for key, value in merged.items() if value}
         return replace(
             seen,
             cpus=target.cpus,
@@ -160,6 +160,9 @@ class Physics:
             latency=target.latency,
             extra_config=merged,
         )
+
+    def kept(self, keys: Mapping[str, str]) -> dict[str, str]:
+        return {key: value for key, value in keys.items() if f"extraConfig:{key}" not in self.drops}
 
     def mark(self, site: Inventory, change: do.MarkVm) -> Inventory:
         for vm in site.vms:

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.changes import CloneVm, MarkVm, PowerOn, subject
+from vsphere_ml.core.changes import CloneVm, MarkVm, PowerOn, SetSettings, subject
 from vsphere_ml.core.diff import diff
+from vsphere_ml.core.firstboot import ADDRESS_KEY
 from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.wording import lacks_of
 from vsphere_ml.flows.report import Dropped
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.inventory import Vm, VmRef
     from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.core.seats import Seat
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.apply import Walk
     from vsphere_ml.flows.plan import Seated
@@ -66,6 +68,7 @@ class _Readback:
     def __init__(self, spec: ClusterSpec, todo: Seated, vcenter: VCenter) -> None:
         self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
         self._first_boots = todo.first_boots
+        self._new = {change.vm for change in todo.plan.changes if isinstance(change, CloneVm)}
         hosts = {seat.host for seat in todo.placement.seats}
         self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
         # VMs whose NICs are known, to tell the same MAC on two of them
@@ -89,4 +92,17 @@ class _Readback:
             replace(seat, standing=ours.get(seat.node.name)) for seat in self._placement.seats if seat.node.name in vms
         )
         site = replace(self._site, vms=tuple(self._known.values()))
-        return diff(self._spec, replace(self._placement, seats=seats), site, self._first_boots).changes
+        yield from diff(self._spec, replace(self._placement, seats=seats), site, self._first_boots).changes
+        yield from (change for seat in seats if seat.node.name in self._new for change in self._untold(seat))
+
+    def _untold(self, seat: Seat) -> Iterator[Change]:
+        """Yield what brings a new VM the first boot data that its clone was given and does not have."""
+        told, there = self._first_boots.get(seat.node.name), seat.standing.settings if seat.standing else None
+        if told is None or there is None:
+            return
+        others = {ADDRESS_KEY, *seat.target.extra_config}  # the file's own settings win
+        keys = {key: value for key, value in told.keys.items() if value and key not in others}
+        lacks = tuple(f"{key} is not what it was told" for key in keys if there.extra_config.get(key) != keys[key])
+        if lacks:
+            target = replace(seat.target, extra_config={**keys, **seat.target.extra_config})
+            yield SetSettings(vm=seat.node.name, target=target, lacks=lacks)

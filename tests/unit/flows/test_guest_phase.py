@@ -116,6 +116,22 @@ def test_new_vms_carry_their_first_boot_and_nothing_that_the_template_left(rig: 
     assert HOST_KEYS not in made.settings.extra_config
 
 
+def test_first_boot_data_that_vcenter_drops_is_told_again_and_its_vm_is_not_powered_on_without() -> None:
+    rig = Rig(vcenter=FakeVCenter(quad_8u3(), drops=frozenset({"extraConfig:guestinfo.userdata"})))
+    report = rig.run()
+    assert {drop.vm for drop in report.dropped} == set(NAMES)
+    assert report.dropped[0].lacks == ("guestinfo.userdata is not what it was told",)
+    assert not any(vm.powered_on for vm in rig.vcenter.inventory.vms if vm.name in NAMES)
+
+
+def test_first_boot_data_of_the_files_own_is_left_as_it_is(rig: Rig) -> None:
+    rig.spec = spec_of((node("node-1", extra_config={"guestinfo.userdata": "mine"}),))
+    assert rig.run().done
+    made = next(vm for vm in rig.vcenter.inventory.vms if vm.name == "node-1")
+    assert made.settings is not None
+    assert made.settings.extra_config["guestinfo.userdata"] == "mine"
+
+
 def test_what_standing_guests_lack_is_in_the_plan_and_nothing_is_written_for_it(rig: Rig) -> None:
     rig.run()
     del rig.guests.there["node-2"].files["/etc/greeting"]
