@@ -9,7 +9,6 @@ from vsphere_ml import shipped
 from vsphere_ml.config import starter
 from vsphere_ml.config.load import load, load_text
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.spec import FirstBootBy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +28,6 @@ def test_the_starter_file_says_what_is_to_be_filled_in_and_nothing_else(tmp_path
 def test_the_starter_file_is_right_once_it_is_filled_in() -> None:
     spec = load_text(FILLED)
     assert (spec.name, spec.vcenter.server, len(spec.nodes)) == ("train", "vcenter.example.com", 4)
-
-
-def test_the_table_of_guests_is_right_when_it_is_taken_in() -> None:
-    head, _, table = FILLED.partition("#   [guest]\n")
-    spec = load_text(f"{head}[guest]\n{re.sub('^#   ', '', table, flags=re.MULTILINE)}")
-    assert (spec.guest.playbooks, spec.guest.first_boot) == (("base", "mpi"), FirstBootBy.CLOUD_INIT)
 
 
 @pytest.mark.parametrize("line", [line for line in FILLED.splitlines() if re.match(r"# [a-z_]+ = ", line)])
