@@ -105,7 +105,7 @@ def _divided(script: Script, rate: ast.expr) -> bool:
 
 def shard(script: Script) -> Found:
     """Return whether each rank reads another part of the data."""
-    told = [*_shards(script), *_samplers(script), *_slices(script)]
+    told = [*_shards(script), *_samplers(script), *_slices(script), *_elastic_samplers(script)]
     if told:
         return min(told, key=lambda each: (each.state is State.FOUND, each.line or 0))
     line = next((each.lineno for each in (*places.datasets(script), *places.fits(script))), None)
@@ -124,6 +124,11 @@ def _shards(script: Script) -> Iterator[Found]:
 def _samplers(script: Script) -> Iterator[Found]:
     for call in script.calls(".DistributedSampler", "DistributedSampler"):
         yield _split(script, call, argument(call, 1, "num_replicas"), argument(call, 2, "rank"))
+
+
+def _elastic_samplers(script: Script) -> Iterator[Found]:
+    for call in script.calls("hvd.elastic.ElasticSampler"):
+        yield Found(step=SHARD, state=State.FOUND, line=call.lineno, message="hvd.elastic.ElasticSampler")
 
 
 def _slices(script: Script) -> Iterator[Found]:

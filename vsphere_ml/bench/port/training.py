@@ -23,6 +23,7 @@ _BROADCASTS = (
     "hvd.broadcast_parameters",
     "hvd.broadcast_object",
 )
+_ELASTIC = tuple(f"hvd.elastic.{each}State" for each in ("Keras", "TensorFlowKeras", "TensorFlow", "Torch", "Object"))
 _KERAS3 = "with Keras 3 (TensorFlow 2.16 and newer)"
 _FIT = (
     f"{_KERAS3} Horovod's optimizer and fit average nothing, and say nothing: train in a loop with "
@@ -104,9 +105,21 @@ def broadcast(script: Script, *, keras3: bool) -> Found:
         return _by_hand(script, by_hand)
     if by_callback is not None:
         return _by_callback(script, by_callback, keras3=keras3)
+    elastic = next(script.calls(*_ELASTIC), None)
+    if elastic is not None:
+        return Found(step=BROADCAST, state=State.FOUND, line=elastic.lineno, message=_elastic(script, elastic))
     line = next((call.lineno for call in (*places.fits(script), *places.gradient_loops(script))), None)
     message = "each rank would start from random weights of its own"
     return Found(step=BROADCAST, state=State.MISSING, line=line, message=message)
+
+
+def _elastic(script: Script, call: ast.Call) -> str:
+    name = script.name(call.func)
+    # Seen with Horovod 0.28.1: its constructor broadcasts at once, while the old ranks wait to agree on the state.
+    warning = (
+        "; it deadlocks when ranks are added, hvd.elastic.ObjectState does not" if "TensorFlowState" in name else ""
+    )
+    return f"{name}, which all ranks agree on{warning}"
 
 
 def _by_hand(script: Script, call: ast.Call) -> Found:
