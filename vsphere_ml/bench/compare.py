@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.bench import figures
 from vsphere_ml.bench.codec import encode
 from vsphere_ml.bench.estimate import Estimate, ratio
 from vsphere_ml.bench.explain import title
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LEAST = 0.01  # a difference below this is not called one, however sure it is
+AGAIN = 0.02  # a calibration that differs by less is the same link
 RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
 
 
@@ -165,15 +167,30 @@ def _of_pair(mine: Run, other: Run) -> Iterator[str]:
     for name in ("configuration", "link", "cluster"):
         yield from _changed(name, encode(getattr(mine, name)), encode(getattr(other, name)))
     yield from _changed("versions", encode(mine.environment.versions), encode(other.environment.versions))
-    yield from _changed("variables", encode(mine.environment.variables), encode(other.environment.variables))
+    yield from _changed("variables", _variables(mine), _variables(other))
+
+
+def _variables(run: Run) -> dict[str, str]:
+    """Return the variables without what every launch has another of."""
+    return {name: value.replace(run.run_id, "RUN") for name, value in run.environment.variables.items()}
 
 
 def _changed(name: str, mine: Any, other: Any) -> Iterator[str]:
     if isinstance(mine, dict) and isinstance(other, dict):
         for key in dict.fromkeys((*mine, *other)):
             yield from _changed(f"{name}.{key}", mine.get(key), other.get(key))
-    elif mine != other:
-        yield f"{name}: {mine} in A, {other} in B"
+    elif mine != other and not _near(mine, other):
+        yield f"{name}: {_told(mine)} in A, {_told(other)} in B"
+
+
+def _near(mine: Any, other: Any) -> bool:
+    """Return whether two measured numbers differ by no more than measuring them again would."""
+    measured = isinstance(mine, float) and isinstance(other, float)
+    return measured and abs(mine - other) <= AGAIN * max(abs(mine), abs(other))
+
+
+def _told(value: Any) -> str:
+    return figures.number(value) if isinstance(value, float) else str(value)
 
 
 def _refusal(first: Sequence[Run], second: Sequence[Run], unlike: Sequence[str]) -> NotPossible:

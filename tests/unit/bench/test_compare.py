@@ -110,7 +110,18 @@ def test_what_else_differs_and_what_only_one_has_is_told() -> None:
     extra = synthetic.sweep(3)
     made = compare((*sweeps(1.0), extra), sweeps(0.9, seed=2))
     assert made.alone == ("allreduce, 3 nodes, 3 ranks, tcp",)
-    assert "link.line_rate_bits_per_s: 1000000000.0 in A, 900000000.0 in B" in made.differences
+    assert "link.line_rate_bits_per_s: 1,000,000,000 in A, 900,000,000 in B" in made.differences
+
+
+def test_what_every_launch_has_another_of_is_no_difference() -> None:
+    def launched(run: Run, name: str, calibrated: float) -> Run:
+        environment = replace(run.environment, variables={"PATH": f"/var/tmp/{name}/bin:/bin"})
+        link = replace(run.link, calibrated_bytes_per_s=calibrated)
+        return replace(run, run_id=name, environment=environment, link=link)
+
+    first = tuple(launched(run, f"a{run.launch}", 1.17e9) for run in sweeps(1.0))
+    second = tuple(launched(run, f"b{run.launch}", 1.18e9) for run in sweeps(1.0, seed=2))
+    assert compare(first, second).differences == ()
 
 
 def test_training_and_links_have_figures_too() -> None:
