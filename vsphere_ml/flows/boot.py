@@ -192,6 +192,8 @@ def _seen_last(found: Found, name: str, error: object) -> VsmlError:
     assert isinstance(error, VsmlError)  # noqa: S101 - sorted out before
     vm = found.vms[name]
     error.details += (f"VMware Tools: {of_guests.tools(vm)}; address in vCenter: {vm.guest_ip or 'none'}",)
+    if error.code in _NOT_UP_YET:
+        error.details += (of_guests.ON_ITS_CONSOLE,)
     return error
 
 

@@ -193,6 +193,19 @@ def test_a_guest_without_an_address_is_told_with_what_was_seen_last(rig: Rig) ->
     assert rig.vcenter.clock.now() >= 58
 
 
+def test_a_guest_that_never_answers_is_told_with_its_tools_its_address_and_the_log_to_read(rig: Rig) -> None:
+    rig.guests.there["node-2"].unreachable = True
+    rig.guests.unvouched = {"node-2"}
+    report = rig.run()
+    assert report.guests is not None
+    error = report.guests.guests[1].error
+    assert error is not None
+    assert error.code == "guest.unreachable"
+    assert error.details[0] == "VMware Tools: running; address in vCenter: 10.9.0.12"
+    assert "/var/log/cloud-init-output.log" in error.details[1]
+    assert rig.greeted() == {"node-1", "node-3"}
+
+
 def test_host_keys_that_are_published_late_are_waited_for(rig: Rig) -> None:
     rig.guests.unvouched = {"node-2"}
     sleep = rig.vcenter.clock.sleep
