@@ -245,5 +245,5 @@ def _stays_on(name: str, *, asked: bool) -> VSphereError:
         f"{name} is still powered on: {why}",
         code="ats.vm-stays-on",
         target=name,
-        hint=f"shut it down by hand (`vsml ssh {name} -- sudo poweroff`), or add --allow-power-off",
+        hint="shut it down by hand, or add --allow-power-off",
     )
