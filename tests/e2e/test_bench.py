@@ -186,6 +186,20 @@ def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster)
     assert leftovers(cluster) == []
 
 
+def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "150", "--least-nodes", "1", "--into", "elastic", "-o", "json")
+    until(lambda: training(cluster), "no rank trains")
+    time.sleep(15)  # so that it is among its steps
+    cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
+    out, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 0, err
+    (run,) = json.loads(out)["data"]["runs"]
+    assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.lost-node", "node-2")]
+    assert [each["node"] for each in run["placement"]] == ["node-1"]
+    assert run["steps"] is None
+    assert leftovers(cluster) == []
+
+
 def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
     left = "VSML_BENCH_RUN=old setsid sleep 900 </dev/null >/dev/null 2>&1 &"
     assert cluster.shell.vsml("run", "--only", "node-2", "--", left).status == 0

@@ -59,6 +59,9 @@ class Scene:
 def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) -> Run:
     """Return the record of a launch that ended well; it is invalid when a proof fails."""
     job = scene.job
+    lost = _lost(job, told)
+    if job.least_nodes:
+        told = [each for each in told if each.ended]
     _complete(job, told, log)
     went = paths.of_nccl(log) or paths.of_sockets(job, told)
     by = paths.proof(job, told, went, scene.surveyed)
@@ -71,11 +74,11 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         configuration=_measured(job, told),
         environment=_environment(scene, told),
         placement=proof.places(told, scene.hosts),
-        steps=None if failed else _steps(job.configuration, told),
+        steps=None if failed or lost else _steps(job.configuration, told),
         sweep=() if failed else _sweep(told),
         proofs=proofs,
         paths=went,
-        remarks=(*proof.shared_hosts(job, scene.hosts), *_stopped(job, stop)),
+        remarks=(*proof.shared_hosts(job, scene.hosts), *_stopped(job, stop), *lost),
     )
 
 
@@ -170,6 +173,16 @@ def _environment(scene: Scene, told: Sequence[Told]) -> Environment:
 def _mtu(scene: Scene) -> int | None:
     found = {each.mtu.get(scene.job.interface) for each in scene.surveyed}
     return next(iter(found)) if len(found) == 1 else None
+
+
+def _lost(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+    """Return which nodes an elastic job lost."""
+    ended = {each.node for each in told if each.ended}
+    lost = [node.name for node in job.nodes if node.name not in ended]
+    if not job.least_nodes or not lost:
+        return ()
+    message = f"lost on the way; the job went on with {len(job.nodes) - len(lost)} of {len(job.nodes)} nodes"
+    return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
 
 
 def _stopped(job: Job, stop: Stop | None) -> tuple[Remark, ...]:

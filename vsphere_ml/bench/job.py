@@ -46,6 +46,7 @@ class Job:
     runtime: Runtime
     program: tuple[str, ...]  # with its arguments; a script of ours by its bare name
     limit_s: float
+    least_nodes: int = 0  # elastic: the job goes on while so many are left; 0: it fails when one is lost
     variables: Mapping[str, str] = field(default_factory=dict)
 
     @property

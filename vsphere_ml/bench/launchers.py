@@ -70,13 +70,22 @@ def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Laun
     return Launch(
         command=command,
         variables={**_variables(job), **more, **job.variables},
-        files={"bin/ssh": _SSH.format(mark=MARK, run=job.run_id), "hostfile": hostfile(job)},
+        files={
+            "bin/ssh": _SSH.format(mark=MARK, run=job.run_id),
+            "hostfile": hostfile(job),
+            "nodes.sh": _discovery(job),
+        },
     )
 
 
 def hostfile(job: Job) -> str:
     """Return the nodes in the form that both Open MPI families read. They fill each before the next."""
     return "".join(f"{node.address} slots={job.slots}\n" for node in job.nodes)
+
+
+def _discovery(job: Job) -> str:
+    """Return the script that tells an elastic job its nodes. Horovod leaves out those that have failed."""
+    return "#!/bin/sh\n" + "".join(f"echo {each}\n" for each in _slots(job))
 
 
 def _variables(job: Job) -> dict[str, str]:
@@ -95,9 +104,20 @@ def _variables(job: Job) -> dict[str, str]:
 
 
 def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
-    hosts = ",".join(f"{node.address}:{job.slots}" for node in job.nodes)
     start = (job.runtime.python, "-m", "horovod.runner.launch", *how, "--disable-cache")
-    return (*start, *_over(job), "-np", str(job.ranks), "-H", hosts, *job.command)
+    return (*start, *_over(job), "-np", str(job.ranks), *_where(job), *job.command)
+
+
+def _where(job: Job) -> tuple[str, ...]:
+    """Return the nodes; an elastic job asks for them again and again."""
+    if not job.least_nodes:
+        return ("-H", ",".join(_slots(job)))
+    least, most = str(job.least_nodes * job.slots), str(job.ranks)
+    return ("--min-np", least, "--max-np", most, "--host-discovery-script", f"{job.folder}/nodes.sh")
+
+
+def _slots(job: Job) -> list[str]:
+    return [f"{node.address}:{job.slots}" for node in job.nodes]
 
 
 def _over(job: Job) -> tuple[str, ...]:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.job import Job
 
 
+# Options of a configuration that are not the program's.
+_TOLD_OTHERWISE = frozenset({"mpi", "least_nodes"})
+
+
 def filled(job: Job, script: Path | None, arguments: tuple[str, ...]) -> Job:
     """Return the job with its program; `script` and `arguments` are the user's own."""
     return replace(job, program=(job.runtime.python, *_program(job, script, arguments)))
@@ -21,10 +25,16 @@ def filled(job: Job, script: Path | None, arguments: tuple[str, ...]) -> Job:
 
 def _program(job: Job, script: Path | None, arguments: tuple[str, ...]) -> tuple[str, ...]:
     asked = job.configuration
-    options = [word for name, value in sorted(asked.options.items()) if name != "mpi" for word in (f"--{name}", value)]
+    options = [
+        word
+        for name, value in sorted(asked.options.items())
+        if name not in _TOLD_OTHERWISE
+        for word in (f"--{name}", value)
+    ]
     if asked.workload is Workload.SCRIPT and script is not None:
         return (f"{job.folder}/{SCRIPT}/{script.name}", *arguments)
     if asked.workload is Workload.TRAIN:
         model = ("--model", asked.model, "--batch", str(asked.batch), "--precision", asked.gradients)
-        return (f"{job.folder}/train.py", *model, *options, "--until", f"{job.folder}/{STOP}")
+        how = ("--elastic",) if job.least_nodes else ("--until", f"{job.folder}/{STOP}")
+        return (f"{job.folder}/train.py", *model, *options, *how)
     return (f"{job.folder}/{asked.workload.value}.py", *options)

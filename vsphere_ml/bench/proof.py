@@ -18,8 +18,9 @@ PLACEMENT, IN_SYNC, CLEAN = "placement", "in_sync", "clean"
 
 def placement(job: Job, told: Sequence[Told]) -> Proof:
     """Return whether the ranks ran where they were asked to: each file of a rank lay in some node's guest."""
-    asked = {node.name: job.slots for node in job.nodes}
     found = Counter(each.node for each in told)
+    # What an elastic job has lost is not misplaced.
+    asked = {node.name: job.slots for node in job.nodes if found[node.name] or not job.least_nodes}
     wrong = [f"{name}: {found[name]} ranks, {count} asked for" for name, count in asked.items() if found[name] != count]
     sizes = {each.size for each in told} - {job.ranks}
     if sizes:

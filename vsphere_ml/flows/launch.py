@@ -42,6 +42,7 @@ class Means:
     interface: str = ""  # empty: that of the nodes' own addresses
     limit_s: float = 3600.0  # of one launch
     enough: Enough = field(default_factory=Enough)
+    least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
     script: Path | None = None
     arguments: tuple[str, ...] = ()
 
@@ -82,6 +83,9 @@ def made(ground: Ground, wish: Wish, planned: Planned, wire: evidence.Wire) -> t
     """Return the record of a launch, and what makes it worthless."""
     began, job = _now(), _job(ground, wish, planned)
     if planned.configuration.workload is Workload.LINK:
+        if not wire.links:
+            error = link.no_tool(ground.places[0].name)
+            return evidence.failed(_scene(ground, job, planned.launch, began, wire), error), error
         return evidence.linked(_scene(ground, job, planned.launch, began, wire)), None
     job = programs.filled(job, ground.means.script, ground.means.arguments)
     try:
@@ -117,6 +121,7 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
         runtime=ground.runtime,
         program=(),
         limit_s=ground.means.limit_s,
+        least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
         variables=transports.variables(asked.transport, ground.interface, ground.surveyed[: asked.nodes]),
     )
 
@@ -128,7 +133,7 @@ def _run(ground: Ground, job: Job) -> tuple[tuple[lines.Told, ...], str, Stop | 
     try:
         in_each(ground.guests, places, lambda shell: running.lay_out(shell, job, how, ground.means.script))
         ended = _watch(ground, job).until_end(ground.guests, places[0], lambda shell: running.start(shell, job, how))
-        texts = in_each(ground.guests, places, lambda shell: running.collect(shell, job))
+        texts = _collected(ground, job, places)
         log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
     finally:
         # A guest that cannot be reached now is told of before the next launch.
@@ -137,6 +142,14 @@ def _run(ground: Ground, job: Job) -> tuple[tuple[lines.Told, ...], str, Stop | 
     if ended.status != 0:
         raise evidence.ended_badly(job, ended.status, log)
     return lines.read(texts), log, ended.stop
+
+
+def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
+    """Return what the ranks left in each guest; an elastic job may have lost a guest."""
+    if not job.least_nodes:
+        return in_each(ground.guests, places, lambda shell: running.collect(shell, job))
+    told = ground.guests.each(places, lambda shell: running.collect(shell, job))
+    return {name: "" if isinstance(text, VsmlError) else text for name, text in told.items()}
 
 
 def _watch(ground: Ground, job: Job) -> Watch:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -101,3 +102,13 @@ def test_the_ssh_that_launchers_find_checks_host_keys_first_and_marks_what_it_st
     assert first == "StrictHostKeyChecking=yes"
     assert words[-2:] == ["10.0.0.12", f"export VSML_BENCH_RUN=train-0a1b; {command}"]
     assert " ".join(words[:-2]).endswith(options)
+
+
+def test_an_elastic_job_asks_for_its_nodes_and_needs_no_more_than_the_least() -> None:
+    made = launch(replace(job(slots=2), least_nodes=1))
+    words = made.command
+    assert (words[words.index("--min-np") + 1], words[words.index("--max-np") + 1]) == ("2", "4")
+    assert words[words.index("--host-discovery-script") + 1] == "/var/tmp/vsml-bench/train-0a1b/nodes.sh"
+    assert "-H" not in words
+    told = subprocess.run(["sh"], input=made.files["nodes.sh"], capture_output=True, text=True, check=True).stdout
+    assert told == "10.0.0.11:2\n10.0.0.12:2\n"

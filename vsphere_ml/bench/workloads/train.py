@@ -49,7 +49,10 @@ def main() -> None:
         built=[name for name in ("gloo", "mpi", "nccl") if getattr(hvd, f"{name}_built")()],
     )
     start_alike(hvd, model, optimizer)  # 6: the same weights everywhere
-    train(hvd, iter(images), step, given, device)
+    if given.elastic:
+        train_elastic(hvd, model, iter(images), step, given)
+    else:
+        train(hvd, iter(images), step, given, device)
     emit("sync", weights=fingerprint(model))
     if given.checkpoint and hvd.rank() == 0:  # 7: only one rank saves
         model.save_weights(given.checkpoint)
@@ -66,6 +69,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--until", default="", help="end soon after this file is there, on rank 0's machine")
+    parser.add_argument("--elastic", action="store_true", help="go on when other ranks are lost")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checkpoint", default="", help="where rank 0 saves the weights, a .weights.h5 file")
     return parser.parse_args()
@@ -128,7 +132,7 @@ def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Names
         averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
         with tf.control_dependencies(gradients):
             computed = tf.timestamp()
-        optimizer.apply_gradients(zip(averaged, model.trainable_variables))  # noqa: B905 - `strict` is not in Python 3.8
+        optimizer.apply_gradients(zip(averaged, model.trainable_variables))  # noqa: B905 - `strict` is not in Python 3.9
         return loss, computed
 
     return step
@@ -156,6 +160,38 @@ def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: s
         emit("step", step=number, loss=round(loss, 6), **took)
         if given.until and number % ASK_EVERY == 0 and wanted(hvd, given.until):
             return
+
+
+def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.Namespace) -> None:
+    """Go on from the last commit with the ranks that are left.
+
+    Horovod 0.28.1's own TensorFlowState deadlocks when ranks join; an ObjectState of plain arrays does not.
+    """
+    from horovod.common.elastic import ObjectState
+    from horovod.tensorflow import elastic
+
+    state = ObjectState(
+        bcast_object=hvd.broadcast_object,
+        get_rank=hvd.rank,
+        step=0,
+        weights=[each.numpy() for each in inner(model.variables)],
+    )
+
+    @elastic.run
+    def go_on(state: Any) -> None:
+        for variable, weights in zip(inner(model.variables), state.weights):  # noqa: B905 - `strict` is not in Python 3.9
+            variable.assign(weights)
+        emit("elastic", step=state.step, size=hvd.size())
+        while state.step < given.steps:
+            start = time.perf_counter()
+            loss = float(step(*next(images))[0])
+            emit("step", step=state.step, loss=round(loss, 6), seconds=round(time.perf_counter() - start, 6))
+            state.step += 1
+            if state.step % ASK_EVERY == 0:
+                state.weights = [each.numpy() for each in inner(model.variables)]
+                state.commit()
+
+    go_on(state)
 
 
 def wanted(hvd: Any, until: str) -> bool:

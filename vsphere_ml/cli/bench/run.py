@@ -92,6 +92,12 @@ def run(
     ] = "1024,65536,1048576,4194304,16777216,67108864",
     sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration.")] = 1,
+    least_nodes: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Elastic: go on training while N nodes are left; 0: fail when one is lost."
+        ),
+    ] = 0,
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = "",
     limit: Annotated[float, typer.Option(min=10, metavar="SECONDS", help="End a launch after this long.")] = 3600.0,
     into: Annotated[
@@ -120,6 +126,10 @@ def run(
     with_mpirun = launcher is LauncherName.MPIRUN
     if with_mpirun and backend is Backend.GLOO:
         raise ConfigError("mpirun starts ranks that talk over MPI", code="usage", hint="--launcher horovodrun")
+    if least_nodes and (with_mpirun or backend is Backend.MPI):
+        raise ConfigError(
+            "only horovodrun over Gloo is elastic", code="usage", hint="--launcher horovodrun --backend gloo"
+        )
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=tuple(nodes or [most]),
@@ -132,7 +142,11 @@ def run(
         batch=batch,
         repeats=repeats,
         options={
-            Workload.TRAIN: {"image": str(image), "steps": str(steps)},
+            Workload.TRAIN: {
+                "image": str(image),
+                "steps": str(steps),
+                **({"least_nodes": str(least_nodes)} if least_nodes else {}),
+            },
             Workload.SCRIPT: _identity(script, arguments) if script else {},
             Workload.ALLREDUCE: {"sizes": sizes, "repeats": str(sweeps)},
         },
@@ -152,6 +166,7 @@ def run(
             means=replace(
                 _means(spec, interface, limit),
                 enough=Enough(half_width=half_width / 100, seconds=seconds),
+                least_nodes=least_nodes,
                 script=script,
                 arguments=tuple(_words(arguments)),
             ),
