@@ -31,7 +31,7 @@ def run(
     """
     from vsphere_ml.cli import guest_wiring, wiring
     from vsphere_ml.cli.views import command as view
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.flows import command as flow
     from vsphere_ml.ssh.openssh import line
@@ -41,8 +41,18 @@ def run(
     spec = load(file)
     clock = wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
-    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
-        said = flow.run(spec, line(words), vcenter, guests, tell=tell, clock=clock, only=only or (), timeout_s=limit)
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+        said = flow.run(
+            spec,
+            line(words),
+            vcenter,
+            guests,
+            tell=told.site,
+            tell_guest=told.guests,
+            clock=clock,
+            only=only or (),
+            timeout_s=limit,
+        )
     errors = (said.error,) if said.error else ()
     return Answer(
         text=view.text(said), data=view.data(said), status=said.error.status if said.error else 0, errors=errors

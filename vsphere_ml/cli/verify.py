@@ -31,7 +31,7 @@ def verify(
     """
     from vsphere_ml.cli import guest_wiring, wiring
     from vsphere_ml.cli.views import verify as view
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.guests import Given
     from vsphere_ml.flows.verify import verify as ask
@@ -40,14 +40,15 @@ def verify(
     clock = wiring.SystemClock()
     playbooks = guest_wiring.read_playbooks(spec)
     guests = guest_wiring.guests(spec, clock, parallel)
-    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
         seen = ask(
             spec,
             playbooks,
             vcenter,
             guests,
             given=Given(values=spec.guest.settings),
-            tell=tell,
+            tell=told.site,
+            tell_guest=told.guests,
             clock=clock,
             only=only or (),
             wait_s=wait,

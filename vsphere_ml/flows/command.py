@@ -10,6 +10,7 @@ from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.guest.events import Ended
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.guest import Shell
     from vsphere_ml.core.ports import Clock, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.guest.events import GuestListener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +58,21 @@ def run(
     guests: Guests,
     *,
     tell: Listener,
+    tell_guest: GuestListener,
     clock: Clock,
     only: Collection[str] = (),
     timeout_s: float = 600.0,
 ) -> Answered:
     """Run the command as root in every guest at once, and return what it said."""
     found = of_guests.find(spec, boot.first_look(spec, vcenter, tell, clock), only)
-    seen = guests.each(found.places, lambda shell: _run(shell, command, timeout_s))
+    seen = boot.patiently(
+        guests,
+        found.places,
+        lambda shell: _run(shell, command, timeout_s),
+        0.0,
+        tell=tell_guest,
+        end=lambda node, answer: Ended(node=node, told=f"ended with status {answer.status}"),
+    )
     nodes: dict[Answer, list[str]] = {}
     errors = dict(found.errors)
     for name, outcome in seen.items():

@@ -9,6 +9,7 @@ from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows import boot
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.guest import wanted
+from vsphere_ml.guest.events import Ended
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.verify import verify as ask
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports import Clock, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.guests import Given
+    from vsphere_ml.guest.events import GuestListener
     from vsphere_ml.guest.verify import Evidence
 
 
@@ -66,6 +68,7 @@ def verify(
     *,
     given: Given,
     tell: Listener,
+    tell_guest: GuestListener,
     clock: Clock,
     only: Collection[str] = (),
     wait_s: float = 0.0,
@@ -73,11 +76,19 @@ def verify(
 ) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
     deadline = boot.within(wait_s, clock)
-    found = boot.up(spec, boot.first_look(spec, vcenter, tell, clock), vcenter, guests, deadline, only=only)
+    site = boot.first_look(spec, vcenter, tell, clock)
+    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     found = replace(found, managers=of_guests.managers(found, vcenter))
     facts = of_guests.facts(spec, found, guests, given)
     want = wanted.of(playbooks)
-    seen = boot.patiently(guests, found.places, lambda shell: ask(shell, facts[shell.name], want), deadline.left_s)
+    seen = boot.patiently(
+        guests,
+        found.places,
+        lambda shell: ask(shell, facts[shell.name], want),
+        deadline.left_s,
+        tell=tell_guest,
+        end=_told,
+    )
     errors = dict(found.errors)
     evidence: list[Evidence] = []
     for name in (node.name for node in spec.nodes):
@@ -87,3 +98,8 @@ def verify(
         else:
             evidence += outcome
     return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
+
+
+def _told(node: str, evidence: tuple[Evidence, ...]) -> Ended:
+    right = sum(each.verdict is Verdict.OK for each in evidence)
+    return Ended(node=node, told=f"{right} of {len(evidence)} facts are as they should be")

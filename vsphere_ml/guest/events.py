@@ -63,12 +63,16 @@ class Rebooting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A guest is left: by its error, or with how many steps lack after a look, or were changed after work."""
+    """A guest is left: by its error, or with how many steps lack after a look, or were changed after work.
+
+    `told` says in words how other visits ended.
+    """
 
     node: str
     error: VsmlError | None = None
     lacking: int = 0
     changed: int = 0
+    told: str = ""
 
 
 GuestEvent = Waiting | Entering | Checked | Applying | Applied | Rebooting | Ended

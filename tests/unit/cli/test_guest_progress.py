@@ -36,6 +36,7 @@ STORY: tuple[GuestEvent, ...] = (
     Rebooting(node="node-1", because=("limits",)),
     Ended(node="node-1", changed=1),
     Ended(node="node-2", error=FULL),
+    Ended(node="node-3", told="16 of 16 facts are as they should be"),
 )
 
 
@@ -66,6 +67,7 @@ def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[.
         "10:00:00  node-1: rebooting, for limits",
         "10:00:00  node-1: done, 1 step changed",
         "10:00:00  node-2: failed: `apt-get install -y curl` ended with status 100",
+        "10:00:00  node-3: 16 of 16 facts are as they should be",
     ]
 
 
@@ -98,7 +100,7 @@ def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callab
 
 
 def test_the_last_picture_of_work_stays_and_that_of_a_look_goes(shown: Callable[..., Shown]) -> None:
-    for story, left in ((STORY, 3), ((Entering(node="node-1"), Ended(node="node-1", lacking=2)), 0)):
+    for story, left in ((STORY, 4), ((Entering(node="node-1"), Ended(node="node-1", lacking=2)), 0)):
         made = sized(shown(tty=True), 80)
         with following_both(made.terminal.err) as told:
             for event in story:

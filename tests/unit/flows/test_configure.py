@@ -18,10 +18,12 @@ from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.command import Answered, run
 from vsphere_ml.flows.configure import Configured, Lacking, chosen, configure
 from vsphere_ml.flows.guests import Given
+from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Waiting
 from vsphere_ml.guest.playbook import load_text
 
 if TYPE_CHECKING:
     from vsphere_ml.core.guest import Playbook
+    from vsphere_ml.guest.events import GuestEvent
 
 SPEC = cluster(3)
 NAMES = tuple(node.name for node in SPEC.nodes)
@@ -39,6 +41,7 @@ class Site:
     vcenter: FakeVCenter
     guests: FakeGuests
     asked: list[Lacking] = field(default_factory=list)
+    heard: list[GuestEvent] = field(default_factory=list)
 
     def set(self, name: str, **knobs: object) -> None:
         vms = (replace(vm, **knobs) if vm.name == name else vm for vm in self.vcenter.inventory.vms)  # type: ignore[arg-type]
@@ -53,7 +56,7 @@ class Site:
             given=Given(),
             approve=self._approve,
             tell=Told(),
-            tell_guest=lambda _event: None,
+            tell_guest=self.heard.append,
             clock=self.vcenter.clock,
             only=only,
             wait_s=60.0,
@@ -61,7 +64,15 @@ class Site:
         )
 
     def run(self, command: str) -> Answered:
-        return run(SPEC, command, self.vcenter, self.guests, tell=Told(), clock=self.vcenter.clock)
+        return run(
+            SPEC,
+            command,
+            self.vcenter,
+            self.guests,
+            tell=Told(),
+            tell_guest=self.heard.append,
+            clock=self.vcenter.clock,
+        )
 
     def _approve(self, plan: Lacking) -> bool:
         self.asked.append(plan)
@@ -96,6 +107,36 @@ def test_a_dry_run_asks_nobody_and_changes_nothing(site: Site) -> None:
     assert (report.acted, site.asked) == (False, [])
     assert all(not guest.history for guest in site.guests.there.values())
     assert site.vcenter.holds == 1  # provision's
+
+
+def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> None:
+    site.guests.there["node-2"].disk_full = True
+    site.configure()
+    heard = [event for event in site.heard if event.node == "node-1"]
+    assert [type(event) for event in heard] == [Entering, Ended, Entering, Checked, Applying, Applied, Ended]
+    assert (heard[1], heard[-1]) == (Ended(node="node-1", lacking=1), Ended(node="node-1", changed=1))
+    failed = [event for event in site.heard if event.node == "node-2"][-1]
+    assert isinstance(failed, Ended)
+    assert failed.error is not None
+    assert failed.error.code == "guest.file-not-written"
+
+
+def test_listeners_hear_who_is_waited_for_and_who_never_came(site: Site) -> None:
+    site.guests.booting.add("node-1")
+    site.guests.there["node-3"].unreachable = True
+    site.configure(dry_run=True)
+    of_1 = [event for event in site.heard if event.node == "node-1"]
+    assert [type(event) for event in of_1] == [Entering, Waiting, Entering, Ended]
+    assert of_1[1] == Waiting(node="node-1", lack="cannot be reached")
+    last = [event for event in site.heard if event.node == "node-3"][-1]
+    assert isinstance(last, Ended)
+    assert last.error is not None
+
+
+def test_listeners_hear_how_a_command_ended(site: Site) -> None:
+    site.run("exit 3")
+    ends = [event for event in site.heard if isinstance(event, Ended)]
+    assert ends == [Ended(node=name, told="ended with status 3") for name in NAMES]
 
 
 def test_one_guests_failure_never_hides_the_others(site: Site) -> None:

@@ -59,6 +59,8 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
 def _end(event: Ended) -> str:
     if event.error is not None:
         return f"failed: {event.error.message.removeprefix(f'{event.node}: ')}"
+    if event.told:
+        return event.told
     if event.lacking:
         return f"lacks {count(event.lacking, 'step')}"
     return f"done, {count(event.changed, 'step')} changed" if event.changed else "nothing to do"
