@@ -186,6 +186,22 @@ def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster)
     assert leftovers(cluster) == []
 
 
+def test_a_slowed_guest_is_named_as_the_straggler(cluster: Cluster) -> None:
+    # Each guest gets a core of its own, and node-2's has other work too: what sshd starts inherits both.
+    for node, core in (("node-1", 0), ("node-2", 1)):
+        pinned = cluster.shell.vsml("run", "--only", node, "--", f"taskset -pc {core} $(pgrep -o sshd)")
+        assert pinned.status == 0, pinned.err
+    busy = "for each in 1 2 3 4; do setsid sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 & done"
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", busy).status == 0
+    try:
+        done = bench(cluster, "--steps", "25", "--into", "straggler")
+        assert done.status == 0, done.err
+        told = cluster.shell.vsml("bench", "explain", "straggler", "-o", "json").document["data"]["remarks"]
+        assert [each["target"] for each in told if each["code"] == "bench.straggler"] == ["node-2"]
+    finally:
+        cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[w]hile :'")
+
+
 def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "150", "--least-nodes", "1", "--into", "elastic", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
