@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAUSE_S = 2.0
+_AGAIN = 2
 # What a guest that is still booting gives; every other error stays however long one waits.
 _NOT_UP_YET = frozenset({"guest.unreachable", "guest.timeout"})
 
@@ -101,19 +102,23 @@ def patiently(
     tell: GuestListener = lambda _event: None,
     end: Callable[[str, T], Ended] = lambda name, _outcome: Ended(node=name),
 ) -> dict[str, T | VsmlError]:
-    """Return what the work came to in each guest; those that do not answer yet are waited for and tried once more.
+    """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
 
-    `end` says to those who are told how the work ended.
+    A guest that answers and then breaks off, as one that is slow does while it boots, gets three tries in all. `end`
+    says to those who are told how the work ended.
     """
     visit = _Visit(work, end, tell)
     done = dict(visit.each(guests, places, last=deadline_s <= 0))
-    late = [place for place in places if _not_up(done[place.name])]
-    if late and deadline_s > 0:
+    for left in range(_AGAIN if deadline_s > 0 else 0, 0, -1):
+        late = [place for place in places if _not_up(done[place.name])]
+        if not late:
+            break
         still = guests.reach(late, deadline_s)
         for name, error in still.items():
             visit.tell(Ended(node=name, error=error))
         done |= still
-        done |= visit.each(guests, [place for place in late if place.name not in still], last=True)
+        places = [place for place in late if place.name not in still]
+        done |= visit.each(guests, places, last=left == 1)
     return done
 
 
