@@ -15,7 +15,7 @@ from vsphere_ml import shipped
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.inventory import Host, Inventory, VgpuProfile, WholeGpu
+from vsphere_ml.core.inventory import Host, Inventory, Pvrdma, VgpuProfile, WholeGpu
 from vsphere_ml.core.legality import by_host, judge
 from vsphere_ml.core.legality.rule import Severity
 from vsphere_ml.core.legality.sources import SOURCES
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HALVES = GpuRequest(profile="A100-20C", count=2)
 DYNAMIC = GpuRequest(kind=GpuKind.DYNAMIC, device="A100", count=2)
+PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
 UVM = {"pciPassthru0.cfg.enable_uvm": "1"}
 
 
@@ -98,6 +99,12 @@ MIG_HOST = {
     "groups": (),
     "profiles": (VgpuProfile(name="grid_a100-1-10c"), VgpuProfile(name="grid_a100-1-5c")),
 }
+
+
+def _no_switch() -> str:
+    site = one_host(pvrdma=Pvrdma(vmknic="vmk1", firewall=True))
+    off = replace(site, networks=tuple(replace(each, switch=None) for each in site.networks))
+    return str(refused(cluster(nodes(1, nic=PVRDMA)), off))
 
 
 def _sxm() -> str:
@@ -176,13 +183,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: noted(cluster(1), version="7.0.1", groups=()),
         "node-1: esx-01.lab.test: ESXi 7.0.1 has no kernel setting atsSupport; it came with 7.0 U2",
     ),
-    "pvrdma-one-switch": (
-        lambda: file('profile = "A100-40C"', 'nic = { kind = "pvrdma" }\n'),
-        "NICs of kind `pvrdma` are not built yet",
-    ),
+    "pvrdma-one-switch": (_no_switch, "PVRDMA needs a distributed switch, and port group `roce` is on none"),
     "pvrdma-host-memory": (
-        lambda: file('profile = "A100-40C"', 'nic = { kind = "pvrdma" }\n'),
-        "NICs of kind `pvrdma` are not built yet",
+        lambda: noted(cluster(nodes(1, nic=PVRDMA)), pvrdma=Pvrdma(vmknic="vmk1", firewall=True)),
+        "GPUDirect RDMA through it is documented nowhere",
     ),
     "nvlink-of-single-gpus": (lambda: told(cluster(1)), "info: nvlink-of-single-gpus: its GPU is given alone"),
     "mig-or-time-sliced": (

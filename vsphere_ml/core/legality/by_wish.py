@@ -59,7 +59,7 @@ def no_motion(node: NodeSpec) -> Iterator[Words]:
 
 def no_gpudirect(node: NodeSpec) -> Iterator[Words]:
     """Yield what GPUDirect RDMA is not documented for; a node without peer-to-peer does not ask for it."""
-    if node.nic.kind is NicKind.NONE or not node.peer_to_peer:
+    if not node.nic.is_function or not node.peer_to_peer:
         return
     instead = "peer_to_peer = false does without GPUDirect"
     if not _CONNECTX.search(node.nic.model):
