@@ -58,9 +58,11 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing(shell: Shell, scratch: P
     child.expect_exact("done: ", timeout=900)
     if needs.lacking() is None:
         child.expect_exact("2 of 2 guests of duo are as their playbooks say")
+        child.expect_exact("ATS is in effect on 2 hosts of duo", timeout=600)
         child.expect_exact("duo is verified in the lab, where stand-ins answer for hardware")
     else:
         assert "Left out: guests configured by playbooks, and vsml verify, and vsml bench." in (child.before or "")
+        child.expect_exact("ATS is in effect on 4 hosts of train", timeout=600)
     child.expect_exact("The same again: nothing is left to do.")
     child.expect_exact("nothing to do: ")
     if needs.lacking() is None and runtime.lacking() is None:
