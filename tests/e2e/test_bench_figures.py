@@ -96,7 +96,7 @@ def test_a_guest_with_a_part_of_a_cpu_is_the_straggler(cluster: Cluster) -> None
     for number, node in enumerate(("node-1", "node-2")):
         mine = f"for each in 1 $(pgrep -x sshd); do taskset -acp {cpus[number % len(cpus)]} $each || :; done"
         assert cluster.shell.vsml("run", "--only", node, "--", mine).status == 0
-    busy = "for each in 1 2 3 4 5 6 7 8 9 10 11 12; do setsid sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 & done"
+    busy = "for each in $(seq 12); do setsid sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 & done"
     try:
         assert cluster.shell.vsml("run", "--only", "node-2", "--", busy).status == 0
         bench(cluster, "--steps", "25", "--limit", "400", *PAIR, "--into", "straggler")
