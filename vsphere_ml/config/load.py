@@ -16,6 +16,7 @@ from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.positions import positions
 from vsphere_ml.config.reading import read, unknown
 from vsphere_ml.config.sources import one_source, source_of
+from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.spec import (
     ClusterSpec,
     GuestAccess,
@@ -28,6 +29,7 @@ from vsphere_ml.core.spec import (
 
 if TYPE_CHECKING:
     from vsphere_ml.config.schema import Table
+    from vsphere_ml.core.errors import Problem
 
 T = TypeVar("T", bound="Table")
 
@@ -51,6 +53,15 @@ def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
     if spec is None:
         raise AssertionError("a file without mistakes has every section it needs")
     return spec
+
+
+def mistakes_of(text: str, file: Path | str) -> tuple[Problem, ...]:
+    """Return the mistakes of a text, none when it is a whole cluster file."""
+    try:
+        load_text(text, file)
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
 class _Sections:

@@ -1,4 +1,4 @@
-"""Writes the commented starter file of `vsml init`."""
+"""The commented starter file of `vsml init`, and how a new cluster file is written."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ def text() -> str:
 
 
 def write(path: Path) -> None:
-    """Write the starter file; ConfigError `config.exists` when something is there, `config.unwritable` when it cannot.
+    """Write the starter file; ConfigError as `write_new`."""
+    write_new(path, text())
+
+
+def write_new(path: Path, content: str) -> None:
+    """Write a new file; ConfigError `config.exists` when something is there, `config.unwritable` when it cannot.
 
     The check and the writing are one step, so a file that appears in between is safe too.
     """
-    starter = text()
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(starter)
+            file.write(content)
     except FileExistsError:
         raise ConfigError(
             f"{path} is there already, and is left as it is",
