@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.locality import bridges
 from vsphere_ml.core.profiles import ProfileName, read
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Option:
     nic_by: ComponentKind | None = None
     group: DeviceGroup | None = None
     numa_node: int | None = None
+    leaves: int = 0  # GPUs that stay wholly free beside these, under the same bridges
     locality: Locality
     why: str
     note: str = ""
@@ -56,7 +58,13 @@ class Room:
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     seats: int = 0
     grouped: int = 0  # seats by device group
+    neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
+
+    def left_beside(self, gpus: Iterable[PciAddress]) -> int:
+        """Return how many GPUs would stay wholly free under the bridges of these, so that a group of them is broken."""
+        opened: frozenset[PciAddress] = frozenset().union(*(self.neighbours.get(gpu, frozenset()) for gpu in gpus))
+        return sum(gpu not in self.holders and not self.shares.get(gpu) for gpu in opened.difference(gpus))
 
     def take(self, node: str, wish: Wish, option: Option) -> None:
         self._book(wish, option, -1)
@@ -128,7 +136,17 @@ def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names:
         holders=holders,
         shares=shares,
         functions={nic.address: _functions(nic, own) for nic in host.nics},
+        neighbours=_neighbours(host),
     )
+
+
+def _neighbours(host: Host) -> dict[PciAddress, frozenset[PciAddress]]:
+    """Return, for each GPU, those under the same bridge; of the same NUMA node where the host tells no bridge."""
+    under: dict[object, set[PciAddress]] = {}
+    for address in {*(gpu.address for gpu in host.gpus), *(gpu.address for gpu in host.whole_gpus)}:
+        above = bridges(host, address)
+        under.setdefault(above[0] if above else host.numa_of(address), set()).add(address)
+    return {address: frozenset(group) for group in under.values() for address in group}
 
 
 def _given(node: str) -> str:

@@ -32,7 +32,7 @@ _NO_FUNCTION = {
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
 }
 Nearness = tuple[int, int, bool]
-Preference = tuple[Nearness, tuple[PciAddress, ...], PciAddress]
+Preference = tuple[Nearness, int, tuple[PciAddress, ...], PciAddress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False) ->
     for each in _ways(room, wish, api_version, lenient=lenient):
         settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
-            options.append(settled)
+            options.append(replace(settled, leaves=room.left_beside(settled.gpus)))
         else:
             reasons.append(settled)
     if options:
@@ -68,9 +68,10 @@ def nearness(option: Option) -> Nearness:
 def preference(option: Option) -> Preference:
     """Return where an option stands among others of its host: the nearest devices first, then the lowest addresses.
 
+    Between the two, GPUs whose neighbours are in use already go first, so that pairs and larger groups stay whole.
     Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
     """
-    return nearness(option), option.gpus, option.nic or _NO_NIC
+    return nearness(option), option.leaves, option.gpus, option.nic or _NO_NIC
 
 
 def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterator[Option | Reason]:

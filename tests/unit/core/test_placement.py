@@ -11,7 +11,7 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.sites import one_host, refused
-from vsphere_ml.core.inventory import DeviceGroup
+from vsphere_ml.core.inventory import DeviceGroup, GpuUse, VmRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Locality, WantPassthrough, Way
 from vsphere_ml.core.spec import GpuRequest, NicKind, NicRequest, Spread
@@ -128,3 +128,16 @@ def test_gpus_on_both_numa_nodes_leave_a_vm_unbound() -> None:
     placement = solve(cluster(wanted), one_host())
     assert placement.seats[0].numa_node is None
     assert "sit on different NUMA nodes" in placement.notes[0]
+
+
+def test_a_single_gpu_is_taken_from_a_pair_that_is_broken_already() -> None:
+    site = one_host(groups=())
+    host = site.hosts[0]
+    use = GpuUse(vm=VmRef("vm-77"), vm_name="etl-7", profile="grid_a100-40c")
+    gpus = tuple(replace(gpu, used_by=(use,)) if gpu.address == "0000:b3:00.0" else gpu for gpu in host.gpus)
+    site = replace(site, hosts=(replace(host, gpus=gpus),))
+    single = solve(cluster(1), site).seats[0]
+    assert (single.gpus, single.numa_node) == (("0000:b4:00.0",), 1)
+    both = (node("one"), node("two", gpu=GpuRequest(profile="A100-40C", count=2)))
+    pair = {seat.node.name: seat.gpus for seat in solve(cluster(both), site).seats}
+    assert pair == {"two": ("0000:3b:00.0", "0000:3c:00.0"), "one": ("0000:b4:00.0",)}
