@@ -14,6 +14,7 @@ from vsphere_ml.cli import (
     destroy,
     doctor,
     enable_ats,
+    export,
     imports,
     init,
     inventory,
@@ -80,6 +81,7 @@ app.command()(profiles.profiles)
 app.command()(topology.topology)
 app.command()(doctor.doctor)
 app.add_typer(imports.app, name="import")
+app.add_typer(export.app, name="export")
 app.add_typer(bench, name="bench")
 app.add_typer(rules.app, name="rules")
 lab.app.command()(lab_hosts.hosts)

@@ -125,12 +125,13 @@ def _peers(spec: ClusterSpec, found: Found) -> Iterator[Peer]:
     """Yield the nodes with an address, by the file or by their guests."""
     places = {place.name: place.address for place in found.everyone}
     for node in spec.nodes:
-        address = _static(node) or places.get(node.name)
+        address = static_address(node) or places.get(node.name)
         if address is not None:
             yield Peer(name=node.name, address=address, roce_address=node.roce_address, slots=node.gpu.count)
 
 
-def _static(node: NodeSpec) -> str | None:
+def static_address(node: NodeSpec) -> str | None:
+    """Return the address that the file gives a node, without its prefix; None for DHCP."""
     return node.address.address.partition("/")[0] if node.address else None
 
 
@@ -170,7 +171,7 @@ def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
             target=node.name,
             hint="`vsml provision` powers it on",
         )
-    address = _static(node) or vm.guest_ip
+    address = static_address(node) or vm.guest_ip
     if not address:
         raise GuestError(
             f"{node.name}: vCenter knows no address of its guest; VMware Tools: {tools(vm)}",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from vsphere_ml.core.export.ansible import Login
+from vsphere_ml.core.ports import GuestPlace
 from vsphere_ml.core.spec import HostKeys
 from vsphere_ml.ssh.fanout import PARALLEL, in_each, untold
 from vsphere_ml.ssh.host_keys import read_key
 from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.openssh import arguments
 from vsphere_ml.ssh.reach import wait_for
 from vsphere_ml.ssh.target import SshTarget
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.guest import Sensitive, Shell
-    from vsphere_ml.core.ports import Clock, GuestPlace
+    from vsphere_ml.core.ports import Clock
     from vsphere_ml.core.spec import GuestAccess, JumpHost
 
 T = TypeVar("T")
@@ -58,6 +62,12 @@ class SshGuests:
             fingerprint=access.fingerprints.get(place.name),
             trust_first_use=access.host_keys is HostKeys.FIRST_USE,
         )
+
+    def login(self) -> Login:
+        """Return how other tools enter the guests: as whom, with which key, and which host keys to trust."""
+        target = self.target(GuestPlace(name="", address="", vm=""))
+        key_file = str(target.key_file) if target.key_file else None
+        return Login(user=target.user, port=target.port, key_file=key_file, arguments=shlex.join(arguments(target)))
 
     def vouched(self, place: GuestPlace) -> tuple[str, ...]:
         """Return the host keys the guest is pinned to. See `Guests.vouched`."""

@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 
 def command(target: SshTarget, words: Sequence[str] = ()) -> list[str]:
     """Return the words of an ssh call: a session, or one command."""
+    to = f"{target.user}@{target.host}"
+    return ["ssh", *arguments(target), *_door(target), "--", to, *([line(words)] if words else [])]
+
+
+def arguments(target: SshTarget) -> list[str]:
+    """Return how a guest's host key is known and by which host it is reached, for every guest of a cluster alike."""
     through = ["-o", f"ProxyCommand={_through(target.jump)}"] if target.jump else []
-    return ["ssh", *_options(target), *through, "--", f"{target.user}@{target.host}", *([line(words)] if words else [])]
+    return [*_trust(target), *through]
 
 
 def line(words: Sequence[str]) -> str:
@@ -23,21 +29,24 @@ def line(words: Sequence[str]) -> str:
 
 
 def _through(jump: SshTarget) -> str:
-    words = ["ssh", *_options(jump), "-W", "__PLACE__", "--", f"{jump.user}@{jump.host}"]
+    words = ["ssh", *_trust(jump), *_door(jump), "-W", "__PLACE__", "--", f"{jump.user}@{jump.host}"]
     # ssh expands % in this option, and %h and %p are the guest's.
     return shlex.join(words).replace("%", "%%").replace("__PLACE__", "[%h]:%p")
 
 
-def _options(target: SshTarget) -> list[str]:
+def _trust(target: SshTarget) -> list[str]:
     options = {
         "UserKnownHostsFile": _quoted(str(target.known_hosts.path)),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "ForwardAgent": "no",
     }
-    words = ["-F", "none", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
-    key = ["-i", str(target.key_file), "-o", "IdentitiesOnly=yes"] if target.key_file else []
-    return [*words, "-p", str(target.port), *key]
+    only = {"IdentitiesOnly": "yes"} if target.key_file else {}
+    return ["-F", "none", *(word for name, value in (options | only).items() for word in ("-o", f"{name}={value}"))]
+
+
+def _door(target: SshTarget) -> list[str]:
+    return ["-p", str(target.port), *(["-i", str(target.key_file)] if target.key_file else [])]
 
 
 def _quoted(path: str) -> str:

@@ -1,0 +1,30 @@
+"""`vsml export ansible --offline` writes an inventory and nothing else to stdout."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.unit.config.texts import ONE_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+
+    from tests.unit.cli.conftest import Ended
+
+
+def test_an_inventory_needs_no_vcenter(
+    vsml: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    file = tmp_path / "cluster.toml"
+    file.write_text(ONE_NODE)
+    told = vsml("export", "ansible", str(file), "--offline")
+    assert (told.status, told.err) == (0, "node-1 has no address yet, and is left out\n")
+    assert told.out.startswith("# Made by `vsml export ansible`.")
+    assert "# node-1 has no address yet" in told.out
+    data = json.loads(vsml("-o", "json", "export", "ansible", str(file), "--offline").out)["data"]
+    assert (data["inventory"], data["left_out"]) == (told.out, ["node-1"])
