@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core import ats_versions
-from vsphere_ml.core.ats import TRUE, Door, Fact, HostFacts, Part
+from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part
 from vsphere_ml.core.ats_facts import ON
 from vsphere_ml.core.ats_record import Record
 from vsphere_ml.core.host_changes import (
@@ -103,8 +103,18 @@ def plan(case: Case) -> HostPlan:
 def former(facts: HostFacts, record: Record | None) -> HostFacts:
     """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
     values = record.former if record is not None else {}
-    kept = (replace(fact, wanted=values[fact.key], exact=True) for fact in facts.facts if fact.key in values)
+    kept = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)
     return replace(facts, facts=tuple(kept), vms=())
+
+
+def _back(fact: Fact, value: str) -> Fact:
+    typed = tuple(
+        command.replace(f"{FIRMWARE_SETTING}=true", f"{FIRMWARE_SETTING}={value.lower()}").replace(
+            "-v TRUE", f"-v {value}"
+        )
+        for command in fact.by_hand
+    )
+    return replace(fact, wanted=value, exact=True, by_hand=typed)
 
 
 def _settings(case: Case) -> Iterator[Setting]:
@@ -180,12 +190,21 @@ def _record(case: Case, *, maintenance: bool) -> Record:
 def _last_record(case: Case, *, work: bool) -> str | None:
     """Return what stays written down at the end; None when that is there already."""
     if case.revert and case.record is not None:
-        return ""
+        return _not_back(case, case.record)
     if work and case.sight.connected:
         return _record(case, maintenance=False).text()
     if case.record is not None and case.record.maintenance:
         return replace(case.record, maintenance=False).text()
     return None
+
+
+def _not_back(case: Case, record: Record) -> str | None:
+    """Return the record with the values that no door leads to; they stay written down until one is open."""
+    back = {fact.key for fact in case.facts.facts if fact.is_configured or fact.can_be_set}
+    if not (waiting := {key: value for key, value in record.former.items() if key not in back}):
+        return ""
+    left = replace(record, maintenance=False, former=waiting)
+    return None if left == record else left.text()
 
 
 def _to_stop(case: Case) -> tuple[VmOnHost, ...]:

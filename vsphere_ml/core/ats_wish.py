@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
@@ -15,6 +15,7 @@ from vsphere_ml.core.spec import NicKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from vsphere_ml.core.ats_record import Record
     from vsphere_ml.core.inventory import Host, HostRef, Inventory, NicPort, PciAddress, Vm
     from vsphere_ml.core.seats import Seat
     from vsphere_ml.core.spec import ClusterSpec
@@ -47,13 +48,20 @@ class HostWish:
 
 
 def wishes(
-    spec: ClusterSpec, inventory: Inventory, seats: Sequence[Seat], named: Iterable[str] = ()
+    spec: ClusterSpec,
+    inventory: Inventory,
+    seats: Sequence[Seat],
+    named: Iterable[str] = (),
+    records: Mapping[HostRef, Record] | None = None,
 ) -> tuple[HostWish, ...]:
     """Return what is wanted of the hosts where nodes sit or stand, or of those that are named; by name.
 
+    With `records`, those that this cluster has written down are among them, each with all that was changed there.
     ConfigError `usage` when a name is of no host.
     """
+    changed = records or {}
     used = {seat.host for seat in seats} | {vm.host for vm in inventory.vms if _is_ours(vm, spec)}
+    used |= {ref for ref, record in changed.items() if record.cluster == spec.name}
     patterns = tuple(named)
     _refuse_unknown(patterns, inventory)
     hosts = [
@@ -61,14 +69,33 @@ def wishes(
         for host in inventory.hosts
         if (any(names_host(each, host) for each in patterns) if patterns else host.ref in used)
     ]
-    return tuple(
-        _of_seats(host, mine)
-        if (mine := [seat for seat in seats if seat.host == host.ref])
-        else _of_vms(host, there)
-        if (there := [vm for vm in inventory.vms if vm.host == host.ref and _is_ours(vm, spec)])
-        else _of_nobody(spec, host)
-        for host in hosts
-    )
+    found = (_of_host(spec, inventory, seats, host) for host in hosts)
+    return tuple(_with_changed(wish, host, changed.get(host.ref)) for wish, host in zip(found, hosts, strict=True))
+
+
+def _of_host(spec: ClusterSpec, inventory: Inventory, seats: Sequence[Seat], host: Host) -> HostWish:
+    if mine := [seat for seat in seats if seat.host == host.ref]:
+        return _of_seats(host, mine)
+    if there := [vm for vm in inventory.vms if vm.host == host.ref and _is_ours(vm, spec)]:
+        return _of_vms(host, there)
+    return _of_nobody(spec, host)
+
+
+def _with_changed(wish: HostWish, host: Host, record: Record | None) -> HostWish:
+    """Return the wish with every setting that is written down: what no node uses any more is to come back, too."""
+    if record is None:
+        return wish
+    ports = {port.address: port for port in wish.ports}
+    for port in connectx(host):
+        parts = {key.partition(":")[0] for key in record.former if key.partition(":")[2] == port.address}
+        if parts:
+            known = ports.get(port.address) or _wish(host, port)
+            ports[port.address] = replace(
+                known,
+                vfs=max(known.vfs, int("sriov" in parts)),
+                passthrough=known.passthrough or "passthrough" in parts,
+            )
+    return replace(wish, ports=tuple(ports.values()), vgpu=wish.vgpu or "graphics" in record.former)
 
 
 def _refuse_unknown(patterns: Sequence[str], inventory: Inventory) -> None:

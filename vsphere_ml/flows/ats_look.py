@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core import ats_record
 from vsphere_ml.core.ats_facts import facts
 from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
-from vsphere_ml.core.ats_wish import wishes
+from vsphere_ml.core.ats_wish import connectx, wishes
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.host_events import Asking
 from vsphere_ml.flows import boot
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.core.ats import HostFacts
+    from vsphere_ml.core.ats_record import Record
     from vsphere_ml.core.ats_wish import HostWish
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.esx import HostSight
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.host_events import HostListener
     from vsphere_ml.core.host_ports import Hosts, HostShells
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.inventory import HostRef, Inventory
     from vsphere_ml.core.ports import Clock, GuestPlace, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
 
@@ -78,7 +79,8 @@ class HostsLook:
         """
         self.inventory = look(self.spec, self.site.vcenter, tell=self.tell, clock=self.clock, why=why)
         compared = compare(self.spec, _in_service(self.inventory))
-        wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named)
+        records = self._records(self.inventory) if self.task.revert else {}
+        wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named, records)
         if not wanted:
             raise self._no_hosts(compared.unseated)
         self.wishes = {wish.ref: wish for wish in wanted}
@@ -93,6 +95,12 @@ class HostsLook:
         there = [seen[wish.ref] for wish in wanted if wish.ref in seen]
         with ThreadPoolExecutor(max_workers=ASKED_AT_ONCE) as pool:
             return tuple(pool.map(self._plan, there))
+
+    def _records(self, inventory: Inventory) -> dict[HostRef, Record]:
+        """Return what is written down on hosts: also where no node is now, values wait to come back."""
+        seen = self.site.hosts.see([host.ref for host in inventory.hosts if connectx(host)])
+        found = {ref: ats_record.parse(sight.record) for ref, sight in seen.items()}
+        return {ref: record for ref, record in found.items() if record is not None}
 
     def again(self, host: HostPlan) -> HostFacts:
         """Return one host's facts as they are now, held against the same wish."""

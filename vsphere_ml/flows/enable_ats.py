@@ -66,7 +66,10 @@ class AtsReport:
         failed = [each for each in self.outcomes if each.errors or each.left]
         if failed:
             return _failure(self.plan.cluster, failed)
-        missing = [] if self.plan.revert else [each for each in self.facts if not each.enabled]
+        if self.plan.revert:
+            waiting = [each for each in self.facts if each.lacking]
+            return _not_reverted(self.plan.cluster, waiting) if waiting else None
+        missing = [each for each in self.facts if not each.enabled]
         if missing:
             return NotPossible(
                 f"{self.plan.cluster}: ATS is not enabled on {len(missing)} of {len(self.facts)} hosts",
@@ -166,6 +169,16 @@ def _failure(cluster: str, failed: list[HostOutcome]) -> VSphereError:
         target=first.plan.name,
         hint=first.errors[0].hint if first.errors else "run the same command again",
         details=tuple(line for each in failed for line in words(each)),
+    )
+
+
+def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:
+    return NotPossible(
+        f"{cluster}: former values are not back on {', '.join(each.name for each in waiting)}; they stay written down",
+        code="ats.not-reverted",
+        target=waiting[0].name,
+        hint="open the door that the report names, or type what it says; then run the same command again",
+        details=tuple(line for each in waiting for line in _lacks(each)),
     )
 
 

@@ -391,6 +391,52 @@ def test_what_was_written_down_first_stays() -> None:
     assert rig.esx(0).graphics == ["shared", "shared"]
 
 
+def test_a_former_value_that_no_door_leads_to_stays_written_down_until_one_is_open() -> None:
+    rig = of_versions(U2)
+    rig.run()
+    rig.esx(0).mft = False
+    report = rig.run(revert=True)
+    assert rig.esx(0).kernel == ["FALSE", "FALSE"]
+    assert report.error is not None
+    assert report.error.code == "ats.not-reverted"
+    assert all("ATS_ENABLED=true" not in command for fact in firmware(report) for command in fact.by_hand)
+    again = rig.run(revert=True)
+    assert not again.plan
+    assert again.error is not None
+    rig.esx(0).mft = True
+    assert rig.run(revert=True).error is None
+    assert not any(any(function.ats) for function in rig.esx(0).functions.values())
+    assert not rig.esx(0).record
+
+
+def test_former_values_come_back_also_where_no_node_is_any_more() -> None:
+    rig = standing(3, spec=cluster(1))
+    rig.run(named=("esx-03*",))
+    changed = rig.esx(2)
+    changed.record = changed.record.replace('"was":{', '"was":{"graphics":"shared",')
+    assert any(any(function.ats) for function in changed.functions.values())
+    report = rig.run(revert=True)
+    assert [each.name for each in report.plan.hosts] == [changed.name]
+    assert not any(any(function.ats) for function in changed.functions.values())
+    assert changed.graphics == ["shared", "shared"]
+    assert not changed.record
+
+
+def test_a_port_that_no_node_uses_any_more_comes_back_with_the_rest() -> None:
+    rig = standing(1)
+    rig.run(named=("esx-01*",))
+    one = rig.esx(0)
+    unused = list(one.functions)[-1]
+    one.functions[unused].vfs = [2, 2]
+    one.record = one.record.replace('"was":{', f'"was":{{"sriov:{unused}":"0",')
+    rig.spec = replace(
+        rig.spec, nodes=tuple(replace(each, nic=NicRequest(kind=NicKind.NONE)) for each in rig.spec.nodes)
+    )
+    assert rig.run(revert=True).error is None
+    assert one.functions[unused].vfs == [0, 0]
+    assert not any(any(function.ats) for function in one.functions.values())
+
+
 def test_hosts_are_named_before_anything_is_provisioned() -> None:
     rig = standing(2)
     empty = Rig(cluster(1), FakeVCenter(quad_8u3(hosts=2, taken=False)), rig.hosts)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def answer(report: AtsReport, *, looking: bool, check: bool, lab: bool, every_step: bool = False) -> Answer:
     """Return a run's answer; `check` makes a host that is not enabled an exit status of its own."""
-    differs = bool(report.plan) if report.plan.revert else not report.plan.enabled
+    differs = bool(report.plan.hosts) if report.plan.revert else not report.plan.enabled
     text = ats_text.report(report, looking=looking, lab=lab, every_step=every_step)
     shown = data(report, lab=lab)
     if looking:

@@ -158,10 +158,10 @@ def _end(done: AtsReport, *, looking: bool) -> Text:
 
 def _end_of_revert(done: AtsReport) -> Text:
     hosts = count(len(done.plan.hosts), "host")
-    if not done.plan:
+    if not done.plan.hosts:
         return line(("nothing to do: ", "green"), "no host has a record of former values")
-    if not done.acted:
+    if done.plan and not done.acted:
         return line(("to do: ", "bold"), f"the former values come back on {hosts}")
-    if all(not each.errors and not each.left and each.begun for each in done.outcomes):
+    if done.error is None:
         return line(("done: ", "bold green"), f"the former values are back on {hosts}")
     return line(("not finished: ", "bold red"), "not every host has its former values back")
