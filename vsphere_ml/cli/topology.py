@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.options import DEFAULT_FILE, Datacenter, Lab, Server, Username, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
@@ -28,6 +28,10 @@ def topology(
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also draw it to this file, self-contained: .svg, or .html for a page."),
+    ] = None,
+    nccl: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Instead: NCCL's topology file of this node, which runs, by its host."),
     ] = None,
 ) -> Answer:
     """Draw each GPU host: NUMA nodes, root ports, PCIe switches, GPUs and NICs, and who uses what.
@@ -48,6 +52,8 @@ def topology(
             target=str(picture),
             hint="--picture site.html",
         )
+    if nccl is not None:
+        return _of_node(terminal, file or DEFAULT_FILE, nccl)
     where = wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with wiring.vcenter(where.vcenter, terminal) as vcenter:
         seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
@@ -56,3 +62,22 @@ def topology(
         wiring.write(picture, drawn.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
         terminal.say(f"drew {picture}")
     return Answer(text=tree.text(seen), data=view.data(seen))
+
+
+def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
+    from vsphere_ml.cli import wiring
+    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.text import line
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.nccl import xml
+    from vsphere_ml.flows.nccl import shape_of
+    from vsphere_ml.flows.plan import look
+
+    spec = load(file)
+    with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        shape = shape_of(spec, look(spec, vcenter, tell=tell, clock=wiring.SystemClock(), why="first"), node)
+    terminal.say("GPU0 and the like stand for bus ids in the guest, which only the guest knows")
+    if not shape.certain:
+        terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")
+    text = xml(shape, {})
+    return Answer(text=line(text.removesuffix("\n")), data={"xml": text, "certain": shape.certain})

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import holding
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.locality import between, farthest
 from vsphere_ml.core.marks import cut_short, marked, node_of
@@ -100,7 +101,7 @@ def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) ->
     if vm is None:
         return Standing(node=name, state=State.MISSING, seat=seat, lacks=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
-    gpus, nic = _gpus(host, vm), _nic(host, vm)
+    gpus, nic = holding.gpus(host, vm), holding.nic(host, vm)
     return Standing(
         node=name,
         state=_state(spec, vm),
@@ -124,18 +125,6 @@ def _state(spec: ClusterSpec, vm: Vm) -> State:
     if not marked(vm, spec.name):
         return State.CUT
     return State.RUNNING if vm.powered_on else State.OFF
-
-
-def _gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
-    gpus = host.gpus if host else ()
-    return tuple(gpu.address for gpu in gpus if any(use.vm == vm.ref for use in gpu.used_by))
-
-
-def _nic(host: Host | None, vm: Vm) -> PciAddress | None:
-    """Return the physical function that a running VM uses, whole or a part of."""
-    if host is None or not vm.powered_on:
-        return None
-    return next((nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders), None)
 
 
 def _locality(host: Host | None, gpus: tuple[PciAddress, ...], nic: PciAddress | None) -> Locality:

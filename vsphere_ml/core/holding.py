@@ -1,0 +1,25 @@
+"""Which GPUs and which NIC of a host a running VM has, as the host tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Host, PciAddress, Vm
+
+
+def gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
+    """Return the GPUs that back a VM's vGPUs."""
+    return tuple(gpu.address for gpu in (host.gpus if host else ()) if any(use.vm == vm.ref for use in gpu.used_by))
+
+
+def whole_gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
+    """Return the GPUs that are handed through to a VM whole."""
+    return tuple(gpu.address for gpu in (host.whole_gpus if host else ()) if gpu.held_by == vm.ref)
+
+
+def nic(host: Host | None, vm: Vm) -> PciAddress | None:
+    """Return the physical function that a running VM uses, whole or a part of."""
+    if host is None or not vm.powered_on:
+        return None
+    return next((nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders), None)

@@ -1,0 +1,43 @@
+"""Where the GPUs and the NIC of a running node sit on its host, for NCCL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import holding
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.nccl import shape
+from vsphere_ml.flows.guests import find
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Inventory, PciAddress
+    from vsphere_ml.core.nccl import Shape
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+
+
+def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> Shape:
+    """Return how the functions of a node lie on its host.
+
+    GuestError `guest.no-vm` or `guest.off` for a node that does not run, NotPossible `nccl.unknown` when its host does
+    not tell all of its GPUs.
+    """
+    found = find(spec, inventory, [name])
+    vm = found.vms.get(name)
+    if vm is None or not vm.powered_on or vm.host is None:
+        raise found.errors[name]
+    host = inventory.host(vm.host)
+    node = next(node for node in spec.nodes if node.name == name)
+    gpus = _each(node, holding.whole_gpus(host, vm) if node.gpu.whole else holding.gpus(host, vm))
+    if len(gpus) != node.gpu.count:
+        raise NotPossible(
+            f"{name} has {node.gpu.count} GPUs, and {host.name} tells of {len(gpus)}",
+            code="nccl.unknown",
+            target=name,
+            hint=f"vsml topology --host {host.name}",
+        )
+    return shape(host, gpus, holding.nic(host, vm))
+
+
+def _each(node: NodeSpec, gpus: tuple[PciAddress, ...]) -> tuple[PciAddress, ...]:
+    """Return the GPU of each vGPU; a single one backs them all."""
+    return gpus * node.gpu.count if len(gpus) == 1 else gpus
