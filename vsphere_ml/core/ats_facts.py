@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import mft
@@ -17,6 +17,7 @@ from vsphere_ml.core.ats import (
     Part,
     VmFact,
 )
+from vsphere_ml.core.ats_versions import release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,9 +55,10 @@ def facts(
     record: Record | None,
 ) -> HostFacts:
     """Return every setting of a host that the cluster has a wish about."""
-    return HostFacts(
-        host=wish.ref, name=wish.name, facts=tuple(_facts(wish, sight, firmware, record)), vms=_vms(wish, inventory)
-    )
+    found = tuple(_facts(wish, sight, firmware, record))
+    if not sight.connected:  # nothing can be typed there
+        found = tuple(replace(fact, by_hand=()) for fact in found)
+    return HostFacts(host=wish.ref, name=wish.name, facts=found, vms=_vms(wish, inventory))
 
 
 def _facts(
@@ -85,7 +87,7 @@ def _kernel(sight: HostSight, record: Record | None) -> Fact:
         effective=effective,
         door=seen.door,
         why=why,
-        by_hand=KERNEL_BY_HAND,
+        by_hand=KERNEL_BY_HAND if release(sight.version, sight.build).present else (),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
+from vsphere_ml.core.host_changes import WriteRecord
 from vsphere_ml.flows.ats_look import HostsLook
 from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, words
 
@@ -65,7 +66,7 @@ class AtsReport:
         """Return what makes this run a failure: a host that failed, or one that is not enabled at the end."""
         failed = [each for each in self.outcomes if each.errors or each.left]
         if failed:
-            return _failure(self.plan.cluster, failed)
+            return _failure(self.plan.cluster, failed, [each for each in self.outcomes if not each.begun])
         if self.plan.revert:
             waiting = [each for each in self.facts if each.lacking]
             return _not_reverted(self.plan.cluster, waiting) if waiting else None
@@ -106,8 +107,10 @@ def enable_ats(
         with site.vcenter.hold(spec.name):
             fresh = _planned(seen, "before acting")
             if fresh.hosts == todo.hosts:
-                outcomes = _act(seen, fresh, clock)
-                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=seen.plans("again", GUESTS_S))
+                outcomes = _act(seen, fresh.hosts, clock)
+                after = seen.plans("again", GUESTS_S)
+                outcomes += _forget(seen, after, clock)
+                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=after)
         todo = fresh
     raise NotPossible(
         f"the hosts changed each time between plan and action, {_TIMES} times in a row",
@@ -138,7 +141,7 @@ def _refuse(todo: AtsPlan) -> None:
         )
 
 
-def _act(seen: HostsLook, todo: AtsPlan, clock: Clock) -> tuple[HostOutcome, ...]:
+def _act(seen: HostsLook, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
     walk = HostsWalk(
         hosts=seen.site.hosts,
         firmware=_firmware(seen),
@@ -148,7 +151,18 @@ def _act(seen: HostsLook, todo: AtsPlan, clock: Clock) -> tuple[HostOutcome, ...
         patience=seen.task.patience,
         parallel=seen.task.parallel,
     )
-    return walk.carry_out([host for host in todo.hosts if host])
+    return walk.carry_out([host for host in todo if host])
+
+
+def _forget(seen: HostsLook, after: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+    """Take records away of hosts that were down when their plan was made, now that all is seen to be back.
+
+    Returns what went wrong with it.
+    """
+    if not seen.task.revert:
+        return ()
+    back = tuple(each for each in after if all(isinstance(step, WriteRecord) and not step.text for step in each.steps))
+    return tuple(each for each in _act(seen, back, clock) if each.errors)
 
 
 def _firmware(seen: HostsLook) -> Callable[[SetFirmware], None]:
@@ -160,11 +174,11 @@ def _firmware(seen: HostsLook) -> Callable[[SetFirmware], None]:
     return set_firmware
 
 
-def _failure(cluster: str, failed: list[HostOutcome]) -> VSphereError:
+def _failure(cluster: str, failed: list[HostOutcome], waiting: list[HostOutcome]) -> VSphereError:
     first = failed[0]
-    names = ", ".join(each.plan.name for each in failed)
+    rest = f"; not begun: {', '.join(each.plan.name for each in waiting)}" if waiting else ""
     return VSphereError(
-        f"{cluster}: {names} failed; hosts that were not begun are as they were",
+        f"{cluster}: {', '.join(each.plan.name for each in failed)} failed{rest}",
         code="ats.host-failed",
         target=first.plan.name,
         hint=first.errors[0].hint if first.errors else "run the same command again",

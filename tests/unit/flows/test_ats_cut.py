@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fakes.site import Cut
 from tests.unit.flows.hosts_rig import Rig, of_versions
 from vsphere_ml.core.esx import Connection
+from vsphere_ml.core.host_changes import Reboot
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.host_changes import HostChange
 
 VERSIONS = (("7.0.2", "17630552", "intel"), ("8.0.3", "24022510", "intel"))
 
@@ -61,6 +66,26 @@ def _down_after(steps: int) -> bool:
     with suppress(Cut):
         made.run()
     return made.esx(0).connection is Connection.NOT_RESPONDING
+
+
+def test_a_host_that_still_boots_keeps_its_record_until_all_is_seen_to_be_back() -> None:
+    made = rig()
+    made.run()
+    made.hosts.before = lambda change: _cut_in(made, change)
+    with suppress(Cut):
+        made.run(revert=True)
+    made.hosts.before = None
+    made.hosts.mend(booted=False)
+    assert made.esx(0).connection is Connection.NOT_RESPONDING
+    assert made.run(revert=True).error is None
+    assert made.esx(0).kernel == ["FALSE", "FALSE"]
+    assert not any(machine.record for machine in made.hosts.there.values())
+
+
+def _cut_in(made: Rig, change: HostChange) -> None:
+    """Kill the run as soon as the host is down."""
+    if isinstance(change, Reboot):
+        made.hosts.steps, made.hosts.cut_after = 0, 1
 
 
 @pytest.mark.parametrize("after", range(1, steps(revert=True) + 1))

@@ -185,6 +185,8 @@ def test_an_esxi_before_70u2_is_refused_and_nothing_else_is_touched() -> None:
     refusal = refused(rig)
     assert (refusal.code, refusal.target) == ("ats.unsupported", rig.esx(1).name)
     assert "7.0 U2" in refusal.message
+    (kernel, *_) = rig.run(dry_run=True).facts[1].facts
+    assert kernel.by_hand == ()  # there is no such setting to type
     assert rig.run(named=("esx-01*",)).error is None
 
 
@@ -299,6 +301,8 @@ def test_a_host_that_does_not_come_back_stops_the_rest_and_is_told_with_what_wai
     assert report.error.target == dead
     told = "\n".join(report.error.details)
     assert f"{dead} is in maintenance mode" in told
+    assert report.error.message.endswith(f"not begun: {', '.join(rig.esx(number).name for number in range(7, 16))}")
+    assert not any(fact.by_hand for fact in report.facts[6].facts)  # nothing can be typed there
     assert "node-7 is powered off" in told
     assert [outcome.begun for outcome in report.outcomes] == [True] * 7 + [False] * 9
     assert all(rig.done(rig.esx(number).name) == [] for number in range(7, 16))
