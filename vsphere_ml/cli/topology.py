@@ -76,8 +76,8 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     spec = load(file)
     with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
         shape = shape_of(spec, look(spec, vcenter, tell=tell, clock=wiring.SystemClock(), why="first"), node)
-    terminal.say("GPU0 and the like stand for bus ids in the guest, which only the guest knows")
+    terminal.say("GPU0 and the like stand for bus ids in the guest; the playbook `nccl` fills them in there")
     if not shape.certain:
         terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")
-    text = xml(shape, {})
+    text = xml(shape)
     return Answer(text=line(text.removesuffix("\n")), data={"xml": text, "certain": shape.certain})

@@ -72,6 +72,7 @@ class GuestFacts:
     nic: bool = True  # whether it has a fast NIC
     vgpu_manager: str | None = None  # the host driver's version, when the host's VIBs could be read
     roce_mac: str | None = None  # of the fast NIC, when vCenter tells it
+    nccl_topology: str = ""  # where its GPUs and NIC sit on its host, for NCCL, with labels for bus ids; "" if not read
     lab: bool = False  # the guest stands in for hardware
     values: Mapping[str, str] = field(default_factory=dict)  # the file's [guest] settings that steps read
     secrets: Mapping[str, Sensitive] = field(default_factory=dict)

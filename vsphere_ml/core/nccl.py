@@ -8,6 +8,7 @@ not tell its links' speeds; NCCL takes an empty one for PCIe 3.0 x16.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -15,13 +16,15 @@ from xml.etree import ElementTree as ET
 from vsphere_ml.core.locality import bridges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from vsphere_ml.core.inventory import Host, PciAddress
 
 GPU, NIC = "0x030200", "0x020000"  # a 3D controller, an Ethernet controller
 _BRIDGE = "0x060400"
 _BELOW_ROOT_PORT = 1
+_LABEL = re.compile(r'busid="(GPU\d+|NIC0)"')
+_BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +57,8 @@ def shape(host: Host, gpus: Sequence[PciAddress], nic: PciAddress | None) -> Sha
     return Shape(places=tuple(_place(host, *each) for each in labelled))
 
 
-def xml(shape: Shape, bus_ids: Mapping[str, str]) -> str:
-    """Return the file, each function by its bus id in the guest, or by its label where that is not known."""
+def xml(shape: Shape) -> str:
+    """Return the file with labels in place of bus ids, which only the guest knows."""
     system = ET.Element("system", version="1")
     shared = _shared(shape.places)
     bridged: dict[PciAddress, ET.Element] = {}
@@ -65,9 +68,33 @@ def xml(shape: Shape, bus_ids: Mapping[str, str]) -> str:
             parent = cpu
             for switch in (each for each in place.switches if each in shared):
                 parent = bridged.get(switch) or bridged.setdefault(switch, _bridge(parent, len(bridged)))
-            ET.SubElement(parent, "pci", {"busid": bus_ids.get(place.label, place.label), "class": place.pci_class})
+            ET.SubElement(parent, "pci", {"busid": place.label, "class": place.pci_class})
     ET.indent(system)
     return ET.tostring(system, encoding="unicode") + "\n"
+
+
+def filled(text: str, gpus: Sequence[str], nic: str | None) -> str:
+    """Return a file with a guest's bus ids put in, GPUs by order; ValueError says how many GPUs or NICs it has instead.
+
+    NCCL compares bus ids as texts: lower case, the domain in four digits. nvidia-smi prints capitals and eight.
+    """
+    labels = _LABEL.findall(text)
+    given = {f"GPU{at}": each for at, each in enumerate(sorted(map(_bus_id, gpus)))}
+    if sum(label.startswith("GPU") for label in labels) != len(given):
+        raise ValueError(f"{len(given)} GPUs are there, and its host tells of {len(labels) - ('NIC0' in labels)}")
+    if "NIC0" in labels:
+        if not nic:
+            raise ValueError("there is no fast NIC, and its host tells of one")
+        given["NIC0"] = _bus_id(nic)
+    return _LABEL.sub(lambda found: f'busid="{given[found[1]]}"', text)
+
+
+def _bus_id(text: str) -> str:
+    """Return a bus id as NCCL writes it; ValueError for what is none."""
+    match = _BUS_ID.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError("what the guest says is no PCI bus id")
+    return f"{match[1][-4:]}:{match[2]}"
 
 
 def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> Place:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows import boot, fetch
 from vsphere_ml.flows import guests as of_guests
+from vsphere_ml.flows.nccl import with_topologies
 from vsphere_ml.guest.converge import Convergence, State, check_all, converge
 from vsphere_ml.guest.events import Ended
 from vsphere_ml.guest.select import Selection
@@ -118,6 +119,7 @@ def configure(
     site = boot.first_look(spec, vcenter, tell, clock)
     found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     found = of_guests.with_managers(found, vcenter, playbooks)
+    found = with_topologies(spec, found, vcenter, playbooks)
     facts = of_guests.facts(spec, found, guests, given)
     fetch.look_for(playbooks, vcenter)
     plan = asked(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)

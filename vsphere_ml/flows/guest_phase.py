@@ -10,6 +10,7 @@ from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.flows import boot, fetch
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.configure import Configured, Guest, Lacking, after, asked, brought, brought_to
+from vsphere_ml.flows.nccl import with_topologies
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -48,6 +49,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
         return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
     found = boot.settled(of_guests.find(spec, planned.inventory, staying), phase.guests, 0.0)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
+    found = with_topologies(spec, found, vcenter, phase.playbooks)
     facts = of_guests.facts(spec, found, phase.guests, phase.given)
     seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
     return Lacking(
@@ -108,6 +110,7 @@ def _brought(  # noqa: PLR0917
     deadline = boot.within(phase.wait_s, clock)
     found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
+    found = with_topologies(spec, found, vcenter, phase.playbooks)
     given = phase.given.but(fetch.fetched(phase.playbooks, vcenter, tell, plan.steps))
     facts = of_guests.facts(spec, found, phase.guests, given)
     done = boot.patiently(

@@ -49,6 +49,7 @@ class Found:
     vms: Mapping[str, Vm]  # of everyone that has a VM
     strangers: tuple[str, ...] = ()  # nodes whose VM vsml did not make
     managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
+    topologies: Mapping[str, str] = field(default_factory=dict)  # NCCL's, by node
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> Found:
@@ -90,6 +91,7 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             nic=node.nic.kind is not NicKind.NONE,
             vgpu_manager=_manager(found, node.name),
             roce_mac=_fast_mac(found.vms.get(node.name)),
+            nccl_topology=found.topologies.get(node.name, ""),
             lab=spec.vcenter.lab is not None,
             values=values,
             secrets=given.secrets,

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import holding
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.nccl import shape
+from vsphere_ml.core.nccl import shape, xml
 from vsphere_ml.flows.guests import find
+from vsphere_ml.flows.plan import scope
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.inventory import Inventory, PciAddress
     from vsphere_ml.core.nccl import Shape
+    from vsphere_ml.core.ports import VCenter
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.flows.guests import Found
+
+
+def with_topologies(spec: ClusterSpec, found: Found, vcenter: VCenter, playbooks: Sequence[Playbook]) -> Found:
+    """Return the guests with their topology files, when a playbook brings these. Errors as `shape_of`."""
+    kinds = {getattr(step, "KIND", "") for book in playbooks for step in book.steps}
+    if "nccl_topology" not in kinds or not found.places:
+        return found
+    inventory = vcenter.look(scope(spec))
+    topologies = {place.name: xml(shape_of(spec, inventory, place.name)) for place in found.places}
+    return replace(found, topologies=topologies)
 
 
 def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> Shape:

@@ -16,6 +16,7 @@ from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
 from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.mesh import SshMesh
 from vsphere_ml.guest.steps.mirror import AptMirror
+from vsphere_ml.guest.steps.nccl import NcclTopology
 from vsphere_ml.guest.steps.ofed import Ofed
 from vsphere_ml.guest.steps.packages import AptRepository, Packages
 from vsphere_ml.guest.steps.roce import NetplanRoce, RoceQos
@@ -44,6 +45,7 @@ _ALL: tuple[type[_Kind], ...] = (
     KernelModule,
     Limits,
     Line,
+    NcclTopology,
     NetplanRoce,
     NvidiaDriver,
     Ofed,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from tests.fakes.pictures import r750xa
 from vsphere_ml.core.locality import between
-from vsphere_ml.core.nccl import shape, xml
+from vsphere_ml.core.nccl import filled, shape, xml
 from vsphere_ml.core.seats import Locality
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def test_a_pair_on_one_switch_shares_a_bridge() -> None:
     gpu, nic = beside(Locality.SAME_SWITCH)
     found = shape(HOST, [gpu], nic)
     assert found.certain
-    assert xml(found, {"GPU0": "0000:03:00.0", "NIC0": "0000:0b:00.0"}) == (
+    assert filled(xml(found), ["00000000:03:00.0"], "0000:0B:00.0") == (
         '<system version="1">\n'
         '  <cpu numaid="0">\n'
         '    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="" link_width="">\n'
@@ -41,7 +43,7 @@ def test_a_pair_on_one_switch_shares_a_bridge() -> None:
 
 def test_a_pair_across_sockets_shares_no_bridge() -> None:
     gpu, nic = beside(Locality.CROSS_NUMA)
-    system = ET.fromstring(xml(shape(HOST, [gpu], nic), {}))
+    system = ET.fromstring(xml(shape(HOST, [gpu], nic)))
     assert [cpu.attrib["numaid"] for cpu in system] == ["0", "1"]
     assert [each.attrib["busid"] for each in system.iter("pci")] == ["GPU0", "NIC0"]
     assert not system.findall("cpu/pci/pci")
@@ -55,11 +57,27 @@ def test_gpus_that_do_not_sit_alike_cannot_be_told_apart_in_the_guest() -> None:
 
 def test_a_bridge_of_one_function_is_left_out() -> None:
     gpu, _ = beside(Locality.SAME_SWITCH)
-    assert [each.attrib["busid"] for each in ET.fromstring(xml(shape(HOST, [gpu], None), {})).iter("pci")] == ["GPU0"]
+    assert [each.attrib["busid"] for each in ET.fromstring(xml(shape(HOST, [gpu], None))).iter("pci")] == ["GPU0"]
 
 
 def test_every_function_is_there_once() -> None:
-    system = ET.fromstring(xml(shape(HOST, GPUS, NICS[0]), {}))
+    system = ET.fromstring(xml(shape(HOST, GPUS, NICS[0])))
     ids = [each.attrib["busid"] for each in system.iter("pci")]
     assert len(ids) == len(set(ids))
     assert {f"GPU{at}" for at in range(len(GPUS))} | {"NIC0"} <= set(ids)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "nic", "why"),
+    [
+        ([], "0000:0b:00.0", "0 GPUs are there, and its host tells of 1"),
+        (["0000:03:00.0", "0000:04:00.0"], "0000:0b:00.0", "2 GPUs are there"),
+        (["0000:03:00.0"], None, "there is no fast NIC"),
+        (['03"/><evil'], "0000:0b:00.0", "no PCI bus id"),
+    ],
+)
+def test_a_guest_that_differs_from_its_host_gets_no_file(gpus: list[str], nic: str | None, why: str) -> None:
+    gpu, fast = beside(Locality.SAME_SWITCH)
+    text = xml(shape(HOST, [gpu], fast))
+    with pytest.raises(ValueError, match=why):
+        filled(text, gpus, nic)

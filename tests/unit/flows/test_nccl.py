@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fakes.pictures import held, quad_8u3
+from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import GuestError, NotPossible
-from vsphere_ml.flows.nccl import shape_of
+from vsphere_ml.flows.guests import find
+from vsphere_ml.flows.nccl import shape_of, with_topologies
+from vsphere_ml.guest import playbook
 
 if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Inventory
@@ -44,3 +48,15 @@ def test_a_node_that_does_not_run_has_none() -> None:
     with pytest.raises(GuestError) as refused:
         shape_of(cluster(2), running(), "node-2")
     assert refused.value.code == "guest.no-vm"
+
+
+def test_guests_get_their_files_where_a_playbook_brings_them() -> None:
+    site = running()
+    vms = tuple(replace(vm, guest_ip="10.0.0.1") if vm.name == "node-1" else vm for vm in site.vms)
+    site = replace(site, vms=vms)
+    found, vcenter = find(SPEC, site), FakeVCenter(site)
+    book = playbook.load(playbook.find("nccl", Path()))
+    assert with_topologies(SPEC, found, vcenter, []).topologies == {}
+    text = with_topologies(SPEC, found, vcenter, [book]).topologies["node-1"]
+    assert 'busid="GPU0"' in text
+    assert 'busid="NIC0"' in text

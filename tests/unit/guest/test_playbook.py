@@ -105,7 +105,7 @@ def test_shipped_playbooks_are_valid(name: str) -> None:
 
 
 def test_the_shipped_ones_are_those_of_the_issue() -> None:
-    assert playbook.names() == ("base", "container", "driver", "mpi", "roce", "roce-mlnx-ofed", "runtime")
+    assert playbook.names() == ("base", "container", "driver", "mpi", "nccl", "roce", "roce-mlnx-ofed", "runtime")
 
 
 def test_a_driver_has_no_default_since_it_is_not_public() -> None:

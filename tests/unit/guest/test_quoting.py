@@ -36,6 +36,7 @@ from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
 from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.mesh import SshMesh
 from vsphere_ml.guest.steps.mirror import AptMirror
+from vsphere_ml.guest.steps.nccl import NcclTopology
 from vsphere_ml.guest.steps.ofed import Ofed
 from vsphere_ml.guest.steps.packages import AptRepository, Packages
 from vsphere_ml.guest.steps.roce import NetplanRoce, RoceQos
@@ -68,6 +69,7 @@ MADE: dict[str, Callable[[str], Step]] = {
     "kernel_module": lambda text: KernelModule(name=f"x{text}"),
     "limits": lambda text: Limits(memlock=f"1{text}", hugepages=1),
     "line": lambda text: Line(path=f"/tmp/{text}x", line=f"x{text}"),
+    "nccl_topology": lambda text: NcclTopology(path=f"/tmp/{text}x"),
     "netplan_roce": lambda _: NetplanRoce(),
     "nvidia_driver": lambda text: NvidiaDriver(source=Source(f"https://m/{text}-525.105.17.run"), any_branch=True),
     "nvidia_driver by deb": lambda text: NvidiaDriver(
