@@ -38,7 +38,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     for guest in listed:
         if guest.address is None:
             terminal.say(f"{guest.name} has no address yet, and is left out")
-    text = inventory(spec.name, listed, of_guests.login())
+    text = _marked(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
     return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "left_out": left})
 
@@ -59,7 +59,7 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
 
     spec = load(file)
     seen = _look(spec, terminal)
-    text = configuration(spec, seen)
+    text = _marked(spec, configuration(spec, seen))
     there = {vm.name for vm in standing(spec, seen)}
     left = [node.name for node in spec.nodes if node.name not in there]
     for name in left:
@@ -74,3 +74,8 @@ def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
 
     with wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
         return look(spec, vcenter, tell=tell, clock=wiring.SystemClock(), why="first")
+
+
+def _marked(spec: ClusterSpec, text: str) -> str:
+    """Return a text that says on sight when it is of a lab."""
+    return text if spec.vcenter.lab is None else f"# Of a lab: hosts, GPUs and NICs are simulated.\n{text}"

@@ -28,3 +28,10 @@ def test_an_inventory_needs_no_vcenter(
     assert "# node-1 has no address yet" in told.out
     data = json.loads(vsml("-o", "json", "export", "ansible", str(file), "--offline").out)["data"]
     assert (data["inventory"], data["left_out"]) == (told.out, ["node-1"])
+
+
+def test_what_is_of_a_lab_says_so(vsml: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    file = tmp_path / "cluster.toml"
+    file.write_text(f'{ONE_NODE}\n[vcenter]\nlab = "default"\n')
+    assert vsml("export", "ansible", str(file), "--offline").out.startswith("# Of a lab: ")
