@@ -12,7 +12,7 @@ from vsphere_ml.core.guest import Need
 from vsphere_ml.guest.fields import matching, without_password
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.files import existing
-from vsphere_ml.guest.steps.packages import PACKAGE, installed, missing
+from vsphere_ml.guest.steps.packages import PACKAGE, installed, missing, unfinished
 from vsphere_ml.guest.steps.shell import install, proxy_settings
 
 if TYPE_CHECKING:
@@ -45,13 +45,15 @@ class Docker:
         return "Docker"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        asked = {"server": "docker version -f '{{.Server.Version}}'"}
+        asked = {"server": "docker version -f '{{.Server.Version}}'", "package": installed([self.package])}
         asked |= {"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {}
         return asked | ({"daemon": f"cat {_DAEMON}"} if self.registry_mirrors else {})
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         if not seen["server"].ok:
             return "Docker does not answer"
+        if half := unfinished(self.package, seen["package"]):
+            return half
         if "proxy" in seen and (lack := self._proxy(facts).lack(seen["proxy"])):
             return lack
         if "daemon" in seen and self._with_mirrors(_settings(seen["daemon"].out)) is not None:

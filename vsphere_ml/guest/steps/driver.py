@@ -12,6 +12,7 @@ from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.kernel import loaded
+from vsphere_ml.guest.steps.packages import installed, unfinished
 from vsphere_ml.guest.steps.shell import install, online, q
 
 if TYPE_CHECKING:
@@ -52,13 +53,20 @@ class NvidiaDriver:
     def title(self) -> str:
         return f"NVIDIA driver {self.wanted}"
 
+    @property
+    def _package(self) -> str:
+        """The package's name, as a .deb file's name begins with it; empty for a .run file."""
+        return self.source.name.partition("_")[0] if self.source.endswith(".deb") else ""
+
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         self._same_branch(facts)
-        return {"version": VERSION}
+        return {"version": VERSION} | ({"package": installed([self._package])} if self._package else {})
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no NVIDIA driver answers"
+        if "package" in seen and (half := unfinished(self._package, seen["package"])):
+            return half
         there = seen["version"].text.partition("\n")[0]
         return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
 

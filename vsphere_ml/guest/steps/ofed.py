@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from vsphere_ml.core.guest import Need
 from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned
 from vsphere_ml.guest.steps.artifact import CACHE, bring
-from vsphere_ml.guest.steps.packages import PACKAGE
+from vsphere_ml.guest.steps.packages import PACKAGE, installed, unfinished
 from vsphere_ml.guest.steps.shell import install, online, q
 
 if TYPE_CHECKING:
@@ -44,11 +44,13 @@ class Ofed:
         return f"OFED {self.version}".strip()
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        return {"version": "ofed_info -s"}
+        return {"version": "ofed_info -s"} | ({"package": installed([self.package])} if self.package else {})
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no OFED is installed"
+        if "package" in seen and (half := unfinished(self.package, seen["package"])):
+            return half
         there = seen["version"].text.rstrip(":")
         return None if self.version in there else f"OFED is {there}, not {self.version}"
 

@@ -39,6 +39,13 @@ def missing(names: Iterable[str], seen: Answer) -> list[str]:
     return [f"{name}{eq}{pin}" for name, eq, pin in wanted if name not in there or (pin and there[name] != pin)]
 
 
+def unfinished(name: str, seen: Answer) -> str | None:
+    """Say that dpkg began to install a package and did not end; its programs may answer all the same."""
+    states = {line[1:2] for line in seen.out.splitlines()}
+    # Half installed, unpacked, half configured: the next apt-get stumbles over it, whatever it is asked for.
+    return f"{name.partition('=')[0]} is half installed" if states & set("HUF") else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
     """Debian packages by apt. With `only_from`, apt sees that repository alone, as a site without internet needs it."""
