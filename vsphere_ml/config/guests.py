@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.paths import path_of
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.config import schema
     from vsphere_ml.config.mistakes import Mistakes
+
+# What useradd takes, and what domains add: `DOMAIN\name`, `name@domain`. None begins as an option of ssh does.
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@\\$-]*")
 
 
 def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> None:
@@ -28,9 +32,16 @@ def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> N
         for name in table.host_keys:
             if nodes and name not in nodes:
                 unknown(("guest", "host_keys", name), nodes, mistakes, "node")
+    _check_users(table, mistakes)
     one_source(table.sudo_password, ("guest", "sudo_password"), mistakes)
     for name, source in (table.secrets or {}).items():
         one_source(source, ("guest", "secrets", name), mistakes)
+
+
+def _check_users(table: schema.Guest, mistakes: Mistakes) -> None:
+    for at, user in ((("guest", "user"), table.user), (("guest", "jump", "user"), table.jump and table.jump.user)):
+        if user and not _USER.fullmatch(user):
+            mistakes.add(at, "is not the name of a user; write it as `id -un` prints it there")
 
 
 def access(table: schema.Guest, base: Path) -> GuestAccess:
