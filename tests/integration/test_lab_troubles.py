@@ -89,6 +89,12 @@ def test_each_fault_that_lasts_is_shown_until_it_is_ended(kind: str, site: Site,
     until(lambda: says_yes(site, guest), f"{kind} is not over")
 
 
+def test_a_package_that_the_lab_does_not_make_cannot_fail(site: Site, guest: Any) -> None:
+    refused = vsml(site, "fault", guest.name, "package-fails", "--package", "docker")["errors"][0]
+    assert (refused["code"], refused["hint"]) == ("lab.bad-package", "did you mean `docker.io`?")
+    assert of(site, guest)["faults"] == []
+
+
 def test_sshd_and_pace_are_as_ever_after_power_off_and_a_full_disk_stays_full(site: Site, guest: Any) -> None:
     for kind in ("ssh-refused", "slow", "disk-full"):
         vsml(site, "fault", "node-1", kind)

@@ -123,7 +123,7 @@ def fault(
             terminal.say(f"{node}: {ended} is over")
     elif kind:
         troubles.begin(home, guest.vm, kind, package)
-        terminal.say(f"{node}: {troubles.KINDS[kind].about}")
+        terminal.say(f"{node}: {troubles.about(kind, package)}")
     else:
         raise ConfigError(
             "there is no word of what is to go wrong",

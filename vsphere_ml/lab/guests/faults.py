@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab.guests import hub, machine
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
@@ -107,12 +108,27 @@ def fast(home: Path, vm_id: str) -> None:
 def _at_install(home: Path, vm_id: str, package: str, script: str) -> None:
     """Let a stand-in package run this while it is being installed."""
     _known(package)
+    _stands_in(home, package)
     _in(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
 
 
 def _known(package: str) -> None:
     if not _PACKAGE.fullmatch(package):
         raise ConfigError(f"`{package}` is no package", code="lab.bad-package", target=package)
+
+
+def _stands_in(home: Path, package: str) -> None:
+    """Refuse a package the lab does not make: nothing of it would ever fail."""
+    made = sorted(each.name.partition("_")[0] for each in (home / "packages").glob("*.deb"))
+    if package in made:
+        return
+    near = nearest(package, made)
+    raise ConfigError(
+        f"the lab has no stand-in package `{package}`",
+        code="lab.bad-package",
+        target=package,
+        hint=f"did you mean `{near}`?" if near else f"use one of {', '.join(made)}",
+    )
 
 
 def _in(home: Path, vm_id: str, command: str) -> str:

@@ -79,6 +79,12 @@ KINDS = {
 }
 
 
+def about(kind: str, package: str) -> str:
+    """Return what goes wrong now that it was begun, with the package by its name."""
+    told = KINDS[kind].about
+    return told.replace("--package", package) if package else told
+
+
 def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
     """Let a fault begin; ConfigError for one that is not known, and where its package lacks."""
     known = _known(kind)
