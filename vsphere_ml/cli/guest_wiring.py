@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,5 +171,5 @@ def _there(source: Source, book: Playbook) -> None:
             f"playbook {book.name} wants {source}, which is not there",
             code="playbook.file-missing",
             target=str(source),
-            hint="correct its path; it starts at the playbook's folder",
+            hint=f"put it there, or correct its path: ls -l {shlex.quote(str(Path(source).parent))}",
         )

@@ -44,11 +44,16 @@ class Answered:
         if not failed and not self.errors:
             return None
         return GuestError(
-            f"{self.cluster}: the command failed on {len(failed)} nodes, and could not be run on {len(self.errors)}",
+            f"{self.cluster}: {_told(failed, self.errors)}",
             code="guest.run-failed",
             target=self.cluster,
             details=tuple(error.message for error in self.errors.values()),
         )
+
+
+def _told(failed: Collection[str], unasked: Collection[str]) -> str:
+    parts = (("the command failed on", failed), ("no status of it from", unasked))
+    return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
 
 
 def run(

@@ -45,11 +45,12 @@ class Verified:
         if not self.failing and not self.errors:
             return None
         return GuestError(
-            f"{self.cluster}: {len(self.failing)} facts are not as they should be, "
-            f"{len(self.errors)} nodes could not be asked",
+            f"{self.cluster}: facts that are not as they should be: {len(self.failing)}; "
+            f"nodes that could not be asked: {len(self.errors)}",
             code="guest.not-verified",
             target=self.cluster,
-            hint="`vsml configure` provides what its playbooks say; the command of each fact shows it again",
+            hint="`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
+            "`vsml verify -v` has the command that shows each fact again",
             details=(
                 *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.failing),
                 *(error.message for error in self.errors.values()),

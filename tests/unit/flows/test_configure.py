@@ -261,3 +261,4 @@ def test_equal_answers_stand_together_and_a_failure_is_an_answer(site: Site) -> 
     ]
     assert seen.error is not None
     assert seen.error.code == "guest.run-failed"
+    assert seen.error.message == "train: the command failed on node-2"
