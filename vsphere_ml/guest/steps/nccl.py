@@ -69,13 +69,12 @@ class NcclTopology:
 
 
 def _asked(facts: GuestFacts) -> dict[str, str]:
-    device = f'readlink -f "/sys/class/net/$({rdma.interface(facts)})/device"'
-    return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": device}
+    slot = f'sed -n "s/^PCI_SLOT_NAME=//p" "/sys/class/net/$({rdma.interface(facts)})/device/uevent"'
+    return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": slot}
 
 
 def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:
     """Return the file; ValueError says why there is none."""
     if not seen["gpus"].ok:
         raise ValueError("nvidia-smi does not tell its GPUs")
-    nic = seen["nic"].text.rpartition("/")[2] if seen["nic"].ok else None
-    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), nic)
+    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text or None)

@@ -62,12 +62,15 @@ pivot_root . .old
 cd /
 umount -l /.old
 ip link set lo up
-# A fast adapter looks like a ConnectX to those who read /sys: its driver, and the switches of congestion marking.
+# A fast adapter looks like a ConnectX to those who read /sys: its driver, its PCI slot, and the switches of congestion marking.
+slot=3
 for each in /sys/class/net/eth[1-9]*; do
     [ -e "$each" ] || continue
+    slot=$((slot + 1)) # the stand-in of lspci counts so too
     over=/run/vsml-sys/${each##*/}
     mkdir -p "$over/up/device" "$over/work" "$over/up/ecn/roce_np/enable" "$over/up/ecn/roce_rp/enable"
     ln -s ../../bus/pci/drivers/mlx5_core "$over/up/device/driver"
+    printf 'DRIVER=mlx5_core\nPCI_SLOT_NAME=0000:%02x:00.0\n' "$slot" >"$over/up/device/uevent"
     for priority in 0 1 2 3 4 5 6 7; do
         echo 0 | tee "$over/up/ecn/roce_np/enable/$priority" >"$over/up/ecn/roce_rp/enable/$priority"
     done
