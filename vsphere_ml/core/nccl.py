@@ -70,7 +70,8 @@ def xml(shape: Shape) -> str:
                 parent = bridged.get(switch) or bridged.setdefault(switch, _bridge(parent, len(bridged)))
             ET.SubElement(parent, "pci", {"busid": place.label, "class": place.pci_class})
     ET.indent(system)
-    return ET.tostring(system, encoding="unicode") + "\n"
+    # NCCL's reader takes the blank before `/>` for an attribute without a name.
+    return ET.tostring(system, encoding="unicode").replace(" />", "/>") + "\n"
 
 
 def filled(text: str, gpus: Sequence[str], nic: str | None) -> str:

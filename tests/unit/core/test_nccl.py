@@ -33,8 +33,8 @@ def test_a_pair_on_one_switch_shares_a_bridge() -> None:
         '<system version="1">\n'
         '  <cpu numaid="0">\n'
         '    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="" link_width="">\n'
-        '      <pci busid="0000:03:00.0" class="0x030200" />\n'
-        '      <pci busid="0000:0b:00.0" class="0x020000" />\n'
+        '      <pci busid="0000:03:00.0" class="0x030200"/>\n'
+        '      <pci busid="0000:0b:00.0" class="0x020000"/>\n'
         "    </pci>\n"
         "  </cpu>\n"
         "</system>\n"
