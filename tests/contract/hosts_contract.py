@@ -153,6 +153,12 @@ class HostsContract:
         hosts.do(SetGraphics, value="shared")
         assert hosts.see().graphics.default == "shared"
 
+    def test_the_graphics_type_of_a_single_gpu(self, hosts: HostsRig) -> None:
+        hosts.empty()
+        one, *_ = sorted(hosts.see().graphics.now)
+        hosts.do(SetGraphics, value="sharedDirect", gpus=((one, "shared"),))
+        assert (hosts.see().graphics.default, hosts.see().graphics.devices[one]) == ("sharedDirect", "shared")
+
     def test_a_host_that_is_there_is_not_waited_for(self, hosts: HostsRig) -> None:
         hosts.do(AwaitHost)
 

@@ -30,6 +30,7 @@ class FakeEsx:
     esxcli: bool = True
     option: bool = True
     graphics: list[str] = field(default_factory=lambda: ["sharedDirect", "sharedDirect"])
+    gpus: dict[str, list[str]] = field(default_factory=dict)  # graphics types of GPUs that have one of their own
     connection: Connection = Connection.CONNECTED
     maintenance: bool = False
     boots: int = 1
@@ -51,6 +52,8 @@ class FakeEsx:
         if self.kernel is not None:
             self.kernel[1] = self.kernel[0]
         self.graphics[1] = self.graphics[0]
+        for gpu in self.gpus.values():
+            gpu[1] = gpu[0]
         for function in self.functions.values():
             function.vfs[1] = function.vfs[0]
             function.passthrough[1] = function.passthrough[0]

@@ -92,6 +92,8 @@ class FakeHosts:
                 self._set_kernel(change, machine)
             case SetGraphics():
                 machine.graphics[0] = change.value
+                for gpu, kind in change.gpus:
+                    machine.gpus.setdefault(gpu, [machine.graphics[1]] * 2)[0] = kind
             case SetFunctions():
                 machine.functions[change.port].vfs[0] = change.count
             case SetPassthrough():
@@ -201,8 +203,11 @@ class FakeHosts:
             raise Cut
 
     def _sight(self, machine: FakeEsx) -> HostSight:
+        gpus = {str(gpu.address): machine.graphics for gpu in machine.host.gpus} | machine.gpus
         seen = GraphicsSeen(
-            default=machine.graphics[0], now={str(gpu.address): machine.graphics[1] for gpu in machine.host.gpus}
+            default=machine.graphics[0],
+            devices={gpu: kinds[0] for gpu, kinds in machine.gpus.items()},
+            now={gpu: kinds[1] for gpu, kinds in gpus.items()},
         )
         return HostSight(
             ref=machine.host.ref,

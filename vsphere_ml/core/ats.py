@@ -122,6 +122,11 @@ class VmFact:
     def ok(self) -> bool:
         return self.seen is not None and self.seen.casefold() == self.wanted.casefold()
 
+    @property
+    def words(self) -> str:
+        """What is wrong with it, and what mends it."""
+        return f"{self.key} is {self.seen or 'not set'}, {self.wanted} wanted; `vsml provision` sets it"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:

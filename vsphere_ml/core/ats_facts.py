@@ -20,7 +20,7 @@ from vsphere_ml.core.ats import (
 from vsphere_ml.core.ats_versions import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.core.ats_record import Record
     from vsphere_ml.core.ats_wish import HostWish, PortWish
@@ -125,10 +125,11 @@ def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:
 
 def _graphics(sight: HostSight) -> Fact:
     seen = sight.graphics
-    odd = sorted({kind for kind in seen.devices.values() if kind != SHARED_DIRECT})
-    configured = seen.default if not odd else odd[0]
-    now = sorted({kind for kind in seen.now.values() if kind != SHARED_DIRECT})
-    effective = (now[0] if now else SHARED_DIRECT) if seen.now else configured
+    configured, effective = None, None
+    if seen.default is not None:
+        set_to = dict.fromkeys(seen.now, seen.default) | dict(seen.devices)
+        configured = graphics_words(seen.default, set_to)
+        effective = graphics_words(seen.default, set_to | dict(seen.now))
     return Fact(
         part=Part.GRAPHICS,
         name="default graphics type",
@@ -139,6 +140,21 @@ def _graphics(sight: HostSight) -> Fact:
         why="" if configured else "vCenter does not tell the host's graphics type",
         by_hand=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
     )
+
+
+def graphics_words(default: str, gpus: Mapping[str, str]) -> str:
+    """Return the default type and those of GPUs that differ: `shared, 0000:3b:00.0 sharedDirect`, or all at once."""
+    own = {gpu: kind for gpu, kind in sorted(gpus.items()) if kind != default}
+    if own and len(own) == len(gpus) and len(kinds := set(own.values())) == 1:
+        return f"{default}, GPUs {kinds.pop()}"
+    return ", ".join([default, *(f"{gpu} {kind}" for gpu, kind in own.items())])
+
+
+def graphics_types(words: str, gpus: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """Return the default type and each of these GPUs' own from what `graphics_words` wrote."""
+    default, *rest = words.split(", ")
+    told = {gpu: kind for gpu, _, kind in (each.partition(" ") for each in rest)}
+    return default, {gpu: told.get(gpu, told.get("GPUs", default)) for gpu in gpus}
 
 
 def _functions(port: PortWish, sight: HostSight) -> Iterator[Fact]:

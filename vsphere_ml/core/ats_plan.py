@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core import ats_versions
 from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part
-from vsphere_ml.core.ats_facts import ON
+from vsphere_ml.core.ats_facts import ON, graphics_types
 from vsphere_ml.core.ats_record import Record
 from vsphere_ml.core.host_changes import (
     AwaitHost,
@@ -135,8 +135,9 @@ def _setting(sight: HostSight, fact: Fact) -> Setting:
                 host=host, host_name=name, port=port, device=fact.device, value=value, door=fact.door, guest=fact.guest
             )
         case Part.GRAPHICS:
-            odd = tuple(sorted(gpu for gpu, kind in sight.graphics.devices.items() if kind != fact.wanted))
-            return SetGraphics(host=host, host_name=name, value=fact.wanted, gpus=odd)
+            default, own = graphics_types(fact.wanted, sight.graphics.devices)
+            odd = tuple(sorted(item for item in own.items() if item not in sight.graphics.devices.items()))
+            return SetGraphics(host=host, host_name=name, value=default, gpus=odd)
         case Part.SRIOV:
             return SetFunctions(host=host, host_name=name, port=port, count=int(fact.wanted))
         case Part.PASSTHROUGH:

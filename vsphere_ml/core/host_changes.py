@@ -67,10 +67,10 @@ class SetFirmware(_OfHost):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetGraphics(_OfHost):
-    """Set the default graphics type, and that of the GPUs named, for the next boot."""
+    """Set the default graphics type, and those of single GPUs, for the next boot."""
 
     value: str
-    gpus: tuple[str, ...] = ()
+    gpus: tuple[tuple[str, str], ...] = ()  # address and type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,8 @@ def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one 
         case SetFirmware():
             return f"set ATS_ENABLED of {change.port} ({change.device}) to {change.value} (by {change.door})"
         case SetGraphics():
-            return f"set the default graphics type to {change.value}"
+            gpus = (f", that of {gpu} to {kind}" for gpu, kind in change.gpus)
+            return f"set the default graphics type to {change.value}{''.join(gpus)}"
         case SetFunctions():
             return f"have {change.port} hand out {change.count} virtual functions"
         case SetPassthrough():

@@ -204,5 +204,4 @@ def _lacks(host: HostFacts) -> Iterator[str]:
         yield f"{host.name}: {fact.name}{place}: {fact.state}{why}"
     for vm in host.vms:
         if not vm.ok:
-            seen = vm.seen or "not set"
-            yield f"{host.name}: {vm.vm}: {vm.key} is {seen}, {vm.wanted} wanted; `vsml provision` sets it"
+            yield f"{host.name}: {vm.vm}: {vm.words}"

@@ -55,9 +55,9 @@ class Settings:
             raise VSphereError(
                 f"{change.host_name} has no graphics manager", code="vsphere.not-supported", target=change.host_name
             )
+        wanted = dict(change.gpus)
         for each in config.deviceType or ():
-            if address(each.deviceId) in change.gpus:
-                each.graphicsType = change.value
+            each.graphicsType = wanted.get(address(each.deviceId), each.graphicsType)
         config.hostDefaultGraphicsType = change.value
         config.sharedPassthruAssignmentPolicy = config.sharedPassthruAssignmentPolicy or _PERFORMANCE
         self._session.write(lambda: manager.UpdateGraphicsConfig(config))

@@ -118,7 +118,10 @@ def _from_options(session: Session, options: Any, why: str) -> KernelOption:
 def _graphics(props: Mapping[str, Any]) -> GraphicsSeen:
     config = props.get("config.graphicsConfig")
     infos = props.get("config.graphicsInfo") or ()
-    gpus: dict[str, str] = {address(info.pciId): info.graphicsType for info in infos if info.graphicsType != "basic"}
+    # A console's adapter and a GPU that is handed over whole (`direct`) give no vGPUs, whatever is configured.
+    gpus: dict[str, str] = {
+        address(info.pciId): info.graphicsType for info in infos if info.graphicsType not in {"basic", "direct"}
+    }
     devices: dict[str, str] = {
         address(each.deviceId): each.graphicsType for each in getattr(config, "deviceType", None) or ()
     }

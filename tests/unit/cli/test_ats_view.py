@@ -86,6 +86,18 @@ def test_what_to_type_is_told_once_a_host() -> None:
     assert "esx-01.lab.test# /opt/mellanox/bin/mlxconfig -d mt4125_pciconf1 -y set ATS_ENABLED=true" in text
 
 
+def test_a_key_that_a_vm_lacks_is_named_by_a_look_too() -> None:
+    rig = standing(1)
+    (one,) = [each for each in rig.site.inventory.vms if each.name == "node-1"]
+    assert one.settings is not None
+    keys = {**one.settings.extra_config, "pciPassthru.allowP2P": "FALSE"}
+    bent = replace(one, settings=replace(one.settings, extra_config=keys))
+    vms = tuple(bent if each.ref == one.ref else each for each in rig.site.inventory.vms)
+    rig.site.inventory = replace(rig.site.inventory, vms=vms)
+    text = drawn(ats_text.report(rig.run(dry_run=True), looking=True, lab=False))
+    assert "node-1: pciPassthru.allowP2P is FALSE, TRUE wanted; `vsml provision` sets it" in text
+
+
 def test_refusals_and_strangers_stand_out() -> None:
     rig = standing(2, quad_8u3(hosts=2))
     text = drawn(ats_text.plan(rig.run(leave=Leave(), dry_run=True).plan))

@@ -441,6 +441,26 @@ def test_a_port_that_no_node_uses_any_more_comes_back_with_the_rest() -> None:
     assert not any(any(function.ats) for function in one.functions.values())
 
 
+@pytest.mark.parametrize(
+    ("default", "types"),
+    [
+        ("sharedDirect", ["shared", "sharedDirect"]),
+        ("shared", ["sharedDirect", "sharedDirect"]),
+        ("shared", ["shared"]),
+    ],
+)
+def test_each_gpus_own_graphics_type_comes_back(default: str, types: list[str]) -> None:
+    rig = standing(1)
+    one = rig.esx(0)
+    one.graphics = [default, default]
+    one.gpus = {f"0000:{bus}:00.0": [kind, kind] for bus, kind in zip(("3b", "b3"), types, strict=False)}
+    assert rig.run().error is None
+    assert {kind for kinds in (one.graphics, *one.gpus.values()) for kind in kinds} == {"sharedDirect"}
+    assert rig.run(revert=True).error is None
+    assert one.graphics == [default, default]
+    assert [kinds[0] for kinds in one.gpus.values()] == types
+
+
 def test_hosts_are_named_before_anything_is_provisioned() -> None:
     rig = standing(2)
     empty = Rig(cluster(1), FakeVCenter(quad_8u3(hosts=2, taken=False)), rig.hosts)

@@ -137,6 +137,7 @@ def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
                 yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
                 commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.by_hand)
         yield from (line(f"  {command}") for command in commands)
+        yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for vm in host.vms if not vm.ok)
 
 
 def _rebooted(outcome: HostOutcome) -> Text:
