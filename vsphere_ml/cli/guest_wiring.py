@@ -134,15 +134,17 @@ def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
 def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, perhaps none, whether what they bring there exists or not."""
     from vsphere_ml.config.positions import positions
-    from vsphere_ml.guest import playbook
+    from vsphere_ml.guest import playbook, settings
     from vsphere_ml.guest.steps.shell import check_proxy
 
     check_proxy(spec.guest.settings)
     beside = spec.file.parent if spec.file else Path()
     paths = [playbook.find(name, beside) for name in spec.guest.playbooks]
-    return tuple(
+    found = tuple(
         playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions) for path in paths
     )
+    settings.check(spec.guest.settings, paths, [text for each in found for text in playbook.templates(each)])
+    return found
 
 
 def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:

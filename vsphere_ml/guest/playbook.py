@@ -96,6 +96,11 @@ def sources(playbook: Playbook) -> tuple[Source, ...]:
     return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, Source) and each))
 
 
+def templates(playbook: Playbook) -> tuple[Template, ...]:
+    """Return the text of every template the playbook takes in."""
+    return tuple(each for each in _values(playbook.steps) if isinstance(each, Template))
+
+
 def _digest(text: str, steps: Iterable[Step]) -> str:
     """Return the SHA-256 of the playbook and of the templates it took in."""
     read = [text, *(each for each in _values(steps) if isinstance(each, Template))]

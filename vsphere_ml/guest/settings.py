@@ -1,0 +1,50 @@
+"""Whether anything asks for what the cluster file sets for its guests."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+from vsphere_ml import shipped
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+# What steps and `vsml bench run` ask for without a playbook's word.
+_ALWAYS = {"proxy", "no_proxy", "interface", "mpirun", "mesh_public_key", "known_hosts"}
+
+
+def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Iterable[str]) -> None:
+    """Raise ConfigError for a setting that nothing asks for and that looks like one that something does.
+
+    A mistyped name would leave the default in force without a word. Others that nothing asks for do no harm.
+    """
+    read = list(templates)
+    known = _ALWAYS.union(*(_asked(path) for path in (*shipped.playbooks().glob("*.toml"), *playbooks)))
+    for name in settings:
+        near = None if name in known or any(name in text for text in read) else nearest(name, known)
+        if near:
+            raise ConfigError(
+                f"no playbook asks for the setting `{name}`",
+                code="guest.unknown-setting",
+                target=f"guest.settings.{name}",
+                hint=f"did you mean `{near}`?",
+            )
+
+
+def _asked(path: Path) -> set[str]:
+    """Return what a playbook, which was read before without a mistake, takes from the settings."""
+    return set(_references(tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+def _references(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("value"), str):
+            yield value["value"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _references(each)
