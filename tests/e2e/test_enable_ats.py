@@ -105,10 +105,10 @@ FAULTS = {
     "no-mft": (3, "firmware tools (MFT) are not installed"),
     "no-ats": (3, "lists no ATS_ENABLED"),
     "ssh-refused": (3, "cannot be reached over SSH"),
-    "firmware-refuses": (4, "refuses ATS_ENABLED=True"),
+    "firmware-refuses": (4, "refuses ATS_ENABLED=True: -E- Failed to set configuration"),
     "firmware-forgets": (4, "not everything is in effect"),
     "kernel-ignores": (4, "says FALSE when asked again"),
-    "kernel-forgets": (4, "not everything is in effect"),
+    "kernel-forgets": (4, "atsSupport: configured TRUE, in effect FALSE"),
 }
 
 

@@ -112,8 +112,9 @@ def missing(answer: Answer) -> bool:
 
 
 def words(answer: Answer) -> str:
-    """Return what a tool that failed said, in one line."""
-    said = " ".join((answer.err.strip() or answer.out.strip()).split())
+    """Return what a tool that failed said, in one line: its errors (`-E- ...`), wherever it printed them."""
+    errors = [line for line in (answer.err + "\n" + answer.out).splitlines() if line.lstrip().startswith("-E-")]
+    said = " ".join(("\n".join(errors) or answer.err.strip() or answer.out.strip()).split())
     return said[:300] or f"it ended with status {answer.status}"
 
 

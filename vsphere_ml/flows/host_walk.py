@@ -214,7 +214,7 @@ class _OneHost:
                     target=self.plan.name,
                     hint="compare `mlxconfig -e query` and `esxcli system settings kernel list` on the host",
                     details=tuple(
-                        f"{fact.name} {fact.on}: configured {fact.configured}, in effect {fact.effective}"
+                        f"{fact.name} {fact.on}".strip() + f": configured {fact.configured}, in effect {fact.effective}"
                         for fact in waiting
                     ),
                 )
@@ -257,5 +257,5 @@ class _OneHost:
 
 def words(outcome: HostOutcome) -> tuple[str, ...]:
     """Return an outcome's errors and what was left, each in a line."""
-    errors = tuple(f"{error.message}" for error in outcome.errors)
+    errors = (line for error in outcome.errors for line in (error.message, *error.details))
     return (*errors, *outcome.left)

@@ -90,6 +90,12 @@ def test_a_tool_that_is_not_installed_is_told_from_one_that_fails(answer: Answer
     assert mft.missing(answer) is so
 
 
+def test_the_tools_own_error_is_told_whatever_else_was_printed() -> None:
+    answer = Answer(3, "Applying...\n-E- The device refuses\n", "warning: a new kernel\n")
+    assert mft.words(answer) == "-E- The device refuses"
+    assert mft.words(Answer(1, "", "no such file\n")) == "no such file"
+
+
 def test_only_whole_functions_of_a_guest_count() -> None:
     listed = "0000:13:00.0 0200: 15b3:101d\n0000:1b:00.0 0200: 15b3:101e\n0000:02:00.0 0300: 15ad:0405\n"
     assert mft.guest_ports(listed) == ("0000:13:00.0",)

@@ -288,6 +288,7 @@ def test_firmware_that_forgets_over_the_reboot_is_not_believed() -> None:
     report = rig.run()
     assert report.error is not None
     assert [error.code for error in report.outcomes[0].errors] == ["ats.not-effective"]
+    assert any("ATS_ENABLED 0000:3d:00.0: configured False" in line for line in report.error.details)
     assert rig.running() == {"node-1"}
     assert not rig.esx(0).maintenance
 
