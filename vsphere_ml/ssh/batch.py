@@ -10,6 +10,7 @@ One that takes too long, or ends that shell, is asked once more in a shell of it
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,8 @@ ask() {
   echo $? >>"$vsml_d/said"
 }
 """
+# How dash and bash name the script that asks, in another folder each time, before what they have to say of a snippet.
+_OWN_NAME = re.compile(r"^/\S+/vsml\.\w{8}/asks: (?:(?:line )?\d+: |eval: )+", re.MULTILINE)
 
 
 class Garbled(ValueError):  # noqa: N818 - a state of the text, told by whoever knows the guest
@@ -111,7 +114,7 @@ def read(printed: bytes, count: int, *, limit: int = LIMIT) -> list[Answer]:
     if not found or len(codes) != count or len(sizes) != 2 * count or len(body) != sum(sizes):
         raise Garbled
     texts = iter(_cut(body, sizes))
-    return [Answer(code, next(texts), next(texts)) for code in codes]
+    return [Answer(code, next(texts), _OWN_NAME.sub("sh: ", next(texts))) for code in codes]
 
 
 def named(snippets: Mapping[str, str], answers: Sequence[Answer]) -> dict[str, Answer]:

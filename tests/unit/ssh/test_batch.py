@@ -33,6 +33,18 @@ def test_status_and_both_outputs_come_back_by_snippet(shell: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("shell", [each for each in ("dash", "bash") if shutil.which(each)])
+def test_what_the_shell_says_does_not_name_our_script(
+    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sh").symlink_to(str(shutil.which(shell)))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    missing, syntax = answers("no-such-program", "echo )")
+    assert missing.status == 127
+    assert missing.err in {"sh: no-such-program: not found\n", "sh: no-such-program: command not found\n"}
+    assert syntax.err.startswith("sh: ")
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
