@@ -87,9 +87,17 @@ class Configured:
             f"{len(failed)} of {len(self.guests)} guests of {self.plan.cluster} are not as their playbooks say",
             code="guest.incomplete",
             target=self.plan.cluster,
-            hint="the same command again goes on from here",
+            hint=_what_next([guest.error for guest in failed]),
             details=tuple(line for guest in failed for line in _told(guest)),
         )
+
+
+def _what_next(errors: Sequence[VsmlError | None]) -> str:
+    """Return what to type: what every error asks for when they agree, or else to go on."""
+    codes = {error.code for error in errors if error is not None}
+    if codes <= {"guest.no-vm", "guest.off"}:
+        return "`vsml provision` makes VMs and powers them on"
+    return "the same command again goes on from here"
 
 
 Approve: TypeAlias = "Callable[[Lacking], bool]"

@@ -185,6 +185,17 @@ def test_vms_that_are_off_gone_or_silent_are_told_each_with_its_reason(site: Sit
     assert told.details == ("waited 60 s",)
 
 
+def test_what_to_type_next_is_to_go_on_unless_there_are_no_vms_to_enter(site: Site) -> None:
+    site.set("node-1", powered_on=False)
+    gone = site.configure(only=("node-1",))
+    assert gone.error is not None
+    assert gone.error.hint == "`vsml provision` makes VMs and powers them on"
+    site.guests.there["node-2"].unreachable = True
+    some = site.configure(only=("node-1", "node-2"))
+    assert some.error is not None
+    assert some.error.hint == "the same command again goes on from here"
+
+
 def test_a_vm_of_another_cluster_is_never_entered_and_one_of_nobodys_is_named(site: Site) -> None:
     site.set("node-1", cluster_mark="other")
     site.set("node-2", cluster_mark=None)
