@@ -281,5 +281,4 @@ def _function(each: Function) -> FunctionSeen:
         passthrough_now=each.passthrough[1],
         vfs=each.vfs[0],
         vfs_now=each.vfs[1],
-        vfs_most=8,
     )

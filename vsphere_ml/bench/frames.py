@@ -18,7 +18,6 @@ ROCE_IN_MTU = ROCE - ETHERNET + 16  # in the Ethernet MTU; the first packet of a
 RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 DEFAULT_MTU = 1500
 JUMBO = 9000
-SMALLEST_MTU = 576
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

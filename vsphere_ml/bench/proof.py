@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.job import Job
     from vsphere_ml.bench.lines import Told
 
-PLACEMENT, IN_SYNC, CLEAN = "placement", "in_sync", "clean"
+PLACEMENT, IN_SYNC = "placement", "in_sync"
 
 
 def placement(job: Job, told: Sequence[Told]) -> Proof:

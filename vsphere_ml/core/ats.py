@@ -17,7 +17,7 @@ KERNEL_SETTING = "atsSupport"
 KERNEL_OPTION = "VMkernel.Boot.atsSupport"
 FIRMWARE_SETTING = "ATS_ENABLED"
 SHARED_DIRECT = "sharedDirect"
-TRUE, FALSE = "TRUE", "FALSE"
+TRUE = "TRUE"
 
 
 class Part(StrEnum):

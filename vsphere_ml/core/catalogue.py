@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.boards import BOARDS, BY_CODE, Board
+from vsphere_ml.core.boards import BOARDS, Board
 from vsphere_ml.core.profiles import ProfileName
 
 if TYPE_CHECKING:
@@ -145,10 +145,6 @@ def find(name: ProfileName) -> Profile | None:
 @cache
 def _by_name() -> dict[ProfileName, Profile]:
     return {profile.name: profile for board in BOARDS for profile in of(board)}
-
-
-def board_of(name: ProfileName) -> Board | None:
-    return BY_CODE.get(name.board)
 
 
 def _time_sliced(board: Board) -> Iterator[Profile]:

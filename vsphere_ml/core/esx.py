@@ -39,7 +39,6 @@ class FunctionSeen:
     passthrough_now: bool
     vfs: int
     vfs_now: int
-    vfs_most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,7 +128,6 @@ HostChange = (
     | PowerOnAgain
 )
 Setting = SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough
-SETTINGS = (SetKernel, SetFirmware, SetGraphics, SetFunctions, SetPassthrough)
 
 
 def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change

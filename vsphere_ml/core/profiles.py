@@ -76,11 +76,6 @@ def board_of(name: str) -> Board | None:
     return BY_CODE.get(parse(name).board)
 
 
-def is_full(name: str) -> bool:
-    """Return whether this names a whole GPU's time-sliced compute profile; ValueError as `parse`."""
-    return parse(name).is_full
-
-
 def known_names() -> tuple[str, ...]:
     """Return the full profile of every board we know, as NVIDIA writes it."""
     return tuple(board.full_profile for board in BOARDS)

@@ -131,4 +131,9 @@ def _buildable(node: NodeSpec) -> None:
     except ValueError as error:
         why = str(error)
     if why is not None:
-        raise NotPossible(why, code="gpu.not-built", target=node.name, hint="set gpu and nic to kinds that are built")
+        raise NotPossible(
+            why,
+            code="gpu.not-built",
+            target=node.name,
+            hint="`vsml rules` lists what goes together; correct nodes.gpu or nodes.nic",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from vsphere_ml.core.errors import NotPossible
 
@@ -10,9 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vsphere_ml.core.ports import VCenter
-    from vsphere_ml.flows.plan import Planned
 
-P = TypeVar("P", bound="Planned")
+
+class Agreeable(Protocol):
+    """A plan of any kind; false when there is nothing to do."""
+
+    def __bool__(self) -> bool: ...
+
+    @property
+    def work(self) -> object:
+        """What would be done: two plans with equal work are the same to the person who agreed."""
+        ...
+
+
+P = TypeVar("P", bound=Agreeable)
 
 _TIMES = 5
 
@@ -36,7 +47,7 @@ def agree(  # noqa: PLR0917
             return todo, False
         with vcenter.hold(cluster):
             fresh = replan(todo)
-            if fresh.plan.stages == todo.plan.stages:
+            if fresh.work == todo.work:
                 act(fresh)
                 return fresh, True
         todo = fresh

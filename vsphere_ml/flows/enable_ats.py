@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.host_changes import WriteRecord
+from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.ats_look import HostsLook
 from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, words
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 Approve: TypeAlias = "Callable[[AtsPlan], bool]"
 GUESTS_S = 300.0  # until guests answer that were powered on again
-_TIMES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,10 @@ class AtsPlan:
 
     def __bool__(self) -> bool:
         return any(self.hosts)
+
+    @property
+    def work(self) -> tuple[HostPlan, ...]:
+        return self.hosts
 
     @property
     def enabled(self) -> bool:
@@ -100,24 +104,30 @@ def enable_ats(
     todo = _planned(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
-    for _ in range(_TIMES):
-        _refuse(todo)
-        if not todo or not approve(todo):
-            return AtsReport(plan=todo, acted=False)
-        with site.vcenter.hold(spec.name):
-            fresh = _planned(seen, "before acting")
-            if fresh.hosts == todo.hosts:
-                outcomes = _act(seen, fresh.hosts, clock)
-                after = seen.plans("again", GUESTS_S)
-                outcomes += _forget(seen, after, clock)
-                return AtsReport(plan=fresh, acted=True, outcomes=outcomes, after=after)
-        todo = fresh
-    raise NotPossible(
-        f"the hosts changed each time between plan and action, {_TIMES} times in a row",
-        code="plan.unsettled",
-        target=spec.name,
-        hint="see in vCenter's recent tasks who works there, and run the command again afterwards",
-    )
+    _refuse(todo)
+    run = _Run(seen, clock)
+    plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)
+    return AtsReport(plan=plan, acted=acted, outcomes=run.outcomes, after=run.after)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The hosts while they are worked on, and what became of them."""
+
+    seen: HostsLook
+    clock: Clock
+    outcomes: tuple[HostOutcome, ...] = ()
+    after: tuple[HostPlan, ...] = ()
+
+    def replan(self, _before: AtsPlan) -> AtsPlan:
+        fresh = _planned(self.seen, "before acting")
+        _refuse(fresh)
+        return fresh
+
+    def act(self, plan: AtsPlan) -> None:
+        self.outcomes = _act(self.seen, plan.hosts, self.clock)
+        self.after = self.seen.plans("again", GUESTS_S)
+        self.outcomes += _forget(self.seen, self.after, self.clock)
 
 
 def _planned(seen: HostsLook, why: str) -> AtsPlan:

@@ -37,6 +37,10 @@ class Planned:
         """Return whether something is to be done."""
         return bool(self.plan)
 
+    @property
+    def work(self) -> tuple[Stage, ...]:
+        return self.plan.stages
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seated(Planned):

@@ -79,10 +79,6 @@ def home() -> Path:
     return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, python)).encode()).hexdigest()[:16]}"
 
 
-def is_made() -> bool:
-    return PYTHON.exists() and (home() / "made").exists()
-
-
 def made(say: Callable[[str], None] = to_stderr) -> Path:
     """Return its folder, made first where it is not: `venv`, `openmpi-4`, `openmpi-5`.
 

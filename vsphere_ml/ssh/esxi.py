@@ -16,7 +16,7 @@ from vsphere_ml.ssh.connect import close, connect
 from vsphere_ml.ssh.execute import Cut, Late, execute
 from vsphere_ml.ssh.known_hosts import KnownHosts
 from vsphere_ml.ssh.log import GuestLog, Secrets
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.ssh.target import SshTarget, jump_target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import fabric
 
     from vsphere_ml.core.guest import Sensitive
-    from vsphere_ml.core.spec import HostAccess, JumpHost
+    from vsphere_ml.core.spec import HostAccess
 
 KEPT = 1 << 20  # bytes of each output
 UNREACHABLE = "host.unreachable"
@@ -99,7 +99,7 @@ class EsxiShells:
             key_file=access.key_file,
             password=self.password,
             known_hosts=self._known_hosts,
-            jump=self._jump(access.jump) if access.jump else None,
+            jump=jump_target(access.jump, self._known_hosts) if access.jump else None,
             fingerprint=access.fingerprints.get(host),
             trust_first_use=access.host_keys is HostKeys.FIRST_USE,
         )
@@ -123,17 +123,6 @@ class EsxiShells:
         if self.password is not None:
             secrets.add(self.password)
         return GuestLog(self.folder / "logs" / f"{host}.log", secrets)
-
-    def _jump(self, jump: JumpHost) -> SshTarget:
-        return SshTarget(
-            name=jump.host,
-            host=jump.host,
-            port=jump.port,
-            user=jump.user,
-            key_file=jump.key_file,
-            known_hosts=self._known_hosts,
-            fingerprint=jump.fingerprint,
-        )
 
 
 def _split(address: str, port: int) -> tuple[str, int]:

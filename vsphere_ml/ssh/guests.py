@@ -15,7 +15,7 @@ from vsphere_ml.ssh.host_keys import read_key
 from vsphere_ml.ssh.known_hosts import KnownHosts
 from vsphere_ml.ssh.openssh import arguments
 from vsphere_ml.ssh.reach import wait_for
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.ssh.target import SshTarget, jump_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.guest import Sensitive, Shell
     from vsphere_ml.core.ports import Clock
-    from vsphere_ml.core.spec import GuestAccess, JumpHost
+    from vsphere_ml.core.spec import GuestAccess
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class SshGuests:
             own_key=self.own_key,
             known_hosts=self.known_hosts,
             sudo_password=self.sudo_password,
-            jump=self._jump(access.jump) if access.jump else None,
+            jump=jump_target(access.jump, self.known_hosts) if access.jump else None,
             fingerprint=access.fingerprints.get(place.name),
             trust_first_use=access.host_keys is HostKeys.FIRST_USE,
         )
@@ -122,14 +122,3 @@ class SshGuests:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         known.pin(place.address, port, published, comment=f"{place.name}: {mark} {now}")
-
-    def _jump(self, jump: JumpHost) -> SshTarget:
-        return SshTarget(
-            name=jump.host,
-            host=jump.host,
-            port=jump.port,
-            user=jump.user,
-            key_file=jump.key_file,
-            known_hosts=self.known_hosts,
-            fingerprint=jump.fingerprint,
-        )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.guest import Sensitive
+    from vsphere_ml.core.spec import JumpHost
     from vsphere_ml.ssh.known_hosts import KnownHosts
 
 
@@ -46,3 +47,16 @@ class SshTarget:
         words += ["-i", str(self.key_file)] if self.key_file else []
         words += ["-J", f"{self.jump.user}@{self.jump.host}:{self.jump.port}"] if self.jump else []
         return shlex.join([*words, f"{self.user}@{self.host}"])
+
+
+def jump_target(jump: JumpHost, known_hosts: KnownHosts) -> SshTarget:
+    """Return the way to a jump host."""
+    return SshTarget(
+        name=jump.host,
+        host=jump.host,
+        port=jump.port,
+        user=jump.user,
+        key_file=jump.key_file,
+        known_hosts=known_hosts,
+        fingerprint=jump.fingerprint,
+    )

@@ -139,7 +139,6 @@ def _function(info: Any) -> FunctionSeen:
         passthrough_now=bool(info.passthruActive),
         vfs=int(info.numVirtualFunctionRequested or 0) if sriov and info.sriovEnabled else 0,
         vfs_now=int(info.numVirtualFunction or 0) if sriov and info.sriovActive else 0,
-        vfs_most=int(info.maxVirtualFunctionSupported or 0) if sriov else 0,
     )
 
 
