@@ -6,8 +6,9 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
-from vsphere_ml.lab.guests import cloudinit, yaml
+from vsphere_ml.lab.guests import cloudinit
 from vsphere_ml.lab.guests.firstboot import FirstBoot
 
 if TYPE_CHECKING:
@@ -50,36 +51,13 @@ nothing:
 """
 
 
-def test_mappings_lists_and_texts_are_read_as_yaml_has_them() -> None:
-    assert yaml.read(METADATA) == {
-        "instance-id": "train-node-1",
-        "local-hostname": "node-1",
-        "network": {
-            "version": "2",
-            "ethernets": {
-                "management": {
-                    "dhcp4": False,
-                    "addresses": ["10.0.0.11/24"],
-                    "routes": [{"to": "0.0.0.0/0", "via": "10.0.0.1"}],
-                }
-            },
-        },
-    }
-    read = yaml.read(USERDATA)
-    assert read["users"] == [
-        {
-            "name": 'it\'s "me"',
-            "sudo": "ALL=(ALL) NOPASSWD:ALL",
-            "ssh_authorized_keys": ["ssh-ed25519 AAAA a # key", "ssh-rsa BBBB it's"],
-        }
-    ]
-    assert read["write_files"][0]["content"] == "first: line\n\n  # not a comment: 'text'\nlast\n"
-    assert (read["empty"], read["nothing"]) == ([], None)
+def test_what_is_no_yaml_is_refused() -> None:
+    with pytest.raises(ValueError, match="not YAML"):
+        cloudinit.userdata({"guestinfo.userdata": "#cloud-config\na: 1\nwhat is this\n"})
 
 
-def test_what_is_not_understood_is_refused() -> None:
-    with pytest.raises(ValueError, match="line 2 is not understood"):
-        yaml.read("a: 1\nwhat is this\n")
+def test_a_mode_may_be_a_number_or_a_text() -> None:
+    assert [cloudinit._mode(each) for each in (0o600, "0755")] == ["0600", "0755"]
 
 
 @pytest.mark.parametrize("encoding", ["", "base64", "gzip+base64"])
@@ -104,7 +82,7 @@ def test_a_network_may_be_encoded_by_itself() -> None:
 
 
 def test_without_an_address_it_is_dhcp_and_without_a_name_the_vms() -> None:
-    metadata = yaml.read("network:\n  ethernets:\n    management:\n      dhcp4: true\n")
+    metadata = yaml.safe_load("network:\n  ethernets:\n    management:\n      dhcp4: true\n")
     assert (cloudinit.hostname(metadata, "vm"), cloudinit.address(metadata)) == ("vm", None)
 
 
@@ -118,7 +96,7 @@ def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> 
 
 
 def test_a_boot_is_a_script_that_a_shell_understands() -> None:
-    told = FirstBoot(hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.read(USERDATA))
+    told = FirstBoot(hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.safe_load(USERDATA))
     script = cloudinit.boot(told, ["ip link set eth0 up"])
     assert subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=False).returncode == 0
     assert "hostname 'node-1; reboot'" in script

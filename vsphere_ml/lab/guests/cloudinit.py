@@ -7,7 +7,7 @@ import gzip
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.lab.guests import yaml
+import yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,11 @@ def _decode(text: str, encoding: str) -> str:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    read = yaml.read(text)
+    """Return what YAML has as a mapping, empty when it is something else; ValueError when it is no YAML."""
+    try:
+        read = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {error}") from error
     return read if isinstance(read, dict) else {}
 
 
@@ -110,7 +114,12 @@ def _first(told: FirstBoot) -> Iterator[str]:
         if isinstance(user, dict):
             yield from _user(user)
     for file in userdata.get("write_files") or ():
-        yield _file(str(file["path"]), str(file.get("content", "")), str(file.get("permissions", "0644")))
+        yield _file(str(file["path"]), str(file.get("content", "")), _mode(file.get("permissions", "0644")))
+
+
+def _mode(permissions: object) -> str:
+    """Return a file's mode in octal digits; unquoted, `0644` is an octal number of YAML 1.1, as it is to cloud-init."""
+    return f"{permissions:04o}" if isinstance(permissions, int) else str(permissions)
 
 
 def _user(user: Mapping[str, Any]) -> Iterator[str]:
