@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import vgpus, whole
-from vsphere_ml.core.locality import between, rank
+from vsphere_ml.core.gpu import PAIR
+from vsphere_ml.core.locality import between, bridges, rank
 from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.spec import GpuKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.inventory import Gpu, PciAddress
     from vsphere_ml.core.rooms import Room
@@ -47,13 +49,60 @@ def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[
         yield tuple(sorted(place.gpu for place in sorted(places)[: wish.gpus]))
 
 
+def every_gpu_set(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield every set of free GPUs that a node could have, also those that neither distance nor ESXi's policy favours.
+
+    Of sets that only swap GPUs between which nothing tells, the one with the lowest addresses comes alone.
+    """
+    if wish.kind is GpuKind.NVLINK:
+        yield from gpu_sets(room, wish, near)
+        return
+    left = Counter(place.gpu for place in _places(room, wish, None))
+    free = [_Free(_kind(room, address), address, spare) for address, spare in sorted(left.items())]
+    yield from (tuple(sorted(chosen)) for chosen in _chosen(free, wish.gpus))
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    kind: tuple[object, ...]  # GPUs of one kind can stand for each other
+    gpu: PciAddress
+    spare: int  # how many vGPUs it still gives
+
+
+def _kind(room: Room, address: PciAddress) -> tuple[object, ...]:
+    """Return all that tells a GPU from others of its host: board, mode, place, what it gives, and its neighbour.
+
+    Neighbours by address are what NVLink groups are taken to be of; pairs of them lie within groups of four and eight.
+    """
+    host, function = room.host, room.host.pci.get(address)
+    shared = next(((each.memory, each.vgpu_mode) for each in host.gpus if each.address == address), None)
+    label = next((each.label for each in host.whole_gpus if each.address == address), None)
+    pair = sorted(each.address for each in host.gpus).index(address) // PAIR if shared else None
+    beside = tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
+    board = (function.vendor, function.device) if function is not None else None
+    return board, shared, label, pair, host.numa_of(address), bridges(host, address), beside
+
+
+def _chosen(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress, ...]]:
+    """Yield every choice of so many vGPUs or GPUs; within a kind, an earlier GPU never gives fewer than a later one."""
+    if not count:
+        yield ()
+    elif free:
+        first, rest = free[0], free[1:]
+        for taken in range(min(first.spare, count), -1, -1):
+            after = [replace(each, spare=min(each.spare, taken)) if each.kind == first.kind else each for each in rest]
+            for more in _chosen(after, count - taken):
+                yield (*(first.gpu,) * taken, *more)
+
+
 def _joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
     """Yield the free GPUs that make up an NVLink group each.
 
     vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
     and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
     """
-    gpus = [gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, profile)]
+    there = sorted(room.host.gpus, key=lambda gpu: gpu.address)
+    gpus = [gpu for gpu in there if vgpus.serves(room.host, gpu, profile)]
     for begin in range(0, len(gpus) - count + 1, count):
         group = gpus[begin : begin + count]
         if all(vgpus.spare(room, gpu, profile) for gpu in group):

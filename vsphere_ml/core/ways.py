@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.fitness import held, short, unfit
@@ -11,7 +11,7 @@ from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.locality import between, farthest, rank
 from vsphere_ml.core.numa import settle
-from vsphere_ml.core.picks import gpu_sets
+from vsphere_ml.core.picks import every_gpu_set, gpu_sets
 from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.rooms import Option
@@ -19,7 +19,7 @@ from vsphere_ml.core.seats import Locality, Way
 from vsphere_ml.core.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from vsphere_ml.core.inventory import DeviceGroup, NicPort
     from vsphere_ml.core.rooms import Room
@@ -31,6 +31,7 @@ _NO_FUNCTION = {
     NicKind.NONE: "no fast NIC was asked for",
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
 }
+GpuSets: TypeAlias = "Callable[[Room, Wish, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
 Nearness = tuple[int, int, bool]
 Preference = tuple[Nearness, int, tuple[PciAddress, ...], PciAddress]
 
@@ -43,13 +44,16 @@ class Offer:
     reasons: tuple[Reason, ...] = ()
 
 
-def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False) -> Offer:
-    """Return what is left for a node on a host; `lenient` as for `settle`."""
+def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, every: bool = False) -> Offer:
+    """Return what is left for a node on a host; `lenient` as for `settle`.
+
+    With `every`, options are all ways to sit there, and not only the best of each kind.
+    """
     reasons = [*unfit(room.host, wish), *short(room, wish)]
     if reasons:
         return Offer((), tuple(reasons))
     options: list[Option] = []
-    for each in _ways(room, wish, api_version, lenient=lenient):
+    for each in _ways(room, wish, api_version, lenient=lenient, every=every):
         settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
             options.append(replace(settled, leaves=room.left_beside(settled.gpus)))
@@ -74,8 +78,10 @@ def preference(option: Option) -> Preference:
     return nearness(option), option.leaves, option.gpus, option.nic or _NO_NIC
 
 
-def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterator[Option | Reason]:
+def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool, every: bool) -> Iterator[Option | Reason]:
     """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
+
+    With `every` it does so also where a group is free: one seat by group closes its host to all others.
 
     Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
     and it may be those that the others count on.
@@ -83,24 +89,32 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool) -> Iterato
     if wish.kind is GpuKind.NVLINK:
         yield from _linked(room, wish, api_version)
         return
+    sets = every_gpu_set if every else gpu_sets
     group = _group(room, wish, api_version)
     if not isinstance(group, str):
-        grouped = list(_grouped(room, wish, group))
+        grouped = list(_grouped(room, wish, group, sets))
         usable = [each for each in grouped if _settles(room, wish, each, lenient=lenient)]
-        if usable or wish.nic is NicKind.DEVICE_GROUP:
+        if wish.nic is NicKind.DEVICE_GROUP or (usable and not every):
             yield from usable or grouped
             return
-        why_not = [each.words for each in grouped if isinstance(each, Reason)]
-        group = why_not[0] if why_not else f"device group `{group.name}` is used up"
+        yield from usable
+        group = _why_not(group, grouped, left=bool(usable))
     if wish.nic is NicKind.DEVICE_GROUP:
         yield Reason(Lack.NIC, group)
     elif room.grouped:
         yield Reason(Lack.NIC, f"its nodes have device groups, and those share no host with other seats; {group}")
     elif wish.nic in _NO_FUNCTION:
-        for gpus in gpu_sets(room, wish, None):
+        for gpus in sets(room, wish, None):
             yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
     else:
-        yield from _pairs(room, wish, group)
+        yield from _pairs(room, wish, group, sets)
+
+
+def _why_not(group: DeviceGroup, grouped: Sequence[Option | Reason], *, left: bool) -> str:
+    if left:
+        return f"device group `{group.name}` would leave other nodes no place"
+    said = (each.words for each in grouped if isinstance(each, Reason))
+    return next(said, f"device group `{group.name}` is used up")
 
 
 def _linked(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
@@ -117,7 +131,7 @@ def _linked(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reaso
         for gpus in sets:
             yield Option(way=Way.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
     else:
-        for each in _pairs(room, wish, f"device group `{group.name}` is free"):
+        for each in _pairs(room, wish, f"device group `{group.name}` is free", gpu_sets):
             yield replace(each, way=Way.NVLINK, group=group) if isinstance(each, Option) else each
 
 
@@ -138,14 +152,14 @@ def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
     return fitting_group(room.host, wish, api_version)
 
 
-def _grouped(room: Room, wish: Wish, group: DeviceGroup) -> Iterator[Option | Reason]:
+def _grouped(room: Room, wish: Wish, group: DeviceGroup, sets: GpuSets) -> Iterator[Option | Reason]:
     """Yield a seat for every free pair the group can be made of: those as near as any on this host."""
     kind = nic_kind(group)
     host, ports = room.host, [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
     unheld = [nic for nic in ports if _group_can_take(room, nic, kind)]
     why = f"device group `{group.name}` is free"
     if not ports:
-        for gpus in gpu_sets(room, wish, None):
+        for gpus in sets(room, wish, None):
             yield Option(way=Way.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why)
         return
     nearest = min((between(host, gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
@@ -154,7 +168,7 @@ def _grouped(room: Room, wish: Wish, group: DeviceGroup) -> Iterator[Option | Re
             way=Way.DEVICE_GROUP, gpus=gpus, nic=nic.address, nic_by=kind, group=group, locality=nearest, why=why
         )
         for nic in unheld
-        for gpus in gpu_sets(room, wish, nic.address)
+        for gpus in sets(room, wish, nic.address)
         if farthest(between(host, gpu, nic.address) for gpu in gpus) is nearest
     ]  # fmt: skip
     yield from seats or [_used_up(room, ports, f"device group `{group.name}` is used up")]
@@ -166,7 +180,7 @@ def _group_can_take(room: Room, nic: NicPort, kind: ComponentKind) -> bool:
     return kind is not ComponentKind.SRIOV or room.functions[nic.address] > 0
 
 
-def _pairs(room: Room, wish: Wish, because: str) -> Iterator[Option | Reason]:
+def _pairs(room: Room, wish: Wish, because: str, sets: GpuSets) -> Iterator[Option | Reason]:
     """Yield a seat for every free NIC function and the GPUs nearest to it."""
     ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
     functions = [(nic, by) for nic in ports if (by := function_of(room, wish, nic)) is not None]
@@ -178,7 +192,7 @@ def _pairs(room: Room, wish: Wish, because: str) -> Iterator[Option | Reason]:
         if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
             yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
             continue
-        for gpus in gpu_sets(room, wish, nic.address):
+        for gpus in sets(room, wish, nic.address):
             yield paired(room, wish, nic, by=by, gpus=gpus, because=because)
 
 

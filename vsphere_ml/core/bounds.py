@@ -1,0 +1,80 @@
+"""How many nodes that ask for the same a room could take at the very most: what lets a search turn back early."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import vgpus, whole
+from vsphere_ml.core.adapters import is_model
+from vsphere_ml.core.picks import gpu_sets
+from vsphere_ml.core.profiles import ProfileName
+from vsphere_ml.core.spec import GpuKind, NicKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.wish import Wish
+
+_NO_FUNCTION = frozenset({NicKind.NONE, NicKind.PVRDMA})
+
+
+def at_most(room: Room, wish: Wish, *, lenient: bool = False) -> int:
+    """Return a number that nodes of this wish in this room can never exceed; each resource is looked at by itself."""
+    return max(0, min(_limits(room, wish, lenient=lenient)))
+
+
+def _limits(room: Room, wish: Wish, *, lenient: bool) -> Iterator[int]:
+    yield room.memory // wish.memory
+    yield gpus(room, wish) // wish.gpus
+    if wish.kind is GpuKind.NVLINK:
+        yield sum(1 for _ in gpu_sets(room, wish, None))
+    ports = functions(room, wish)
+    if ports is not None:
+        yield ports
+    if wish.gpus == 1 and not lenient:
+        yield _by_numa(room, wish)
+
+
+def gpus(room: Room, wish: Wish) -> int:
+    """Return how many of the wished GPUs or vGPUs a room still gives."""
+    if isinstance(wish.gpu, ProfileName):
+        there = (gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, wish.gpu))
+        return sum(vgpus.spare(room, gpu, wish.gpu) for gpu in there)
+    return sum(whole.free(room, gpu) for gpu in whole.matching(room.host, wish.gpu))
+
+
+def functions(room: Room, wish: Wish) -> int | None:
+    """Return how many functions of the wished NIC a room still gives; None where nothing limits them."""
+    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    if wish.nic in _NO_FUNCTION or not ports:
+        return None
+    return sum(room.functions[nic.address] or 1 for nic in ports if nic.address not in room.holders)
+
+
+def _by_numa(room: Room, wish: Wish) -> int:
+    """Return how many VMs of one GPU the NUMA nodes hold; those that are larger than one are not bound to it."""
+    known = {each.id: each for each in room.host.numa}
+    count = 0
+    for home, spare in _gpus_by_numa(room, wish).items():
+        node = known.get(home) if home is not None else None
+        bound = node is not None and wish.cpus <= node.cores and wish.memory <= node.memory
+        if node is None or not (bound or wish.numa_node is not None):
+            count += spare
+        elif bound:
+            count += min(spare, room.cores[node.id] // wish.cpus, room.numa_memory[node.id] // wish.memory)
+    return count
+
+
+def _gpus_by_numa(room: Room, wish: Wish) -> dict[int | None, int]:
+    found: dict[int | None, int] = {}
+    if isinstance(wish.gpu, ProfileName):
+        for gpu in room.host.gpus:
+            if vgpus.serves(room.host, gpu, wish.gpu):
+                home = room.host.numa_of(gpu.address)
+                found[home] = found.get(home, 0) + vgpus.spare(room, gpu, wish.gpu)
+    else:
+        for each in whole.matching(room.host, wish.gpu):
+            home = room.host.numa_of(each.address)
+            found[home] = found.get(home, 0) + whole.free(room, each)
+    return found
