@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from vsphere_ml.core.container import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,21 +14,43 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Configuration
     from vsphere_ml.core.guest import Peer
 
-FOLDER = "/var/tmp/vsml-bench"  # noqa: S108 - in guests, each run's folder is made for its user alone
+FOLDER = SHARED
 MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
 STOP = "stop"  # the file by which a job is asked to come to its end
 SCRIPT = "script"  # the folder of the user's own program
 
 
+class Within(StrEnum):
+    """Where ranks run: in the guests themselves, or in the training container of each."""
+
+    GUEST = "guest"
+    CONTAINER = "container"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What ranks are to run with, as asked for. Paths are those of where they run; empty is what is found there."""
+
+    python: str = "/opt/vsml/runtime/bin/python"
+    mpirun: str = ""
+    user: str = "root"
+    within: Within = Within.GUEST
+    ssh_port: int = 0  # of the container's sshd
+    all_reduce_perf: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What the guests run a job with. Paths are theirs, the same in each."""
+    """What the guests run a job with. Paths are theirs, the same in each; in a container those of its image."""
 
     python: str = "/opt/vsml/runtime/bin/python"
     mpirun: str = ""  # an absolute path; empty where no MPI is installed
     mpi_version: tuple[int, ...] = ()
     user: str = "root"  # who goes from node to node by SSH
     home: str = "/root"
+    within: Within = Within.GUEST
+    ssh_port: int = 0  # of the container's sshd; 0: the one the mesh knows
+    variables: Mapping[str, str] = field(default_factory=dict)  # the image's own, which its sshd hands to nobody
 
     @property
     def mpi_prefix(self) -> str:

@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 # shellcheck disable=SC2086 # words
-exec /usr/bin/ssh -o StrictHostKeyChecking=yes -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no \\
+exec /usr/bin/ssh{port} -o StrictHostKeyChecking=yes -o BatchMode=yes -o ForwardAgent=no -o ForwardX11=no \\
     $options "$host" "export {mark}={run}; $*"
 """
 
@@ -71,11 +71,20 @@ def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Laun
         command=command,
         variables={**_variables(job), **more, **job.variables},
         files={
-            "bin/ssh": _SSH.format(mark=MARK, run=job.run_id),
+            "bin/ssh": _SSH.format(mark=MARK, run=job.run_id, port=_port(job)),
             "hostfile": hostfile(job),
             "nodes.sh": _discovery(job),
         },
     )
+
+
+def _port(job: Job) -> str:
+    """Return the option for the container's sshd.
+
+    In our `ssh`, since each launcher has a name of its own for it: `-p` in horovodrun, `plm_rsh_args` in Open MPI 4,
+    `plm_ssh_args` in Open MPI 5. Of a port given twice OpenSSH takes the first.
+    """
+    return f" -p {job.runtime.ssh_port}" if job.runtime.ssh_port else ""
 
 
 def hostfile(job: Job) -> str:
@@ -89,9 +98,11 @@ def _discovery(job: Job) -> str:
 
 
 def _variables(job: Job) -> dict[str, str]:
-    prefix = job.runtime.mpi_prefix
-    paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), PATH]
+    prefix, own = job.runtime.mpi_prefix, job.runtime.variables
+    paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), own.get("PATH", PATH)]
+    libraries = [*([f"{prefix}/lib"] if prefix else []), *filter(None, [own.get("LD_LIBRARY_PATH")])]
     return {
+        **own,
         "HOME": job.runtime.home,
         "USER": job.runtime.user,
         "LOGNAME": job.runtime.user,
@@ -99,7 +110,7 @@ def _variables(job: Job) -> dict[str, str]:
         "PATH": ":".join(paths),
         "TF_CPP_MIN_LOG_LEVEL": "2",
         MARK: job.run_id,
-        **({"LD_LIBRARY_PATH": f"{prefix}/lib"} if prefix else {}),
+        **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
     }
 
 

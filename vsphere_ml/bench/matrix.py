@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.job import Within
 from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
 
@@ -33,6 +34,7 @@ class Wish:
     model: str = "small"
     batch: int = 32
     repeats: int = 1
+    within: Within = Within.GUEST
     options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
 
 
@@ -90,6 +92,7 @@ def same(one: Configuration, other: Configuration) -> bool:
 def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transport, gradients: str) -> Configuration:
     training = workload is Workload.TRAIN
     launched = workload is not Workload.LINK
+    inside = launched and wish.within is not Within.GUEST  # another configuration: other libraries, other results
     return Configuration(
         workload=workload,
         nodes=nodes,
@@ -100,5 +103,5 @@ def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transp
         model=wish.model if training else "",
         batch=wish.batch if training else None,
         gradients=gradients,
-        options=dict(wish.options.get(workload, {})),
+        options={**wish.options.get(workload, {}), **({"in": wish.within.value} if inside else {})},
     )

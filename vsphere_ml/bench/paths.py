@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench import rdma
 from vsphere_ml.bench.figures import amount
 from vsphere_ml.bench.record import Path, Proof, Transport, Verdict
 
@@ -121,11 +122,11 @@ def _crosses(path: Path, told: Sequence[Told]) -> bool:
 def _causes(asked: Transport, wrong: Sequence[Path], surveyed: Sequence[Surveyed]) -> Iterator[str]:
     """Yield what the guests can show for it, those that keep RDMA out before those that keep GPUDirect out."""
     for each in surveyed:
-        if not each.rdma:
+        if not each.ports:
             yield f"{each.node} has no RDMA device"
-        elif not each.roce_v2:
-            yield f"{each.node} has no RoCE v2 GID"
-    mtu = {size for each in surveyed for name, size in each.mtu.items() if name in each.rdma_interfaces}
+        elif not rdma.rails(each.ports):
+            yield f"{each.node} has no active RDMA port with a RoCE v2 GID"
+    mtu = {each.mtu[name] for each in surveyed for name in rdma.interfaces(each.ports) if name in each.mtu}
     if len(mtu) > 1:
         yield f"the MTU differs between nodes: {', '.join(map(str, sorted(mtu)))}"
     if asked is Transport.GPUDIRECT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench import nccl_tests
 from vsphere_ml.bench.job import SCRIPT, STOP
 from vsphere_ml.bench.record import Workload
 
@@ -12,14 +13,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.bench.job import Job
+    from vsphere_ml.bench.nccl_tests import AllReducePerf
 
 
 # Options of a configuration that are not the program's.
-_TOLD_OTHERWISE = frozenset({"mpi", "least_nodes"})
+_TOLD_OTHERWISE = frozenset({"mpi", "least_nodes", "in"})
 
 
-def filled(job: Job, script: Path | None, arguments: tuple[str, ...]) -> Job:
-    """Return the job with its program; `script` and `arguments` are the user's own."""
+def filled(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
+    """Return the job with its program; `script` and `arguments` are the user's own, `tests` what `nccl` runs."""
+    if tests is not None:
+        return replace(job, program=(tests.path, *nccl_tests.options(tests, job.configuration.options, job.folder)))
     return replace(job, program=(job.runtime.python, *_program(job, script, arguments)))
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import FOLDER, MARK, SCRIPT, STOP
+from vsphere_ml.bench.job import FOLDER, MARK, SCRIPT, STOP, Within
+from vsphere_ml.core.container import NAME
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -149,10 +150,14 @@ def start(shell: Shell, job: Job, how: Launch) -> None:
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o755, owner=f"{job.runtime.user}:")
     pairs = shlex.join(f"{name}={value}" for name, value in how.variables.items())
-    shell.run(
-        f"setsid runuser -u {shlex.quote(job.runtime.user)} -- env -i {pairs} sh {job.folder}/job.sh"
-        " </dev/null >/dev/null 2>&1 &"
-    )
+    shell.run(f"setsid {_entered(job)} env -i {pairs} sh {job.folder}/job.sh </dev/null >/dev/null 2>&1 &")
+
+
+def _entered(job: Job) -> str:
+    """Return what brings a command to where ranks run, as their user."""
+    if job.runtime.within is Within.CONTAINER:
+        return f"docker exec {NAME}"
+    return f"runuser -u {shlex.quote(job.runtime.user)} --"
 
 
 def peek(shell: Probe, job: Job, offset: int, wait_s: float) -> Peek:

@@ -7,23 +7,22 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import FOLDER, Runtime
+from vsphere_ml.bench import inside, nccl_tests, rdma
+from vsphere_ml.bench.job import FOLDER, Runtime, Within
+from vsphere_ml.core import container
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vsphere_ml.bench.inside import Inside
+    from vsphere_ml.bench.job import Tools
+    from vsphere_ml.bench.nccl_tests import AllReducePerf
+    from vsphere_ml.bench.rdma import Port
     from vsphere_ml.core.guest import Answer, Peer
 
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)")
 _ADDRESS = re.compile(r"^\d+:\s+(?P<name>[^\s@]+).*?\binet (?P<address>[\d.]+)/", re.MULTILINE)
-# The index of the first RoCE v2 GID that is an IPv4 address, of the first RDMA device.
-_GIDS = """\
-for types in /sys/class/infiniband/*/ports/1/gid_attrs/types/*; do
-    index=${types##*/} port=${types%/gid_attrs/types/*}
-    grep -qs 'RoCE v2' "$types" && grep -qs '^0000:0000:0000:0000:0000:ffff:' "$port/gids/$index" && echo "$index"
-done
-"""
 _TOPOLOGY = re.compile(r"^GPU0\s+(?P<row>.*)$", re.MULTILINE)
 _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
 # Virtual networks of the guest's own, whatever address they hold.
@@ -36,15 +35,16 @@ class Surveyed:
 
     node: str
     runtime: bool  # a Python with Horovod
+    python: str = ""  # where it lies
     versions: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
     mtu: Mapping[str, int] = field(default_factory=dict)
     mpirun: str = ""
     mpi_version: tuple[int, ...] = ()
     iperf3: bool = False
-    rdma: tuple[str, ...] = ()
-    rdma_interfaces: tuple[str, ...] = ()
-    roce_v2: str = ""  # index of the first RoCE v2 GID of the first device that has an IPv4 address
+    ports: tuple[Port, ...] = ()  # of RDMA devices
+    all_reduce_perf: AllReducePerf | None = None
+    container: Inside | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
     ats: bool | None = None  # as lspci tells of the NIC; None when it tells nothing
@@ -54,20 +54,14 @@ class Surveyed:
     supervised: tuple[str, ...] = ()  # runs that somebody looks after right now
 
 
-def probes(python: str, mpirun: str, user: str) -> Mapping[str, str]:
-    """Return what to ask. `mpirun` is a path, or empty for the one on PATH."""
-    site = f"{shlex.quote(python.rpartition('/bin/')[0])}/lib/python3*/site-packages"
+def probes(tools: Tools) -> Mapping[str, str]:
+    """Return what to ask."""
+    user = shlex.quote(tools.user)
     return {
-        "python": f"{shlex.quote(python)} --version",
-        "packages": f"ls -1d {site}/*.dist-info",
         "addresses": "ip -o -4 address show",
         "mtu": "grep -H . /sys/class/net/*/mtu",
-        "mpirun": f"command -v {shlex.quote(mpirun or 'mpirun')}",
-        "mpi": f"{shlex.quote(mpirun or 'mpirun')} --version",
         "iperf3": "command -v iperf3",
-        "rdma": "ls -1 /sys/class/infiniband",
-        "rdma_net": "ls -1 /sys/class/infiniband/*/device/net",
-        "gids": _GIDS,
+        "rdma": rdma.PROBE,
         "peermem": "test -e /sys/module/nvidia_peermem",
         "module": "cat /proc/driver/nvidia/version",
         "ats": "lspci -d 15b3: -vvv | grep ATSCtl",
@@ -75,9 +69,28 @@ def probes(python: str, mpirun: str, user: str) -> Mapping[str, str]:
         "gpus": "nvidia-smi --query-gpu=uuid --format=csv,noheader",
         "driver": "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
         "kernel": "uname -r",
-        "home": f"getent passwd {shlex.quote(user)} | cut -d: -f6",
+        "home": f"getent passwd {user} | cut -d: -f6",
         "supervised": f"find {FOLDER} -maxdepth 2 -name alive -mmin -1 -printf '%h\\n'",
+        **_where_ranks_run(tools),
     }
+
+
+def _where_ranks_run(tools: Tools) -> dict[str, str]:
+    """Return what is asked where ranks run."""
+    python, mpirun = shlex.quote(tools.python), shlex.quote(tools.mpirun or "mpirun")
+    site = f"{shlex.quote(tools.python.rpartition('/bin/')[0])}/lib/python3*/site-packages"
+    asked = {
+        "python": f"{python} --version",
+        "where": f"command -v {python}",
+        "packages": f"ls -1d {site}/*.dist-info",
+        "mpirun": f"command -v {mpirun}",
+        "mpi": f"{mpirun} --version",
+        "nccl_tests": nccl_tests.probe(tools.all_reduce_perf),
+    }
+    if tools.within is Within.GUEST:
+        return asked
+    asked |= {"packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}"}
+    return {name: container.inside(command) for name, command in asked.items()} | inside.probes(tools.ssh_port)
 
 
 def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
@@ -89,20 +102,24 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         "kernel": seen["kernel"].text,
         "driver": seen["driver"].text.partition("\n")[0] if seen["driver"].ok else "",
         "open_mpi": ".".join(mpi.groups()) if mpi else "",
-        **{name: packages.get(name, "") for name in ("horovod", "tensorflow", "tensorflow_cpu", "keras")},
+        **{name: packages.get(name, "") for name in inside.PACKAGES},
     }
+    within = inside.read(seen)
+    if within is not None:
+        versions |= {"container_image": within.image, "container_image_id": within.image_id}
     return Surveyed(
         node=node,
         runtime=seen["python"].ok and "horovod" in packages,
+        python=seen["where"].text if seen["python"].ok else "",
         versions={name: version for name, version in versions.items() if version},
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
         mtu=_mtu(seen["mtu"].out),
         mpirun=seen["mpirun"].text if mpi else "",
         mpi_version=tuple(int(part) for part in mpi.groups()) if mpi else (),
         iperf3=seen["iperf3"].ok,
-        rdma=tuple(seen["rdma"].out.split()) if seen["rdma"].ok else (),
-        rdma_interfaces=_interfaces(seen["rdma_net"].out) if seen["rdma_net"].ok else (),
-        roce_v2=seen["gids"].text.partition("\n")[0],
+        ports=rdma.read(seen["rdma"].out),
+        all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),
+        container=within,
         peermem=seen["peermem"].ok,
         dma_buf="Open Kernel Module" in seen["module"].out,
         ats="ATSCtl: Enable+" in _squeezed(seen["ats"].out) if seen["ats"].text else None,
@@ -146,24 +163,40 @@ def _address(each: Surveyed, name: str) -> str:
     return next(address for address, interface in each.addresses.items() if interface == name)
 
 
-def runtime(seen: Sequence[Surveyed], python: str, user: str) -> Runtime:
-    """Return what the job runs with; BenchError `bench.no-runtime` where a guest lacks it."""
-    lacking = [each.node for each in seen if not each.runtime]
+def runtime(seen: Sequence[Surveyed], tools: Tools, *, horovod: bool = True) -> Runtime:
+    """Return what the job runs with; without `horovod` any Python serves.
+
+    BenchError `bench.no-runtime`, `bench.no-container` or `bench.container` where a guest lacks it.
+    """
+    if tools.within is Within.CONTAINER:
+        inside.check({each.node: each.container for each in seen}, tools)
+    lacking = [each.node for each in seen if not (each.runtime if horovod else each.python)]
     if lacking:
-        raise BenchError(
-            f"{', '.join(lacking)}: {python} is no Python with Horovod",
-            code="bench.no-runtime",
-            target=lacking[0],
-            hint='`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }',
-        )
+        raise _no_runtime(lacking, tools, "Python with Horovod" if horovod else "Python")
     first = seen[0]
     same = all((each.mpirun, each.mpi_version) == (first.mpirun, first.mpi_version) for each in seen)
     return Runtime(
-        python=python,
+        python=first.python or tools.python,
         mpirun=first.mpirun if same else "",
         mpi_version=first.mpi_version if same else (),
-        user=user,
-        home=first.home or f"/home/{user}",
+        user=tools.user,
+        home=first.home or f"/home/{tools.user}",
+        within=tools.within,
+        ssh_port=tools.ssh_port,
+        variables=first.container.variables if first.container else {},
+    )
+
+
+def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:
+    mend = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
+    if tools.within is Within.CONTAINER:
+        mend = "name the image's: [guest] settings = { container_python = … }; or another image"
+    where = "" if tools.within is Within.GUEST else f" in container {container.NAME}"
+    return BenchError(
+        f"{', '.join(lacking)}: {tools.python} is no {what}{where}",
+        code="bench.no-runtime",
+        target=lacking[0],
+        hint=mend,
     )
 
 
@@ -184,11 +217,6 @@ def _no_interface(why: str, seen: Sequence[Surveyed]) -> BenchError:
 
 def _listed(each: Surveyed) -> str:
     return ", ".join(f"{name} {address}" for address, name in each.addresses.items())
-
-
-def _interfaces(text: str) -> tuple[str, ...]:
-    """Return the names in what `ls` of one or several folders printed."""
-    return tuple(line for line in text.splitlines() if line and not line.endswith(":"))
 
 
 def _squeezed(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench import rdma
 from vsphere_ml.bench.record import Transport
 from vsphere_ml.core.errors import NotPossible
 
@@ -13,32 +14,28 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.survey import Surveyed
 
 
-def variables(transport: Transport, interface: str, surveyed: Sequence[Surveyed]) -> Mapping[str, str]:
-    """Return NCCL's settings. NotPossible `bench.no-rdma` when RDMA is asked for where it cannot be.
+def variables(
+    transport: Transport, interface: str, surveyed: Sequence[Surveyed], device: str = ""
+) -> Mapping[str, str]:
+    """Return NCCL's settings; `device` is the only RDMA device to use, or empty for every one that RoCE can go by.
 
-    Without a GPU NCCL is not used and reads none of them.
+    NotPossible `bench.no-rdma` or `bench.rdma-differs` when RDMA is asked for where it cannot be. Without a GPU NCCL is
+    not used and reads none of them.
     """
     log = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,P2P,SHM", "NCCL_SOCKET_IFNAME": f"={interface}"}
     if transport is Transport.TCP:
         return log | {"NCCL_IB_DISABLE": "1"}
-    lacking = [each.node for each in surveyed if not each.rdma or not each.gpus]
-    if lacking:
+    without = [each.node for each in surveyed if not each.gpus]
+    if without:
         raise NotPossible(
-            f"{', '.join(lacking)}: {transport.value} needs an RDMA device and a GPU in each guest",
+            f"{', '.join(without)}: {transport.value} is NCCL's way, and NCCL needs a GPU in each guest",
             code="bench.no-rdma",
-            target=lacking[0],
-            hint="`vsml verify` tells what a node has; --transport tcp needs neither",
+            target=without[0],
+            hint="`vsml verify` tells what a node has; --transport tcp needs none",
         )
-    return log | _rdma(surveyed) | _gpudirect(transport)
-
-
-def _rdma(surveyed: Sequence[Surveyed]) -> dict[str, str]:
-    """Return the device and its GID. NCCL before 2.21 does not find a RoCE v2 GID itself."""
-    devices = {each.rdma[0] for each in surveyed}
-    indexes = {each.roce_v2 for each in surveyed}
-    device = {"NCCL_IB_HCA": f"={devices.pop()}"} if len(devices) == 1 else {}
-    index = next(iter(indexes))
-    return device | ({"NCCL_IB_GID_INDEX": index} if len(indexes) == 1 and index else {})
+    ports, index = rdma.common({each.node: rdma.rails(each.ports, device) for each in surveyed})
+    # NCCL before 2.21 does not find a RoCE v2 GID itself.
+    return log | {"NCCL_IB_HCA": f"={','.join(ports)}", "NCCL_IB_GID_INDEX": str(index)} | _gpudirect(transport)
 
 
 def _gpudirect(transport: Transport) -> dict[str, str]:

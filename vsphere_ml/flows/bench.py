@@ -110,7 +110,7 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
             hint=f"--nodes {len(places)}",
         )
     peers = tuple(Peer(name=place.name, address=place.address, slots=wish.slots) for place in places)
-    asked = survey.probes(means.python, means.mpirun, means.user)
+    asked = survey.probes(means.tools)
     answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(asked)))
     surveyed = tuple(answers[place.name] for place in places)
     interface = survey.interface(surveyed, peers, means.interface)
@@ -124,10 +124,15 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
         peers=survey.on(surveyed, peers, interface),
         hosts=_hosts(site, {place.name for place in places}),
         surveyed=surveyed,
-        runtime=survey.runtime(surveyed, means.python, means.user),
+        runtime=survey.runtime(surveyed, means.tools, horovod=_trains(wish)),
         interface=interface,
         folder=folder,
     )
+
+
+def _trains(wish: Wish) -> bool:
+    """Return whether anything of the wish needs Horovod."""
+    return not set(wish.workloads) <= {Workload.LINK, Workload.NCCL}
 
 
 def _hosts(inventory: Inventory, names: Collection[str]) -> dict[str, str]:

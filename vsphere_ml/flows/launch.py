@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench import evidence, lines, link, programs, running, store, transports
 from vsphere_ml.bench.events import Reaped
-from vsphere_ml.bench.job import Job
+from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
 from vsphere_ml.bench.record import Workload
 from vsphere_ml.core.errors import BenchError, VsmlError
@@ -36,10 +36,9 @@ T = TypeVar("T")
 class Means:
     """What a launch is made with, beyond what it is to measure."""
 
-    python: str = "/opt/vsml/runtime/bin/python"
-    mpirun: str = ""
-    user: str = "root"
+    tools: Tools = field(default_factory=Tools)
     interface: str = ""  # empty: that of the nodes' own addresses
+    rdma_device: str = ""  # empty: every one that RoCE can go by
     limit_s: float = 3600.0  # of one launch
     enough: Enough = field(default_factory=Enough)
     least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
@@ -122,7 +121,9 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
         program=(),
         limit_s=ground.means.limit_s,
         least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
-        variables=transports.variables(asked.transport, ground.interface, ground.surveyed[: asked.nodes]),
+        variables=transports.variables(
+            asked.transport, ground.interface, ground.surveyed[: asked.nodes], ground.means.rdma_device
+        ),
     )
 
 

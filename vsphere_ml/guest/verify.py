@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.container import inside
 from vsphere_ml.guest import judge
 from vsphere_ml.guest.steps import driver, licence, rdma
-from vsphere_ml.guest.steps.containers import inside
 from vsphere_ml.guest.steps.shell import q, words
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.bench.jobs import job, traffic, trained
 from vsphere_ml.bench import lines, paths, transports
+from vsphere_ml.bench.rdma import Gid, Port
 from vsphere_ml.bench.record import Proof, Transport, Verdict
 from vsphere_ml.bench.survey import Surveyed
 from vsphere_ml.core.errors import NotPossible
@@ -18,7 +19,8 @@ WITHOUT = "node-1:41:77 [0] NCCL INFO Channel 01/0 : 1[b000] -> 0[b000] [receive
 SOCKET = "node-1:41:77 [0] NCCL INFO Channel 00 : 0[b000] -> 1[b000] [send] via NET/Socket/0\n"
 INSIDE = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via P2P/IPC/read\n"
 SHARED = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via SHM/direct/direct\n"
-RDMA = {"rdma": ("mlx5_0",), "rdma_interfaces": ("eth1",), "roce_v2": "3", "gpus": 1, "mtu": {"eth1": 9000}}
+PORT = Port(device="mlx5_0", gids=(Gid(index=3, address="10.1.0.11", interface="eth1"),))
+RDMA = {"ports": (PORT,), "gpus": 1, "mtu": {"eth1": 9000}}
 
 
 @pytest.mark.parametrize(
@@ -53,8 +55,8 @@ def test_gpudirect_that_was_used_is_proven() -> None:
 @pytest.mark.parametrize(
     ("log", "has", "cause"),
     [
-        (SOCKET, {"rdma": ()}, "node-1 has no RDMA device"),
-        (SOCKET, {"roce_v2": ""}, "node-1 has no RoCE v2 GID"),
+        (SOCKET, {"ports": ()}, "node-1 has no RDMA device"),
+        (SOCKET, {"ports": (Port(device="mlx5_0"),)}, "node-1 has no active RDMA port with a RoCE v2 GID"),
         (GPUDIRECT + WITHOUT, {}, "node-1 has neither nvidia-peermem nor a driver with DMA-BUF"),
         (WITHOUT, {"peermem": True, "ats": False}, "ATS is not effective in node-1"),
         (WITHOUT, {"peermem": True, "gpu_to_nic": "SYS"}, "node-1 sees GPU and NIC as SYS"),
@@ -98,7 +100,7 @@ def test_each_transport_asks_nccl_for_itself() -> None:
     both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
     assert transports.variables(Transport.TCP, "eth0", both)["NCCL_IB_DISABLE"] == "1"
     roce = transports.variables(Transport.ROCE, "eth0", both)
-    assert (roce["NCCL_IB_HCA"], roce["NCCL_IB_GID_INDEX"], roce["NCCL_NET_GDR_LEVEL"]) == ("=mlx5_0", "3", "LOC")
+    assert (roce["NCCL_IB_HCA"], roce["NCCL_IB_GID_INDEX"], roce["NCCL_NET_GDR_LEVEL"]) == ("=mlx5_0:1", "3", "LOC")
     assert transports.variables(Transport.GPUDIRECT, "eth0", both)["NCCL_NET_GDR_READ"] == "1"
 
 

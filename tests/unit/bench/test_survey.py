@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.bench.jobs import PEERS
 from vsphere_ml.bench import survey
+from vsphere_ml.bench.job import Runtime, Tools, Within
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.guest import Answer
 
@@ -20,9 +21,10 @@ ADDRESSES = """\
 
 
 def seen(node: str, address: str, **but: Answer) -> survey.Surveyed:
-    answers: dict[str, Any] = dict.fromkeys(survey.probes("/opt/vsml/runtime/bin/python", "", "root"), NONE)
+    answers: dict[str, Any] = dict.fromkeys(survey.probes(Tools()), NONE)
     answers |= {
         "python": Answer(0, "Python 3.11.2\n"),
+        "where": Answer(0, "/opt/vsml/runtime/bin/python\n"),
         "packages": Answer(0, "/opt/x/horovod-0.28.1.dist-info\n/opt/x/tensorflow_cpu-2.21.0.dist-info\n"),
         "addresses": Answer(0, ADDRESSES.format(address)),
         "mtu": Answer(0, "/sys/class/net/eth0/mtu:9000\n/sys/class/net/lo/mtu:65536\n"),
@@ -69,13 +71,64 @@ def test_interfaces_of_different_names_must_be_chosen_by_a_person() -> None:
 def test_a_guest_without_horovod_is_named() -> None:
     without = Answer(0, "/opt/x/tensorflow-2.18.1.dist-info\n")
     with pytest.raises(BenchError) as refused:
-        survey.runtime(
-            [seen("node-1", "10.0.0.11"), seen("node-2", "10.0.0.12", packages=without)], "/p/bin/python", "root"
-        )
+        survey.runtime([seen("node-1", "10.0.0.11"), seen("node-2", "10.0.0.12", packages=without)], Tools())
     assert (refused.value.code, refused.value.target) == ("bench.no-runtime", "node-2")
 
 
 def test_mpi_counts_only_when_it_is_the_same_on_every_node() -> None:
     newer = seen("node-2", "10.0.0.12", mpi=Answer(0, "mpirun (Open MPI) 5.0.11\n"))
-    assert survey.runtime(both(), "/p/bin/python", "root").mpirun == "/usr/bin/mpirun"
-    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], "/p/bin/python", "root").mpirun == ""
+    assert survey.runtime(both(), Tools()).mpirun == "/usr/bin/mpirun"
+    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], Tools()).mpirun == ""
+
+
+INSIDE = Tools(python="python3", within=Within.CONTAINER, ssh_port=12345)
+# As `docker inspect` of Docker 24 prints them.
+CONTAINER = {
+    "running": Answer(0, "true\n"),
+    "image": Answer(0, "nvcr.io/nvidia/tensorflow:23.05-tf2-py3 sha256:1f2e\n"),
+    "variables": Answer(0, "PATH=/usr/local/mpi/bin:/usr/bin\nOPAL_PREFIX=/opt/hpcx/ompi\nNGC_API_KEY=hunter2\n\n"),
+    "shares": Answer(0, ""),
+    "listens": Answer(0, ""),
+    "where": Answer(0, "/usr/bin/python3\n"),
+}
+
+
+def contained(**but: Answer) -> Runtime:
+    return survey.runtime(both(**(CONTAINER | but)), INSIDE)
+
+
+def test_ranks_in_a_container_have_its_interpreter_and_its_images_own_variables_and_no_others() -> None:
+    made = contained()
+    assert (made.python, made.within, made.ssh_port) == ("/usr/bin/python3", Within.CONTAINER, 12345)
+    assert made.variables == {"PATH": "/usr/local/mpi/bin:/usr/bin", "OPAL_PREFIX": "/opt/hpcx/ompi"}
+    versions = both(**CONTAINER)[0].versions
+    assert versions["container_image"] == "nvcr.io/nvidia/tensorflow:23.05-tf2-py3"
+    assert versions["container_image_id"] == "sha256:1f2e"
+
+
+@pytest.mark.parametrize(
+    ("lacking", "code", "told"),
+    [
+        ("running", "bench.no-container", "container vsml-worker does not run"),
+        ("shares", "bench.container", "does not share /var/tmp/vsml-bench with the guest"),
+        ("listens", "bench.container", "no sshd listens on port 12345"),
+        ("python", "bench.no-runtime", "python3 is no Python with Horovod in container vsml-worker"),
+    ],
+)
+def test_a_container_that_cannot_be_used_is_told_with_the_reason(lacking: str, code: str, told: str) -> None:
+    with pytest.raises(BenchError, match=told) as refused:
+        contained(**{lacking: NONE})
+    assert refused.value.code == code
+
+
+def test_containers_of_two_images_are_refused() -> None:
+    other = seen("node-2", "10.0.0.12", **(CONTAINER | {"image": Answer(0, "x:2 sha256:77aa\n")}))
+    with pytest.raises(BenchError, match="not of one image"):
+        survey.runtime([both(**CONTAINER)[0], other], INSIDE)
+
+
+def test_all_that_ranks_need_is_asked_inside_the_container() -> None:
+    asked = survey.probes(INSIDE)
+    for name in ("python", "packages", "mpirun", "mpi", "nccl_tests"):
+        assert asked[name].startswith("docker exec vsml-worker sh -c ")
+    assert not any(command.startswith("docker") for command in survey.probes(Tools()).values())

@@ -17,6 +17,9 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.bench.job import Tools, Within
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.launch import Means
 
@@ -31,6 +34,11 @@ class TransportName(StrEnum):
     TCP = "tcp"
     ROCE = "roce"
     GPUDIRECT = "gpudirect"
+
+
+class Inside(StrEnum):
+    GUEST = "guest"
+    CONTAINER = "container"
 
 
 class LauncherName(StrEnum):
@@ -68,6 +76,9 @@ def run(
     backend: Annotated[
         Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
     ] = None,
+    within: Annotated[
+        Inside, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
+    ] = Inside.GUEST,
     transport: Annotated[list[TransportName] | None, typer.Option(help="What the bytes between nodes go by.")] = None,
     model: Annotated[Model, typer.Option(help="What `train` trains.")] = Model.SMALL,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32,
@@ -111,6 +122,7 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1 --nodes 2`
     """
+    from vsphere_ml.bench.job import Within
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
     from vsphere_ml.cli import guest_wiring, wiring
@@ -141,6 +153,7 @@ def run(
         model=model,
         batch=batch,
         repeats=repeats,
+        within=Within(within),
         options={
             Workload.TRAIN: {
                 "image": str(image),
@@ -164,7 +177,7 @@ def run(
             guests,
             wish,
             means=replace(
-                _means(spec, interface, limit),
+                _means(spec, Within(within), interface, limit),
                 enough=Enough(half_width=half_width / 100, seconds=seconds),
                 least_nodes=least_nodes,
                 script=script,
@@ -184,17 +197,36 @@ def run(
     )
 
 
-def _means(spec: ClusterSpec, interface: str, limit_s: float) -> Means:
-    """Return the guests' own settings, those that playbooks read too."""
+def _means(spec: ClusterSpec, within: Within, interface: str, limit_s: float) -> Means:
     from vsphere_ml.flows.launch import Means
 
     settings = spec.guest.settings
     return Means(
-        python=f"{settings.get('runtime_path', '/opt/vsml/runtime')}/bin/python",
-        mpirun=settings.get("mpirun", ""),
-        user=settings.get("mesh_user", "root"),
+        tools=_tools(settings, within),
         interface=interface or settings.get("interface", ""),
+        rdma_device=settings.get("rdma_device", ""),
         limit_s=limit_s,
+    )
+
+
+def _tools(settings: Mapping[str, str], within: Within) -> Tools:
+    """Return the guests' own settings, those that playbooks read too."""
+    from vsphere_ml.bench.job import Tools, Within
+
+    user, tests = settings.get("mesh_user", "root"), settings.get("nccl_tests", "")
+    port = settings.get("container_port", "12345")
+    if not port.isdigit():
+        raise ConfigError(f"[guest] settings: container_port = {port!r} is no port", code="config.invalid")
+    if within is Within.GUEST:
+        python = f"{settings.get('runtime_path', '/opt/vsml/runtime')}/bin/python"
+        return Tools(python=python, mpirun=settings.get("mpirun", ""), user=user, all_reduce_perf=tests)
+    return Tools(
+        python=settings.get("container_python", "python3"),
+        mpirun=settings.get("container_mpirun", ""),
+        user=user,
+        within=within,
+        ssh_port=int(port),
+        all_reduce_perf=tests,
     )
 
 

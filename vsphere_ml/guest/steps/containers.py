@@ -7,20 +7,20 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from vsphere_ml.core.container import NAME, SHARED, SHARES
 from vsphere_ml.core.guest import Need
 from vsphere_ml.guest import render
 from vsphere_ml.guest.fields import Wrong, matching
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.files import absolute
 from vsphere_ml.guest.steps.images import IMAGE
-from vsphere_ml.guest.steps.shell import q, words
+from vsphere_ml.guest.steps.shell import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.core.guest import Answer, GuestFacts, Shell
 
-NAME = "vsml-worker"
 _CONF = "/etc/vsml/container/sshd_config"
 _SIZE = re.compile(r"\d+[bkmg]?")
 _PORTS = 65535
@@ -62,6 +62,7 @@ class ContainerSshd:
             "conf": self._conf.probe,
             "container": f"docker inspect -f '{shape}' {NAME}",
             "listening": self._listening,
+            "shares": SHARES,
         }
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
@@ -72,6 +73,8 @@ class ContainerSshd:
             return f"container {NAME} does not run"
         if digest != self._digest(facts):
             return f"container {NAME} was started for something else"
+        if not seen["shares"].ok:
+            return f"container {NAME} does not share {SHARED} with the guest"
         return None if seen["listening"].ok else f"no sshd listens on port {self.port}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
@@ -83,7 +86,8 @@ class ContainerSshd:
 
     def _arguments(self, facts: GuestFacts) -> list[str]:
         gpus = ["--runtime=nvidia", "--gpus", "all"] if facts.gpus else []
-        mounts = ["/root/.ssh:/root/.ssh:ro", "/etc/ssh:/etc/vsml/host:ro", f"{_CONF}:/etc/vsml/sshd_config:ro"]
+        keys = ("/root/.ssh:/root/.ssh:ro", "/etc/ssh:/etc/vsml/host:ro", f"{_CONF}:/etc/vsml/sshd_config:ro")
+        mounts = (*keys, f"{SHARED}:{SHARED}")
         serve = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -f /etc/vsml/sshd_config"
         return [
             f"--name={NAME}",
@@ -113,8 +117,3 @@ class ContainerSshd:
     def _conf(self) -> Content:
         text = render.render(render.shipped_template("container-sshd_config"), {"port": self.port}, _CONF)
         return Content(path=_CONF, text=text)
-
-
-def inside(command: str) -> str:
-    """Return a command as run in the container."""
-    return f"docker exec {NAME} sh -c {q(command)}"

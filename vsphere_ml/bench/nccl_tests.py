@@ -1,0 +1,105 @@
+"""nccl-tests' all_reduce_perf: where it lies, what this build of it can do, and how it is called.
+
+It is built by whoever has the GPUs, and its options differ from year to year (`-a` since 2021, `-J` since 2025, `-I`
+since 2026), so its own help is asked. What it prints is read by `imports.nccl_tests`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+RESULT = "nccl-tests.json"  # in the job's folder
+BUILD = "git clone https://github.com/NVIDIA/nccl-tests && make -C nccl-tests MPI=1 MPI_HOME=/path/to/openmpi"
+# NVIDIA's images have both on PATH, and only the first of them speaks MPI.
+_PLACES = (
+    "all_reduce_perf_mpi",
+    "all_reduce_perf",
+    "/opt/nccl-tests/build/all_reduce_perf",
+    "/opt/nccl_tests/build/all_reduce_perf",
+    "/usr/local/nccl-tests/build/all_reduce_perf",
+    "/root/nccl-tests/build/all_reduce_perf",
+)
+# The first one that is linked with MPI wins; without any, the first one that is there. Its help needs no GPU.
+_PROBE = """\
+found=
+for each in {places}; do
+    path=$(command -v "$each") || continue
+    case $(ldd "$path" 2>/dev/null) in *libmpi*) found=$path; break ;; esac
+    found=${{found:-$path}}
+done
+[ -n "$found" ] || exit 1
+echo "$found"
+ldd "$found" 2>/dev/null | grep -m 1 -o 'libmpi[^ ]*' || echo without MPI
+"$found" -h 2>&1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllReducePerf:
+    """The program as one guest has it."""
+
+    path: str
+    over_mpi: bool
+    options: frozenset[str]  # long names: average, output_file, per_iter_timing
+
+
+def probe(path: str) -> str:
+    """Return the question for the program: at `path`, or in the usual places when that is empty."""
+    places = (path,) if path else _PLACES
+    return _PROBE.format(places=" ".join(map(shlex.quote, places)))
+
+
+def found(told: str) -> AllReducePerf | None:
+    """Return what the guest answered; None when it has no such program."""
+    path, _, rest = told.partition("\n")
+    linked, _, usage = rest.partition("\n")
+    if not path.startswith("/"):
+        return None
+    known = (each for each in ("average", "output_file", "per_iter_timing") if f"--{each}" in usage)
+    return AllReducePerf(path=path, over_mpi=linked.startswith("libmpi"), options=frozenset(known))
+
+
+def same(of: Mapping[str, AllReducePerf | None], where: str) -> AllReducePerf:
+    """Return the program that all nodes have; `where` is `guest` or `container`.
+
+    BenchError `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
+    """
+    lacking = [node for node, each in of.items() if each is None]
+    if lacking:
+        raise _missing(lacking, f"no all_reduce_perf of nccl-tests is in the {where}")
+    have = {node: each for node, each in of.items() if each is not None}
+    alone = [node for node, each in have.items() if not each.over_mpi]
+    if alone:
+        raise _missing(alone, f"{have[alone[0]].path} was built without MPI=1, and would run on each rank alone")
+    if len(set(have.values())) > 1:
+        raise _missing(list(have), "the nodes have different builds of all_reduce_perf, or at different paths")
+    return next(iter(have.values()))
+
+
+def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tuple[str, ...]:
+    """Return the options for one rank a GPU; `asked` has the smallest and largest message and the iterations.
+
+    The time of a message is that of its slowest rank where this build can tell it.
+    """
+    sizes = ("-b", asked["smallest"], "-e", asked["largest"], "-f", "2")
+    plain = (*sizes, "-n", asked["iterations"], "-g", "1", "-c", "1")
+    slowest = ("-a", "3") if "average" in tests.options else ()
+    every = ("-I", "1") if "per_iter_timing" in tests.options else ()
+    file = ("-J", f"{folder}/{RESULT}") if "output_file" in tests.options else ()
+    return (*plain, *slowest, *every, *file)
+
+
+def _missing(nodes: Sequence[str], why: str) -> BenchError:
+    return BenchError(
+        f"{', '.join(nodes)}: {why}",
+        code="bench.no-nccl-tests",
+        target=nodes[0],
+        hint=f'{BUILD}; then name it: [guest] settings = {{ nccl_tests = "/path/to/all_reduce_perf" }}',
+    )
