@@ -18,6 +18,7 @@ FOLDER = SHARED
 MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
 STOP = "stop"  # the file by which a job is asked to come to its end
 SCRIPT = "script"  # the folder of the user's own program
+OPEN_MPI, MPICH = "Open MPI", "MPICH"
 
 
 class Within(StrEnum):
@@ -45,6 +46,7 @@ class Runtime:
 
     python: str = "/opt/vsml/runtime/bin/python"
     mpirun: str = ""  # an absolute path; empty where no MPI is installed
+    mpi: str = OPEN_MPI  # whose it is
     mpi_version: tuple[int, ...] = ()
     user: str = "root"  # who goes from node to node by SSH
     home: str = "/root"
@@ -54,8 +56,8 @@ class Runtime:
 
     @property
     def mpi_prefix(self) -> str:
-        """Return where an Open MPI outside the system's own folders lies; empty otherwise."""
-        prefix = self.mpirun.removesuffix("/bin/mpirun")
+        """Return where an MPI outside the system's own folders lies; empty otherwise."""
+        prefix = self.mpirun.removesuffix("/bin/mpirun").removesuffix("/bin/mpiexec")
         return "" if prefix in {self.mpirun, "", "/usr", "/usr/local"} else prefix
 
 

@@ -3,7 +3,8 @@
 The command is started with these variables and no others, so nothing of the operator's environment can reach a remote
 command line. `horovodrun` 0.28.1 switches host key checking off on its own command line of ssh. It finds our `ssh`
 first, and of an option given twice OpenSSH takes the first, so keys are checked all the same. Both Open MPI families
-are told everything twice, since Open MPI 5 moved its launcher's settings to PRRTE and ignores the old names.
+are told everything twice, since Open MPI 5 moved its launcher's settings to PRRTE and ignores the old names. MPICH's
+`mpirun` is Hydra, whose options are its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import MARK
+from vsphere_ml.bench.job import MARK, MPICH, OPEN_MPI
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -61,9 +62,15 @@ def launch(job: Job) -> Launch:
     asked = job.configuration
     if asked.backend == GLOO:
         return _launch(job, _horovodrun(job, "--gloo"), {})
-    settings = _for_mpi(job)
-    command = _horovodrun_over_mpi(job) if asked.launcher == HOROVODRUN else _mpirun(job, settings)
-    return _launch(job, command, settings)
+    if not job.runtime.mpirun:
+        raise _no_mpi(job)
+    if asked.launcher == HOROVODRUN:
+        return _launch(job, _horovodrun_over_mpi(job), _for_open_mpi(job))
+    if job.runtime.mpi == MPICH:
+        settings = _for_mpich(job)
+        return _launch(job, _hydra(job, settings), settings)
+    settings = _for_open_mpi(job)
+    return _launch(job, _mpirun(job, settings), settings)
 
 
 def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Launch:
@@ -73,6 +80,7 @@ def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Laun
         files={
             "bin/ssh": _SSH.format(mark=MARK, run=job.run_id, port=_port(job)),
             "hostfile": hostfile(job),
+            "hosts": "".join(f"{each}\n" for each in _slots(job)),
             "nodes.sh": _discovery(job),
         },
     )
@@ -140,6 +148,13 @@ def _over(job: Job) -> tuple[str, ...]:
 
 
 def _horovodrun_over_mpi(job: Job) -> tuple[str, ...]:
+    if job.runtime.mpi != OPEN_MPI:
+        raise NotPossible(
+            f"vsml starts ranks over {job.runtime.mpi} by its mpirun alone",
+            code="bench.horovodrun-mpi",
+            target=job.runtime.mpirun,
+            hint="--launcher mpirun",
+        )
     if job.runtime.mpi_version >= (_PRRTE,):
         raise NotPossible(
             f"horovodrun 0.28.1 cannot start Open MPI {_text(job.runtime.mpi_version)}: it writes `-bind-to none`, "
@@ -173,14 +188,29 @@ def _prefix(job: Job) -> tuple[str, ...]:
     return ("--prefix", job.runtime.mpi_prefix) if job.runtime.mpi_prefix else ()
 
 
-def _for_mpi(job: Job) -> dict[str, str]:
-    if not job.runtime.mpirun:
-        raise NotPossible(
-            f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
-            code="bench.no-mpi",
-            target=job.nodes[0].name,
-            hint='name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }; or --backend gloo',
-        )
+def _hydra(job: Job, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return how MPICH's Hydra starts the job. It sends the variables over its own connections, not by ssh."""
+    exported = ",".join(sorted({**_variables(job), **settings, **job.variables}))
+    by_ssh = ("-launcher", "ssh", "-launcher-exec", f"{job.folder}/bin/ssh", "-disable-x")
+    where = ("-f", f"{job.folder}/hosts", "-iface", job.interface, "-bind-to", "none")
+    return (job.runtime.mpirun, *by_ssh, *where, "-np", str(job.ranks), "-genvlist", exported, *job.command)
+
+
+def _for_mpich(job: Job) -> dict[str, str]:
+    """Return what MPICH's ranks are told: TCP by UCX, over the chosen interface. Within a node it has its own way."""
+    return {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": job.interface}
+
+
+def _no_mpi(job: Job) -> NotPossible:
+    return NotPossible(
+        f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
+        code="bench.no-mpi",
+        target=job.nodes[0].name,
+        hint='name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }; or --backend gloo',
+    )
+
+
+def _for_open_mpi(job: Job) -> dict[str, str]:
     agent = f"{job.folder}/bin/ssh"
     # The former names and those of PRRTE.
     settings = {"plm_rsh_agent": agent, "plm_ssh_agent": agent}

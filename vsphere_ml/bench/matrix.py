@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import Within
+from vsphere_ml.bench.job import OPEN_MPI, Within
 from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vsphere_ml.bench.job import Runtime
     from vsphere_ml.bench.record import Run
 
 _WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
@@ -76,11 +77,12 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
     return tuple(planned)
 
 
-def over_mpi(wish: Wish, version: tuple[int, ...]) -> Wish:
-    """Return the wish with MPI's version among the options of what goes over MPI: it changes results."""
-    if wish.backend != MPI or not version:
+def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
+    """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
+    if wish.backend != MPI or not runtime.mpi_version:
         return wish
-    mpi = {"mpi": ".".join(map(str, version))}
+    version = ".".join(map(str, runtime.mpi_version))
+    mpi = {"mpi": version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}"}
     return replace(wish, options={each: {**wish.options.get(each, {}), **mpi} for each in _WORKLOADS[1:]})
 
 

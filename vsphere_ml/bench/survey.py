@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import inside, nccl_tests, rdma
-from vsphere_ml.bench.job import FOLDER, Runtime, Within
+from vsphere_ml.bench.job import FOLDER, MPICH, OPEN_MPI, Runtime, Within
 from vsphere_ml.core import container
 from vsphere_ml.core.errors import BenchError
 
@@ -40,6 +40,7 @@ class Surveyed:
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
     mtu: Mapping[str, int] = field(default_factory=dict)
     mpirun: str = ""
+    mpi: str = ""  # whose it is
     mpi_version: tuple[int, ...] = ()
     iperf3: bool = False
     ports: tuple[Port, ...] = ()  # of RDMA devices
@@ -96,12 +97,12 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
 def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
     """Return the answers as a value."""
     packages = {match["name"].lower(): match["version"] for match in _DIST.finditer(seen["packages"].out)}
-    mpi = _VERSION.search(seen["mpi"].out) if seen["mpi"].ok and "Open MPI" in seen["mpi"].out else None
+    mpi, mpi_version = _mpi(seen["mpi"])
     versions = {
         "python": seen["python"].text.removeprefix("Python "),
         "kernel": seen["kernel"].text,
         "driver": seen["driver"].text.partition("\n")[0] if seen["driver"].ok else "",
-        "open_mpi": ".".join(mpi.groups()) if mpi else "",
+        mpi.lower().replace(" ", "_"): ".".join(map(str, mpi_version)),
         **{name: packages.get(name, "") for name in inside.PACKAGES},
     }
     within = inside.read(seen)
@@ -115,7 +116,8 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
         mtu=_mtu(seen["mtu"].out),
         mpirun=seen["mpirun"].text if mpi else "",
-        mpi_version=tuple(int(part) for part in mpi.groups()) if mpi else (),
+        mpi=mpi,
+        mpi_version=mpi_version,
         iperf3=seen["iperf3"].ok,
         ports=rdma.read(seen["rdma"].out),
         all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),
@@ -174,10 +176,13 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, *, horovod: bool = True) -> 
     if lacking:
         raise _no_runtime(lacking, tools, "Python with Horovod" if horovod else "Python")
     first = seen[0]
-    same = all((each.mpirun, each.mpi_version) == (first.mpirun, first.mpi_version) for each in seen)
+    same = all(
+        (each.mpirun, each.mpi, each.mpi_version) == (first.mpirun, first.mpi, first.mpi_version) for each in seen
+    )
     return Runtime(
         python=first.python or tools.python,
         mpirun=first.mpirun if same else "",
+        mpi=first.mpi or OPEN_MPI,
         mpi_version=first.mpi_version if same else (),
         user=tools.user,
         home=first.home or f"/home/{tools.user}",
@@ -198,6 +203,16 @@ def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:
         target=lacking[0],
         hint=mend,
     )
+
+
+def _mpi(answer: Answer) -> tuple[str, tuple[int, ...]]:
+    """Return whose launcher it is and its version, from what `mpirun --version` prints. MPICH's launcher is Hydra."""
+    families = {"Open MPI": OPEN_MPI, "HYDRA": MPICH}
+    family = next((name for word, name in families.items() if word in answer.out), "") if answer.ok else ""
+    version = _VERSION.search(answer.out)
+    if not family or version is None:
+        return "", ()
+    return family, tuple(int(part) for part in version.groups())
 
 
 def _mtu(text: str) -> dict[str, int]:

@@ -56,7 +56,7 @@ def bench(
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
     ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only)
-    wish = matrix.over_mpi(wish, ground.runtime.mpi_version)
+    wish = matrix.over_mpi(wish, ground.runtime)
     recorded = store.read(folder) if any(folder.glob("*.json")) else ()
     planned = matrix.plan(wish, recorded)
     tell_bench(Planning(launches=planned))

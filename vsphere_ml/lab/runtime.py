@@ -75,8 +75,8 @@ def lacking() -> str | None:
 def home() -> Path:
     """Return where it lies, made or not: named by all that goes into it."""
     recipe = (TENSORFLOW, HOROVOD, *BESIDE, *BUILD, *OPEN_MPI.values(), *STUBS, *FLAGS.items())
-    python = (PYTHON.resolve().name, platform.machine())
-    return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, python)).encode()).hexdigest()[:16]}"
+    interpreter = (PYTHON.resolve().name, platform.machine())
+    return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, interpreter)).encode()).hexdigest()[:16]}"
 
 
 def made(say: Callable[[str], None] = to_stderr) -> Path:
@@ -99,37 +99,46 @@ def _make(at: Path, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     shutil.rmtree(at, ignore_errors=True)
     at.mkdir(parents=True)
-    python = at / "venv" / "bin" / "python"
-    _run("its environment", [PYTHON, "-m", "venv", at / "venv"])
-    _run("pip", [*_pip(python), "--upgrade", *BUILD])
+    run("its environment", [PYTHON, "-m", "venv", at / "venv"])
+    install(at, "pip", "--upgrade", *BUILD)
     say(f"installing {TENSORFLOW} (270 MB)")
-    _run(TENSORFLOW, [*_pip(python), TENSORFLOW, *BESIDE])
+    install(at, TENSORFLOW, TENSORFLOW, *BESIDE)
     for name, package in OPEN_MPI.items():
-        _run(package, [*_pip(python), "--no-deps", "--ignore-installed", "--prefix", at / name, package])
+        install(at, package, "--no-deps", "--ignore-installed", "--prefix", at / name, package)
     say(f"building {HOROVOD} (about 2 minutes on 2 cores)")
-    _build(at, python)
-    _run("Horovod's check", [python, "-c", BUILT], {"LD_LIBRARY_PATH": str(at / "openmpi-5" / "lib")})
+    install(at, HOROVOD, "--no-deps", built(at, "openmpi-5", at / "wheels", FLAGS))
+    run("Horovod's check", [python(at), "-c", BUILT], {"LD_LIBRARY_PATH": str(at / "openmpi-5" / "lib")})
     (at / "made").touch()
     say(f"made {at} in {time.monotonic() - began:.0f} s")
 
 
-def _build(at: Path, python: Path) -> None:
+def built(at: Path, mpi: str, into: Path, flags: Mapping[str, str]) -> Path:
+    """Return Horovod's wheel, built in a runtime's folder against its TensorFlow and the MPI in its folder `mpi`."""
     for stub in STUBS:
         (at / "stubs" / stub).parent.mkdir(parents=True, exist_ok=True)
         (at / "stubs" / stub).touch()
     # Horovod's own default is make -j8. pip's cache of wheels knows nothing of these settings.
-    settings = FLAGS | {"MAKEFLAGS": f"-j{os.cpu_count() or 1}", "CXXFLAGS": f"-w -I{at / 'stubs'}"}
-    path = f"{at / 'venv' / 'bin'}:{at / 'openmpi-5' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
-    wheel = [python, "-m", "pip", "wheel", "--quiet", "--no-cache-dir", "--no-build-isolation", "--no-deps"]
-    _run(f"the build of {HOROVOD}", [*wheel, "--wheel-dir", at / "wheels", HOROVOD], settings | {"PATH": path})
-    _run(HOROVOD, [*_pip(python), "--no-deps", *(at / "wheels").glob("horovod-*.whl")])
+    settings = {**flags, "MAKEFLAGS": f"-j{os.cpu_count() or 1}", "CXXFLAGS": f"-w -I{at / 'stubs'}"}
+    path = f"{at / 'venv' / 'bin'}:{at / mpi / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+    wheel = ["-m", "pip", "wheel", "--quiet", "--no-cache-dir", "--no-build-isolation", "--no-deps"]
+    command = [python(at), *wheel, "--wheel-dir", into, HOROVOD]
+    run(f"the build of {HOROVOD}", command, settings | {"PATH": path})
+    return next(into.glob("horovod-*.whl"))
 
 
-def _pip(python: Path) -> list[object]:
-    return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-script-location"]
+def python(at: Path) -> Path:
+    """Return the interpreter of a runtime's folder."""
+    return at / "venv" / "bin" / "python"
 
 
-def _run(what: str, command: Sequence[object], settings: Mapping[str, str] | None = None) -> None:
+def install(at: Path, what: str, *words: object) -> None:
+    """Let the pip of a runtime's folder install; NotPossible `lab.build-failed` when it fails."""
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-warn-script-location")
+    run(what, [python(at), *pip, *words])
+
+
+def run(what: str, command: Sequence[object], settings: Mapping[str, str] | None = None) -> None:
+    """Run one step of the making to its end; NotPossible `lab.build-failed` with its last lines when it fails."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "HOROVOD_", "VIRTUAL_ENV"))}
     try:
         done = subprocess.run(  # noqa: S603 - our own commands, no shell
@@ -161,14 +170,14 @@ def _python_does(text: str) -> bool:
     return subprocess.run([PYTHON, "-c", text], capture_output=True, check=False).returncode == 0  # noqa: S603 - ours
 
 
-def main() -> None:
+def by_script(program: str, make: Callable[[], Path]) -> None:
     """Make it and print where it lies, for scripts."""
-    argparse.ArgumentParser(prog="python -m vsphere_ml.lab.runtime", description=main.__doc__).parse_args()
+    argparse.ArgumentParser(prog=f"python -m {program}", description=by_script.__doc__).parse_args()
     try:
-        print(made())  # noqa: T201 - a script's output
+        print(make())  # noqa: T201 - a script's output
     except NotPossible as error:
         sys.exit("\n".join((f"error: {error.message}", *error.details, *([f"hint: {error.hint}"] * bool(error.hint)))))
 
 
 if __name__ == "__main__":
-    main()
+    by_script("vsphere_ml.lab.runtime", made)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vsphere_ml.bench.job import Job, Runtime
+from vsphere_ml.bench.job import MPICH, Job, Runtime
 from vsphere_ml.bench.record import Configuration, Workload
 from vsphere_ml.core.guest import Peer
 
 PEERS = (Peer(name="node-1", address="10.0.0.11"), Peer(name="node-2", address="10.0.0.12"))
 OPEN_MPI_4 = Runtime(mpirun="/opt/openmpi/bin/mpirun", mpi_version=(4, 1, 8))
 OPEN_MPI_5 = Runtime(mpirun="/opt/openmpi/bin/mpirun", mpi_version=(5, 0, 11))
+HYDRA = Runtime(mpirun="/opt/mpich/bin/mpirun", mpi=MPICH, mpi_version=(5, 0, 2))
 
 
 def job(

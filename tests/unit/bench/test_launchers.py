@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5, job
+from tests.unit.bench.jobs import HYDRA, OPEN_MPI_4, OPEN_MPI_5, job
 from vsphere_ml.bench.launchers import launch
 from vsphere_ml.core.errors import NotPossible
 
@@ -60,6 +60,27 @@ def test_both_open_mpi_families_are_told_the_nodes_and_the_interface(runtime: Ru
 def test_horovodrun_is_not_given_what_it_gives_to_open_mpi_itself() -> None:
     words = launch(job(backend="mpi", runtime=OPEN_MPI_4)).command
     assert "--mpi-args=--prefix /opt/openmpi" in words
+
+
+def test_hydra_is_told_the_nodes_the_interface_and_which_variables_ranks_get() -> None:
+    made = launch(job(launcher="mpirun", backend="mpi", runtime=HYDRA, slots=2))
+    folder = "/var/tmp/vsml-bench/train-0a1b"
+    variables = (
+        "HOME,LANG,LD_LIBRARY_PATH,LOGNAME,PATH,TF_CPP_MIN_LOG_LEVEL,UCX_NET_DEVICES,UCX_TLS,USER,VSML_BENCH_RUN"
+    )
+    assert made.command[: made.command.index(f"{folder}/rank.py") - 1] == (
+        *("/opt/mpich/bin/mpirun", "-launcher", "ssh", "-launcher-exec", f"{folder}/bin/ssh", "-disable-x"),
+        *("-f", f"{folder}/hosts", "-iface", "eth0", "-bind-to", "none", "-np", "4", "-genvlist", variables),
+    )
+    assert made.files["hosts"] == "10.0.0.11:2\n10.0.0.12:2\n"
+    assert (made.variables["UCX_TLS"], made.variables["UCX_NET_DEVICES"]) == ("tcp,self", "eth0")
+    assert not any(name.startswith(("OMPI_", "PRTE_")) for name in made.variables)
+
+
+def test_horovodrun_does_not_start_mpich() -> None:
+    with pytest.raises(NotPossible, match="MPICH by its mpirun alone") as refused:
+        launch(job(backend="mpi", runtime=HYDRA))
+    assert refused.value.code == "bench.horovodrun-mpi"
 
 
 def test_horovodrun_does_not_start_open_mpi_5() -> None:

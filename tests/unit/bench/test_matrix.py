@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
+from vsphere_ml.bench.job import MPICH
 from vsphere_ml.bench.matrix import Wish, expand, over_mpi, plan
 from vsphere_ml.bench.record import Outcome, Run, Transport, Workload
 
@@ -55,5 +57,6 @@ def test_every_configuration_is_launched_once_before_any_is_launched_again() -> 
 
 def test_the_version_of_mpi_makes_another_configuration() -> None:
     wish = replace(WISH, backend="mpi")
-    assert expand(over_mpi(wish, (4, 1, 8))) != expand(over_mpi(wish, (5, 0, 11)))
-    assert expand(over_mpi(WISH, (4, 1, 8))) == expand(WISH)
+    assert expand(over_mpi(wish, OPEN_MPI_4)) != expand(over_mpi(wish, OPEN_MPI_5))
+    assert expand(over_mpi(wish, OPEN_MPI_5)) != expand(over_mpi(wish, replace(OPEN_MPI_5, mpi=MPICH)))
+    assert expand(over_mpi(WISH, OPEN_MPI_4)) == expand(WISH)

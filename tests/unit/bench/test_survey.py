@@ -75,6 +75,17 @@ def test_a_guest_without_horovod_is_named() -> None:
     assert (refused.value.code, refused.value.target) == ("bench.no-runtime", "node-2")
 
 
+def test_mpich_is_known_by_its_launcher_hydra() -> None:
+    # The first lines of what MPICH 5.0.2's `mpirun --version` prints.
+    told = "HYDRA build details:\n    Version:                                 5.0.2\n    CC:          cc\n"
+    one = seen("node-1", "10.0.0.11", mpi=Answer(0, told))
+    assert (one.mpi, one.mpi_version, one.versions["mpich"]) == ("MPICH", (5, 0, 2), "5.0.2")
+    unknown = seen("node-1", "10.0.0.11", mpi=Answer(0, "Intel(R) MPI Library 2021.1.2\n"))
+    assert (unknown.mpi, unknown.mpirun) == ("", "")
+    newer = seen("node-2", "10.0.0.12", mpi=Answer(0, told.replace("5.0.2", "4.1.4")))
+    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], "/p/bin/python", "root").mpirun == ""
+
+
 def test_mpi_counts_only_when_it_is_the_same_on_every_node() -> None:
     newer = seen("node-2", "10.0.0.12", mpi=Answer(0, "mpirun (Open MPI) 5.0.11\n"))
     assert survey.runtime(both(), Tools()).mpirun == "/usr/bin/mpirun"
