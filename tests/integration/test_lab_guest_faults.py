@@ -96,7 +96,7 @@ def test_a_rate_slows_the_link_and_goes_away_again(site: Site, guest: Any, tmp_p
     assert shape.shape(site.home, "4mbit") == [guest._moId]
     slow = seconds(site, guest, tmp_path / "file")
     assert shape.shape(site.home, None) == [guest._moId]
-    # 3 MB behind a bucket of 1 MB take 4 s at 4 Mbit/s, and next to nothing without a rate.
+    # 3 MB take 6 s at 4 Mbit/s, and next to nothing without a rate.
     assert slow > 3
     assert seconds(site, guest, tmp_path / "file") < slow / 2
 

@@ -36,6 +36,7 @@ class Wish:
     batch: int = 32
     repeats: int = 1
     within: Within = Within.GUEST
+    variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told
     options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
 
 
@@ -105,5 +106,15 @@ def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transp
         model=wish.model if training else "",
         batch=wish.batch if training else None,
         gradients=gradients,
-        options={**wish.options.get(workload, {}), **({"in": wish.within.value} if inside else {})},
+        options={
+            **wish.options.get(workload, {}),
+            **({"in": wish.within.value} if inside else {}),
+            **(_told(wish.variables) if launched else {}),
+        },
     )
+
+
+def _told(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables as one option: a launch that was told something else is another configuration."""
+    pairs = " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
+    return {"variables": pairs} if pairs else {}

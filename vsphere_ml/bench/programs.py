@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # Options of a configuration that are not the program's.
-_TOLD_OTHERWISE = frozenset({"mpi", "least_nodes", "in"})
+_TOLD_OTHERWISE = frozenset({"mpi", "least_nodes", "in", "variables"})
 
 
 def filled(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:

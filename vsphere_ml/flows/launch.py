@@ -44,6 +44,7 @@ class Means:
     least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
     script: Path | None = None
     arguments: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  # what every rank is told besides; wins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +122,12 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
         program=(),
         limit_s=ground.means.limit_s,
         least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
-        variables=transports.variables(
-            asked.transport, ground.interface, ground.surveyed[: asked.nodes], ground.means.rdma_device
-        ),
+        variables={
+            **transports.variables(
+                asked.transport, ground.interface, ground.surveyed[: asked.nodes], ground.means.rdma_device
+            ),
+            **ground.means.variables,
+        },
     )
 
 

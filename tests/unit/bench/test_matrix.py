@@ -55,6 +55,13 @@ def test_every_configuration_is_launched_once_before_any_is_launched_again() -> 
     assert plan(replace(WISH, repeats=2), [run(planned[0].configuration)])[14].done is None
 
 
+def test_what_ranks_are_told_makes_another_configuration() -> None:
+    told = expand(replace(WISH, variables={"NCCL_ALGO": "RING", "A": "1"}))
+    assert {each.options["variables"] for each in told} == {"A=1 NCCL_ALGO=RING"}
+    assert told != expand(WISH)
+    assert "variables" not in expand(WISH)[0].options
+
+
 def test_the_version_of_mpi_makes_another_configuration() -> None:
     wish = replace(WISH, backend="mpi")
     assert expand(over_mpi(wish, OPEN_MPI_4)) != expand(over_mpi(wish, OPEN_MPI_5))

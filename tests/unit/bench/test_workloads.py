@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -49,3 +50,19 @@ def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
     line = (tmp_path / "rank-3.jsonl").read_text()
     assert '"rank": 3, "size": 4' in line
     assert '"name": "lo"' in line
+
+
+def test_a_rank_leaves_open_what_mpichs_launcher_talks_by(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    program = [sys.executable, "-c", "import os; os.write(int(os.environ['PMI_FD']), b'init')"]
+    try:
+        subprocess.run(
+            [sys.executable, running.WORKLOADS / "rank.py", "--folder", tmp_path, "--", *program],
+            check=True,
+            pass_fds=(writer,),
+            env={"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": str(writer), "PATH": "/usr/bin:/bin"},
+        )
+        assert os.read(reader, 4) == b"init"
+    finally:
+        os.close(reader)
+        os.close(writer)

@@ -38,7 +38,9 @@ def main() -> int:
     file = Path(given.folder) / f"rank-{rank}.jsonl"
     tell(file, place(rank, given.interface))
     before = carried()
-    program = subprocess.Popen(given.program, env={**os.environ, "VSML_BENCH_FILE": str(file)})  # noqa: S603 - that is what it is for
+    # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
+    env = {**os.environ, "VSML_BENCH_FILE": str(file)}
+    program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
     seen = watched(program)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,16 +13,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.bench.job import MARK
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.job import Tools, Within
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.launch import Means
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class WorkloadName(StrEnum):
@@ -103,6 +108,10 @@ def run(
     ] = "1024,65536,1048576,4194304,16777216,67108864",
     sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration.")] = 1,
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Set this for every rank; it is recorded, so never a secret."),
+    ] = None,
     least_nodes: Annotated[
         int,
         typer.Option(
@@ -142,6 +151,7 @@ def run(
         raise ConfigError(
             "only horovodrun over Gloo is elastic", code="usage", hint="--launcher horovodrun --backend gloo"
         )
+    variables = _variables(variable or ())
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=tuple(nodes or [most]),
@@ -154,6 +164,7 @@ def run(
         batch=batch,
         repeats=repeats,
         within=Within(within),
+        variables=variables,
         options={
             Workload.TRAIN: {
                 "image": str(image),
@@ -181,6 +192,7 @@ def run(
                 enough=Enough(half_width=half_width / 100, seconds=seconds),
                 least_nodes=least_nodes,
                 script=script,
+                variables=variables,
                 arguments=tuple(_words(arguments)),
             ),
             folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
@@ -242,6 +254,14 @@ def _identity(script: Path, arguments: str) -> dict[str, str]:
             hint="correct its path",
         ) from error
     return {"script": script.name, "sha256": digest[:16], "arguments": arguments}
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for whole, (name, equals, _) in zip(given, pairs, strict=True):
+        if not equals or not _NAME.fullmatch(name) or name == MARK:
+            raise ConfigError(f"--variable {whole}", code="usage", hint="--variable NCCL_ALGO=RING")
+    return {name: value for name, _, value in pairs}
 
 
 def _words(text: str) -> list[str]:
