@@ -83,7 +83,7 @@ def test_mpich_is_known_by_its_launcher_hydra() -> None:
     unknown = seen("node-1", "10.0.0.11", mpi=Answer(0, "Intel(R) MPI Library 2021.1.2\n"))
     assert (unknown.mpi, unknown.mpirun) == ("", "")
     newer = seen("node-2", "10.0.0.12", mpi=Answer(0, told.replace("5.0.2", "4.1.4")))
-    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], "/p/bin/python", "root").mpirun == ""
+    assert survey.runtime([seen("node-1", "10.0.0.11"), newer], Tools()).mpirun == ""
 
 
 def test_mpi_counts_only_when_it_is_the_same_on_every_node() -> None:
