@@ -99,6 +99,7 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
             "placement": "yes",
             "in_sync": "yes",
             "path": "yes",
+            "clean": "yes",
         }
         assert [(each["rank"], each["node"], each["hostname"]) for each in run["placement"]] == [
             (0, "node-1", "node-1"),
@@ -109,6 +110,7 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
             "2.21.0",
             "0.28.1",
         )
+        assert_made_again_from(run)
     assert [len(rank) for rank in trained_["steps"]["step_s"]] == [30, 30]
     assert [point["size_bytes"] for point in reduced["sweep"]] == [1048576, 4194304]
     # The second time the record has it all, and nothing is launched.
@@ -116,6 +118,21 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     assert [each["run_id"] for each in runs(again)] == [reduced["run_id"], trained_["run_id"]]
     assert "the record has 2 of them" in again.err
     assert "1/1" not in again.err
+
+
+def assert_made_again_from(run: dict[str, Any]) -> None:
+    """Assert that the record has what a person needs to make the launch again, and says what nobody told."""
+    assert run["cluster"]["plan_digest"].startswith("sha256:")
+    assert list(run["cluster"]["playbook_digests"]) == ["base", "mpi"]
+    settings = run["cluster"]["vm_settings"]["node-1"]
+    assert settings["esxi_host"] == run["placement"][0]["host"]
+    assert settings["pciPassthru.use64bitMMIO"] == "TRUE"
+    assert (settings["hardware_version"], settings["memory_reservation_locked"]) == ("20", "yes")
+    assert run["placement"][0]["locality"] == "same PCIe switch"
+    assert run["environment"]["invocation"][:2] == ["vsml", "bench"]
+    assert run["environment"]["timezone"].startswith("UTC")
+    assert run["link"]["line_rate_bits_per_s"] is None
+    assert "no device with a link of its own" in run["link"]["line_rate_source"]
 
 
 def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
@@ -147,7 +164,11 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
     (mine,) = runs(bench(cluster, "--script", "mine.py", "--arguments", "0.25 b", "--into", "mine", "-o", "json"))
     assert [each["node"] for each in mine["placement"]] == ["node-1", "node-2"]
     assert mine["steps"]["step_s"] == [[0.25], [0.25]]
-    assert {each["name"]: each["verdict"] for each in mine["proofs"]} == {"placement": "yes", "path": "unknown"}
+    assert {each["name"]: each["verdict"] for each in mine["proofs"]} == {
+        "placement": "yes",
+        "path": "unknown",
+        "clean": "yes",
+    }
 
 
 @pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])

@@ -69,7 +69,7 @@ def run_with(rig: Rig, nic: WantedDevice) -> NicPort:
 
 def test_a_vm_with_a_virtual_function_of_the_nic_next_to_its_gpu_runs(rig: Rig) -> None:
     network, port = rig.network("roce"), rig.look().hosts[0].nics[0]
-    assert (port.vfs, port.vf_holders) == (8, ())
+    assert (port.vfs, port.vf_holders, port.bits_per_s) == (8, (), 100e9)
     wanted = WantSriov(physical_function=port.address, network=network.ref, network_name=network.name)
     after = run_with(rig, wanted)
     assert (after.vf_holders, after.held_by) == ((rig.vm("n-1").ref,), None)

@@ -26,6 +26,14 @@ class Reaped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hindered:
+    """A launch of the plan cannot be made on these guests; it will be recorded as failed."""
+
+    launch: Planned
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launching:
     launch: Planned
     number: int  # of the launches to make, from 1
@@ -47,7 +55,7 @@ class Measured:
     run: Run
 
 
-BenchEvent = Planning | Reaped | Launching | Stepped | Measured
+BenchEvent = Planning | Hindered | Reaped | Launching | Stepped | Measured
 
 
 class BenchListener(Protocol):

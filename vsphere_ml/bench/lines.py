@@ -33,6 +33,7 @@ class Told:
     wrong: list[str] = field(default_factory=list)  # results that were not what they should be
     weights: str = ""
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
+    clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
     elastic: list[Mapping[str, Any]] = field(default_factory=list)
@@ -89,9 +90,7 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
         case "model":
             told.model = line
         case "step":
-            told.step_s.append(float(line["seconds"]))
-            if "compute_s" in line:
-                told.compute_s.append(float(line["compute_s"]))
+            _step(told, line)
         case "sweep":
             told.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
             if not line["right"]:
@@ -101,10 +100,18 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
         case "traffic":
             told.sent = {str(name): int(count) for name, count in line["bytes"].items()}
             told.peers = tuple(line["peers"])
+        case "clocks":
+            told.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
         case "elastic":
             told.elastic.append(line)
         case "end":
             told.ended = True
+
+
+def _step(told: Told, line: Mapping[str, Any]) -> None:
+    told.step_s.append(float(line["seconds"]))
+    if "compute_s" in line:
+        told.compute_s.append(float(line["compute_s"]))
 
 
 def _bad(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:

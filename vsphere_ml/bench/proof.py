@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.machines import Machine
 from vsphere_ml.bench.record import Place, Proof, Remark, Verdict, Workload
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.job import Job
     from vsphere_ml.bench.lines import Told
 
-PLACEMENT, IN_SYNC = "placement", "in_sync"
+PLACEMENT, IN_SYNC, CLEAN = "placement", "in_sync", "clean"
 
 
 def placement(job: Job, told: Sequence[Told]) -> Proof:
@@ -65,20 +66,32 @@ def proofs(job: Job, told: Sequence[Told]) -> tuple[Proof, ...]:
             return (placement(job, told),)
 
 
-def places(told: Sequence[Told], hosts: Mapping[str, str]) -> tuple[Place, ...]:
-    """Return where each rank ran. `hosts` are the ESXi hosts of the nodes' VMs, as vCenter tells them."""
+def places(told: Sequence[Told], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
+    """Return where each rank ran; `machines` are what vCenter tells of the nodes' VMs."""
     return tuple(
         Place(
             rank=each.rank,
             local_rank=each.local_rank,
             node=each.node,
             hostname=each.hostname,
-            host=hosts.get(each.node, ""),
+            host=machine.host,
             device=_device(each),
             nic=_nic(each),
+            numa_node=machine.numa_node,
+            gpu_profile=machine.gpu_profile,
+            locality=machine.locality,
         )
         for each in told
+        for machine in (machines.get(each.node, Machine()),)
     )
+
+
+def clean(found: Mapping[str, int]) -> Proof:
+    """Return that no other distributed job ran in the guests; `found` counts what was ended there, by node."""
+    ended = ", ".join(f"{count} in {name}" for name, count in found.items() if count)
+    before = f"left by an earlier run and ended: {ended}; then " if ended else ""
+    evidence = f"{before}no process of a distributed job in {', '.join(found)}"
+    return Proof(name=CLEAN, verdict=Verdict.YES, evidence=evidence)
 
 
 def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Remark, ...]:

@@ -72,9 +72,10 @@ class Cluster:
     """The cluster as it was when the launch began."""
 
     name: str
-    plan_digest: str = ""
-    playbook_digests: Mapping[str, str] = field(default_factory=dict)
-    vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node
+    vcenter: str = ""  # its name, version and build
+    plan_digest: str = ""  # of the wish in the cluster file, as `vsml plan --save` has it
+    playbook_digests: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by name
+    vm_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, as vCenter told them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +84,12 @@ class Environment:
 
     versions: Mapping[str, str] = field(default_factory=dict)  # vsml, kernel, driver, CUDA, NCCL, MPI, Horovod, ...
     variables: Mapping[str, str] = field(default_factory=dict)  # those that matter; never a secret
-    command: tuple[str, ...] = ()
-    clocks: Mapping[str, str] = field(default_factory=dict)  # of the GPUs, by node: what the device said
+    command: tuple[str, ...] = ()  # the launcher's, in the first node's guest
+    invocation: tuple[str, ...] = ()  # the command line of vsml
+    git_commit: str = ""  # of the folder that the cluster file lies in
+    container: str = ""  # digest of the image the ranks ran in; empty: the guests' own runtime
+    timezone: str = ""  # of the machine vsml ran on; the record's times are UTC
+    clocks: Mapping[str, str] = field(default_factory=dict)  # of the GPUs under load, by node: what the device said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +97,7 @@ class Link:
     """A node's way to the others."""
 
     line_rate_bits_per_s: float | None = None  # of one NIC
+    line_rate_source: str = ""  # who told the rate, or why nobody can
     nics: int = 1
     mtu_bytes: int | None = None  # of the Ethernet link
     calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before
@@ -108,7 +114,9 @@ class Place:
     host: str = ""
     device: str = ""  # a GPU's UUID, or cpu
     nic: str = ""
-    numa_node: int | None = None
+    numa_node: int | None = None  # of the host, that the VM's GPU or NIC is attached to
+    gpu_profile: str = ""  # of the vGPU
+    locality: str = ""  # how far GPU and NIC are apart on the host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +181,16 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How a launch was measured. How its steps are counted is the reader's, and stands in each report."""
+
+    seed: int | None = None
+    data: str = ""  # synthetic or real, and where from
+    synchronised: str = ""  # how ranks begin a measurement together
+    ended: str = ""  # why there are no more steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One launch of one configuration."""
 
@@ -188,6 +206,7 @@ class Run:
     configuration: Configuration
     cluster: Cluster | None = None
     environment: Environment = field(default_factory=Environment)
+    method: Method = field(default_factory=Method)
     link: Link = field(default_factory=Link)
     placement: tuple[Place, ...] = ()
     steps: Steps | None = None

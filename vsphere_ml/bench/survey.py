@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)")
 _ADDRESS = re.compile(r"^\d+:\s+(?P<name>[^\s@]+).*?\binet (?P<address>[\d.]+)/", re.MULTILINE)
+_DRIVERS = """\
+for driver in /sys/class/net/*/device/driver; do
+    [ -e "$driver" ] || continue
+    name=${driver#/sys/class/net/} to=$(readlink -f "$driver")
+    echo "${name%%/*} ${to##*/}"
+done
+"""
 _TOPOLOGY = re.compile(r"^GPU0\s+(?P<row>.*)$", re.MULTILINE)
 _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
 # Virtual networks of the guest's own, whatever address they hold.
@@ -39,6 +46,8 @@ class Surveyed:
     versions: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
     mtu: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)  # bits per second, as each interface tells its own
+    drivers: Mapping[str, str] = field(default_factory=dict)  # by interface; a virtual one has none
     mpirun: str = ""
     mpi: str = ""  # whose it is
     mpi_version: tuple[int, ...] = ()
@@ -61,6 +70,8 @@ def probes(tools: Tools) -> Mapping[str, str]:
     return {
         "addresses": "ip -o -4 address show",
         "mtu": "grep -H . /sys/class/net/*/mtu",
+        "speed": "grep -sH . /sys/class/net/*/speed; :",  # an interface that is down answers with an error
+        "drivers": _DRIVERS,
         "iperf3": "command -v iperf3",
         "rdma": rdma.PROBE,
         "peermem": "test -e /sys/module/nvidia_peermem",
@@ -114,7 +125,9 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         python=seen["where"].text if seen["python"].ok else "",
         versions={name: version for name, version in versions.items() if version},
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
-        mtu=_mtu(seen["mtu"].out),
+        mtu=_by_interface(seen["mtu"].out),
+        rates={name: value * 1e6 for name, value in _by_interface(seen["speed"].out).items()},
+        drivers=dict(line.split(" ", 1) for line in seen["drivers"].out.splitlines() if " " in line),
         mpirun=seen["mpirun"].text if mpi else "",
         mpi=mpi,
         mpi_version=mpi_version,
@@ -215,7 +228,8 @@ def _mpi(answer: Answer) -> tuple[str, tuple[int, ...]]:
     return family, tuple(int(part) for part in version.groups())
 
 
-def _mtu(text: str) -> dict[str, int]:
+def _by_interface(text: str) -> dict[str, int]:
+    """Return the numbers that `grep -H` found in a file of each interface; -1 is no number."""
     pairs = (line.rpartition(":") for line in text.splitlines())
     return {path.split("/")[4]: int(value) for path, _, value in pairs if value.isdigit() and path.count("/") > 4}  # noqa: PLR2004
 

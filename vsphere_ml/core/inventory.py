@@ -103,6 +103,7 @@ class NicPort:
     passthrough: bool  # enabled for fixed DirectPath, and active
     sriov_enabled: bool
     vfs: int  # virtual functions that exist now
+    bits_per_s: float | None = None  # of the link; None while it is down, or the host does not tell
     system_id: str = ""  # from QueryConfigTarget; a fixed DirectPath backing needs it
     held_by: VmRef | None = None
     vf_holders: tuple[VmRef, ...] = ()

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import matrix, store, survey
-from vsphere_ml.bench.events import Launching, Measured, Planning
+from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning
 from vsphere_ml.bench.evidence import Wire
-from vsphere_ml.bench.record import Workload
-from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.bench.machines import machines
+from vsphere_ml.bench.record import Cluster, Workload
+from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
-from vsphere_ml.flows.launch import Ground, Means, clean_slate, in_each, links, made
+from vsphere_ml.flows.launch import Before, Ground, Means, clean_slate, hindrance, in_each, links, made, refused
+from vsphere_ml.flows.plan import look
+from vsphere_ml.flows.saved import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from vsphere_ml.bench.events import BenchListener
-    from vsphere_ml.bench.matrix import Wish
+    from vsphere_ml.bench.matrix import Planned, Wish
     from vsphere_ml.bench.record import Configuration, Run
-    from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.events import Listener
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.ports import Clock, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
 
@@ -36,6 +38,7 @@ class Benchmarked:
     folder: Path
     runs: tuple[Run, ...]
     errors: tuple[VsmlError, ...] = ()
+    not_made: tuple[Planned, ...] = ()  # after guests could not be measured in any more
 
 
 def bench(
@@ -50,29 +53,62 @@ def bench(
     tell_bench: BenchListener,
     clock: Clock,
     only: Collection[str] = (),
+    playbooks: Sequence[Playbook] = (),
 ) -> Benchmarked:
     """Make every launch of the wish that the record in `folder` lacks, and return all of them.
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
-    ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only)
+    ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only, playbooks)
     wish = matrix.over_mpi(wish, ground.runtime)
     recorded = store.read(folder) if any(folder.glob("*.json")) else ()
     planned = matrix.plan(wish, recorded)
     tell_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
-    runs: list[Run] = [each.done for each in planned if each.done is not None]
-    errors: list[VsmlError] = []
-    calibrated: dict[int, float | None] = {}  # by number of nodes
-    for number, each in enumerate(to_make, start=1):
-        clean_slate(ground)
-        tell_bench(Launching(launch=each, number=number, of=len(to_make)))
-        run, error = made(ground, wish, each, _wire(ground, each.configuration, calibrated))
-        store.write(run, folder)
-        tell_bench(Measured(launch=each, run=run))
-        runs.append(run)
-        errors += [error] if error else []
-    return Benchmarked(cluster=spec.name, folder=folder, runs=tuple(runs), errors=tuple(errors))
+    for each in to_make:
+        if (why := hindrance(ground, wish, each)) is not None:
+            tell_bench(Hindered(launch=each, why=why.message))
+    series = _Series(ground=ground, wish=wish, tell=tell_bench)
+    series.runs += [each.done for each in planned if each.done is not None]
+    left = series.make(to_make)
+    return Benchmarked(
+        cluster=spec.name,
+        folder=folder,
+        runs=tuple(series.runs),
+        errors=tuple(series.errors),
+        not_made=tuple(left),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    """Launches that are made one after the other, each recorded as soon as it has ended."""
+
+    ground: Ground
+    wish: Wish
+    tell: BenchListener
+    runs: list[Run] = field(default_factory=list)
+    errors: list[VsmlError] = field(default_factory=list)
+    calibrated: dict[int, float | None] = field(default_factory=dict)  # by number of nodes
+
+    def make(self, launches: Sequence[Planned]) -> Sequence[Planned]:
+        """Make them, and return those that were not: guests that cannot be measured in end the series."""
+        for number, each in enumerate(launches, start=1):
+            try:
+                clean = clean_slate(self.ground)
+                self.tell(Launching(launch=each, number=number, of=len(launches)))
+                before = Before(clean=clean, wire=_wire(self.ground, each.configuration, self.calibrated))
+            except VsmlError as error:
+                self._keep(each, refused(self.ground, self.wish, each, error), error)
+                return launches[number:]
+            self._keep(each, *made(self.ground, self.wish, each, before))
+        return ()
+
+    def _keep(self, launch: Planned, run: Run, error: VsmlError | None) -> None:
+        store.write(run, self.ground.folder)
+        self.tell(Measured(launch=launch, run=run))
+        self.runs.append(run)
+        self.errors += [error] if error else []
 
 
 def _wire(ground: Ground, asked: Configuration, calibrated: dict[int, float | None]) -> Wire:
@@ -95,9 +131,10 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
     tell_bench: BenchListener,
     clock: Clock,
     only: Collection[str],
+    playbooks: Sequence[Playbook],
 ) -> Ground:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
-    site = boot.first_look(spec, vcenter, tell, clock)
+    site = look(spec, vcenter, tell=tell, clock=clock, why="first")
     found = boot.up(spec, site, vcenter, guests, boot.within(0.0, clock), only=only)
     for error in found.errors.values():
         raise error
@@ -122,7 +159,13 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
         means=means,
         places=places,
         peers=survey.on(surveyed, peers, interface),
-        hosts=_hosts(site, {place.name for place in places}),
+        cluster=Cluster(
+            name=spec.name,
+            vcenter=site.about,
+            plan_digest=digest(spec),
+            playbook_digests={each.name: f"sha256:{each.digest}" for each in playbooks},
+        ),
+        machines=machines(site, {place.name: found.vms[place.name] for place in places}),
         surveyed=surveyed,
         runtime=survey.runtime(surveyed, means.tools, horovod=_trains(wish)),
         interface=interface,
@@ -133,8 +176,3 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
 def _trains(wish: Wish) -> bool:
     """Return whether anything of the wish needs Horovod."""
     return not set(wish.workloads) <= {Workload.LINK, Workload.NCCL}
-
-
-def _hosts(inventory: Inventory, names: Collection[str]) -> dict[str, str]:
-    """Return the ESXi host of each node's VM, as vCenter tells it."""
-    return {vm.name: inventory.host(vm.host).name for vm in inventory.vms if vm.name in names and vm.host}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.bench import evidence, lines, link, programs, running, store, transports
+from vsphere_ml.bench import evidence, lines, link, programs, proof, running, store, transports
 from vsphere_ml.bench.events import Reaped
 from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
 from vsphere_ml.bench.record import Workload
-from vsphere_ml.core.errors import BenchError, VsmlError
+from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.flows.watch import Enough, Watch
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.events import BenchListener
     from vsphere_ml.bench.job import Runtime
+    from vsphere_ml.bench.machines import Machine
     from vsphere_ml.bench.matrix import Planned, Wish
-    from vsphere_ml.bench.record import LinkResult, Run
+    from vsphere_ml.bench.record import Cluster, LinkResult, Proof, Run
     from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
     from vsphere_ml.core.guest import Peer, Shell
@@ -45,6 +46,7 @@ class Means:
     script: Path | None = None
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)  # what every rank is told besides; wins
+    origin: evidence.Origin = field(default_factory=evidence.Origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class Ground:
     means: Means
     places: tuple[GuestPlace, ...]
     peers: tuple[Peer, ...]
-    hosts: Mapping[str, str]  # ESXi host by node
+    cluster: Cluster
+    machines: Mapping[str, Machine]  # by node
     surveyed: tuple[Surveyed, ...]
     runtime: Runtime
     interface: str
@@ -79,34 +82,78 @@ def _between(ground: Ground, sender: Peer, receiver: Peer) -> LinkResult:
     return measured[sender.name]
 
 
-def made(ground: Ground, wish: Wish, planned: Planned, wire: evidence.Wire) -> tuple[Run, VsmlError | None]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What was found out just before a launch."""
+
+    clean: Proof | None = None
+    wire: evidence.Wire = field(default_factory=evidence.Wire)
+
+
+def made(ground: Ground, wish: Wish, planned: Planned, before: Before) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless."""
     began, job = _now(), _job(ground, wish, planned)
-    if planned.configuration.workload is Workload.LINK:
-        if not wire.links:
-            error = link.no_tool(ground.places[0].name)
-            return evidence.failed(_scene(ground, job, planned.launch, began, wire), error), error
-        return evidence.linked(_scene(ground, job, planned.launch, began, wire)), None
-    job = programs.filled(job, ground.means.script, ground.means.arguments)
     try:
+        job = _ready(ground, job)
+        if planned.configuration.workload is Workload.LINK:
+            return _linked(ground, _scene(ground, job, planned.launch, began, before)), None
         told, log, stop = _run(ground, job)
-        run = evidence.run(_scene(ground, job, planned.launch, began, wire), told, log, stop)
-    except BenchError as error:
-        return evidence.failed(_scene(ground, job, planned.launch, began, wire), error), error
+        run = evidence.run(_scene(ground, job, planned.launch, began, before), told, log, stop)
+    except VsmlError as error:
+        return evidence.failed(_scene(ground, job, planned.launch, began, before), error), error
     return run, evidence.objection(run)
 
 
-def _scene(ground: Ground, job: Job, launch: int, began: str, wire: evidence.Wire) -> evidence.Scene:
+def refused(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
+    """Return the record of a launch that was not begun."""
+    return evidence.failed(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), Before()), error)
+
+
+def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | None:
+    """Return why this launch cannot be made on these guests, before anything is."""
+    try:
+        _ready(ground, _job(ground, wish, planned))
+    except NotPossible as error:
+        return error
+    return None
+
+
+def _ready(ground: Ground, job: Job) -> Job:
+    """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
+    asked = job.configuration
+    surveyed = _surveyed(ground, job)
+    asks = transports.variables(asked.transport, ground.interface, surveyed, ground.means.rdma_device)
+    job = replace(job, variables={**asks, **ground.means.variables})
+    if asked.workload is Workload.LINK:
+        return job
+    job = programs.filled(job, ground.means.script, ground.means.arguments)
+    launched(job)
+    return job
+
+
+def _linked(ground: Ground, scene: evidence.Scene) -> Run:
+    if not scene.wire.links:
+        raise link.no_tool(ground.places[0].name)
+    return evidence.linked(scene)
+
+
+def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
+    return ground.surveyed[: len(job.nodes)]
+
+
+def _scene(ground: Ground, job: Job, launch: int, began: str, before: Before) -> evidence.Scene:
     return evidence.Scene(
         job=job,
         launch=launch,
         started=began,
         ended=_now(),
-        cluster=ground.spec.name,
+        cluster=ground.cluster,
         lab=ground.spec.vcenter.lab is not None,
-        hosts=ground.hosts,
-        surveyed=ground.surveyed[: len(job.nodes)],
-        wire=wire,
+        machines=ground.machines,
+        surveyed=_surveyed(ground, job),
+        wire=before.wire,
+        origin=ground.means.origin,
+        clean=before.clean,
     )
 
 
@@ -122,12 +169,6 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
         program=(),
         limit_s=ground.means.limit_s,
         least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
-        variables={
-            **transports.variables(
-                asked.transport, ground.interface, ground.surveyed[: asked.nodes], ground.means.rdma_device
-            ),
-            **ground.means.variables,
-        },
     )
 
 
@@ -161,7 +202,7 @@ def _watch(ground: Ground, job: Job) -> Watch:
     return Watch(job=job, enough=ground.means.enough, clock=ground.clock, tell=ground.tell)
 
 
-def clean_slate(ground: Ground) -> None:
+def clean_slate(ground: Ground) -> Proof:
     """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
     for each in ground.surveyed:
         if each.supervised:
@@ -174,6 +215,7 @@ def clean_slate(ground: Ground) -> None:
     for name, processes in strangers.items():
         if processes:
             raise running.foreign(name, processes)
+    return proof.clean({name: len(processes) for name, processes in left.items()})
 
 
 def in_each(guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> dict[str, T]:

@@ -51,6 +51,7 @@ def ports(
             passthrough=bool(info and info.passthruEnabled and info.passthruActive),
             sriov_enabled=bool(getattr(info, "sriovEnabled", False)),
             vfs=_vfs(info),
+            bits_per_s=_bits_per_s(uplink),
             system_id=system_ids.get(place, ""),
             held_by=held.get(place),
             vf_holders=shared.get(place, ()),
@@ -69,6 +70,11 @@ def is_port(device: PciDevice) -> bool:
 
 def is_nic(device: PciDevice) -> bool:
     return device.class_id >> 8 == _NETWORK_CLASS
+
+
+def _bits_per_s(uplink: Any) -> float | None:
+    speed = getattr(uplink, "linkSpeed", None)
+    return float(speed.speedMb) * 1e6 if speed is not None and speed.speedMb else None
 
 
 def _vfs(info: Any) -> int:

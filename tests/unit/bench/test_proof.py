@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.bench.jobs import job, place, told, trained
 from vsphere_ml.bench import evidence, lines, proof
-from vsphere_ml.bench.record import Outcome, Run, Verdict, Workload
+from vsphere_ml.bench.machines import Machine
+from vsphere_ml.bench.record import Cluster, Outcome, Run, Verdict, Workload
 from vsphere_ml.bench.survey import Surveyed
 from vsphere_ml.core.errors import BenchError, PlacementError
 
@@ -19,9 +20,9 @@ def record(texts: dict[str, str], workload: Workload = Workload.TRAIN, hosts: di
         launch=1,
         started="2026-01-31T12:00:00Z",
         ended="2026-01-31T12:01:00Z",
-        cluster="train",
+        cluster=Cluster(name="train"),
         lab=True,
-        hosts=hosts,
+        machines={name: Machine(host=host) for name, host in hosts.items()},
         surveyed=tuple(Surveyed(node=name, runtime=True, mtu={"eth0": 1500}) for name in ("node-1", "node-2")),
     )
     return evidence.run(scene, lines.read(texts), "")

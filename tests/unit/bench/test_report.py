@@ -116,12 +116,12 @@ def test_no_efficiency_is_told_without_a_base() -> None:
     told = story(study(alone))
     assert "of one node" not in told.verdicts[0]
     assert told.tables[0].rows[0][4] == "no base"
-    assert any("no base case" in each for each in told.not_measured)
+    assert any("no base case" in each for each in told.notices)
 
 
 def test_what_stands_in_for_hardware_says_so_in_every_form() -> None:
     told = story(study(RECORD))
-    assert [each.partition(":")[0] for each in told.not_measured] == ["synthetic", "lab"]
+    assert [each.partition(":")[0] for each in told.notices] == ["synthetic", "lab"]
     for text in (html_of(RECORD), markdown(told)):
         assert "nothing was measured" in text
         assert "NCCL, GPUs or RDMA" in text

@@ -22,7 +22,7 @@ def markdown(told: Story) -> str:
 
 def _lines(told: Story) -> Iterator[str]:
     yield f"# {_plain(told.title)}\n"
-    for each in told.not_measured:
+    for each in told.notices:
         yield f"> {_plain(each)}\n"
     yield from (f"**{_plain(each)}**\n" for each in told.verdicts)
     if told.remarks:
@@ -36,6 +36,9 @@ def _lines(told: Story) -> Iterator[str]:
     yield from (f"{_plain(each)}\n" for each in told.fits)
     yield "## Method\n"
     yield from (f"- {_plain(each)}" for each in told.method)
+    if told.not_measured:
+        yield "\n## Not measured\n"
+        yield from (f"- {_plain(each)}" for each in told.not_measured)
 
 
 def _table(table: Table) -> Iterator[str]:

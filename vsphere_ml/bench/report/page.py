@@ -32,7 +32,7 @@ def page(told: Story, seen: Study) -> str:
 
 def _body(told: Story, seen: Study) -> Iterator[str]:
     yield f"<h1>{escape(told.title)}</h1>"
-    yield from (f'<p class="notice">{escape(each)}</p>' for each in told.not_measured)
+    yield from (f'<p class="notice">{escape(each)}</p>' for each in told.notices)
     yield from (f'<p class="verdict">{escape(each)}</p>' for each in told.verdicts)
     yield from (f"<figure>{each}</figure>" for each in plots(seen))
     if told.remarks:
@@ -45,6 +45,9 @@ def _body(told: Story, seen: Study) -> Iterator[str]:
         yield _folded(told.published)
     yield "<h2>Method</h2>"
     yield _list((*told.fits, *told.method))
+    if told.not_measured:
+        yield "<h2>Not measured</h2>"
+        yield _list(told.not_measured)
 
 
 def _remarks(told: Story) -> Iterator[str]:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.anchors import ANCHORS
 from vsphere_ml.bench.explain import explain, title
-from vsphere_ml.bench.report.tables import Table, fitted, not_measured, tables
+from vsphere_ml.bench.report.environment import environment, unknown
+from vsphere_ml.bench.report.method import method
+from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
 from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from vsphere_ml.bench.record import Remark, Run
+    from vsphere_ml.bench.record import Place, Remark, Run
     from vsphere_ml.bench.study import Scaling, Study, Sweep
 
 PROOFS = ("in_sync", "placement", "path", "clean")
@@ -30,6 +32,7 @@ class Story:
     tables: tuple[Table, ...]
     fits: tuple[str, ...]
     method: tuple[str, ...]
+    notices: tuple[str, ...]  # what must be read before any figure
     not_measured: tuple[str, ...]
     published: Table | None  # by others, on hardware; beside a lab's figures it would mislead
 
@@ -43,8 +46,9 @@ def story(seen: Study) -> Story:
         remarks=explain(seen),
         tables=(*tables(seen), *_about(seen)),
         fits=tuple(f"{title(each.configuration)}: {told}" for each in seen.sweeps if (told := fitted(each))),
-        method=tuple(_method(seen)),
-        not_measured=not_measured(seen),
+        method=tuple(method(seen)),
+        notices=notices(seen),
+        not_measured=tuple(unknown(seen)),
         published=None if seen.lab else published(),
     )
 
@@ -105,20 +109,16 @@ def _about(seen: Study) -> Iterator[Table]:
     if widest.placement:
         yield Table(
             heading="Placement",
-            titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "NIC", "NUMA"),
-            rows=tuple(
-                (
-                    str(each.rank),
-                    each.node,
-                    each.host or "-",
-                    each.device or "-",
-                    each.nic or "-",
-                    "-" if each.numa_node is None else str(each.numa_node),
-                )
-                for each in widest.placement
-            ),
+            titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
+            rows=tuple(_place(each) for each in widest.placement),
         )
-    yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(_environment(widest)))
+    yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
+
+
+def _place(each: Place) -> tuple[str, ...]:
+    numa = "" if each.numa_node is None else str(each.numa_node)
+    told = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
+    return (str(each.rank), each.node, *(cell or "-" for cell in told))
 
 
 def _latest(runs: Iterable[Run]) -> list[Run]:
@@ -130,37 +130,3 @@ def _proofs(run: Run) -> tuple[str, ...]:
     verdicts = (run.proof(name).value for name in PROOFS)
     outcome = f"{run.outcome}{f': {run.reason}' if run.reason else ''}"
     return (title(run.configuration), str(run.launch), outcome, *verdicts, carriers)
-
-
-def _environment(run: Run) -> Iterator[tuple[str, str]]:
-    yield "measured", f"{run.started} to {run.ended}"
-    yield "command", " ".join(run.environment.command) or "-"
-    yield from _pairs(run.environment.versions, "version of ")
-    yield from _pairs(run.environment.variables, "")
-    yield from _pairs(run.environment.clocks, "clocks of ")
-    link = run.link
-    if link.line_rate_bits_per_s is not None:
-        yield "link", f"{link.nics} × {figures.rate(link.line_rate_bits_per_s)}"
-    if link.mtu_bytes is not None:
-        yield "MTU", str(link.mtu_bytes)
-    if run.cluster is not None:
-        yield "plan", run.cluster.plan_digest or "-"
-        yield from _pairs(run.cluster.playbook_digests, "playbook ")
-        for node, settings in run.cluster.vm_settings.items():
-            yield from _pairs(settings, f"{node}: ")
-
-
-def _pairs(values: Mapping[str, str], before: str) -> Iterator[tuple[str, str]]:
-    yield from ((f"{before}{key}", value) for key, value in values.items())
-
-
-def _method(seen: Study) -> Iterator[str]:
-    if seen.scalings:
-        yield "A step takes as long as its slowest rank; throughput is samples divided by the mean step time."
-        yield "Warm-up is cut where the standard error of the rest is smallest (MSER-5 on medians of five steps)."
-        yield "Intervals are 95 %: Student's t across launches, or batch means where there is one launch."
-        yield "Floor: nothing of the exchange hidden, flat ring. Ceiling: all of it hidden, reduced within nodes first."
-    if seen.sweeps:
-        yield "Bus bandwidth is size / time × 2(n-1)/n, as nccl-tests has it; times are medians of the slowest ranks."
-        yield "Latency and bandwidth are fitted by least squares on relative errors."
-    yield "1 GB is 10⁹ bytes; message sizes are in powers of two."

@@ -151,8 +151,8 @@ def _memory(link: LinkResult) -> str:
     return "GPU" if link.gpu_memory else "host"
 
 
-def not_measured(seen: Study) -> tuple[str, ...]:
-    """Return what the record does not tell, so that nobody reads it in."""
+def notices(seen: Study) -> tuple[str, ...]:
+    """Return what must be known before any figure is read."""
     lines = []
     if seen.synthetic:
         lines.append("synthetic: these figures were computed by a generator, nothing was measured")

@@ -25,6 +25,14 @@ SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 LOCAL_RANK = ("HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
 LOOK_S = 2.0  # between two looks at the program's sockets
 ESTABLISHED = "01"
+CLOCKS_S = 10.0  # between two looks at the GPUs' clocks: asking takes the driver some milliseconds
+CLOCKS = {
+    "uuid": "uuid",
+    "sm": "clocks.sm",
+    "memory": "clocks.mem",
+    "throttle": "clocks_throttle_reasons.active",
+    "ecc": "ecc.mode.current",
+}
 WORD = 4  # bytes: InfiniBand's port counters count words
 
 
@@ -43,7 +51,7 @@ def main() -> int:
     program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
-    seen = watched(program)
+    seen = watched(program, file if number(LOCAL_RANK) == 0 else None)
     tell(file, {"kind": "traffic", "bytes": differences(before, carried()), "peers": peers(seen)})
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
@@ -89,9 +97,19 @@ def adapter(name: str) -> dict[str, object]:
 
 def gpus() -> list[dict[str, str]]:
     """The GPUs that the driver lists, whether or not this rank uses one."""
+    return asked({"uuid": "uuid", "name": "name"})
+
+
+def clocks() -> list[dict[str, str]]:
+    """What the driver says of the GPUs' clocks now."""
+    return asked(CLOCKS)
+
+
+def asked(fields: dict[str, str]) -> list[dict[str, str]]:
+    """Return a row a GPU, by our own names of the driver's fields; nothing where there is no driver."""
     try:
-        told = subprocess.run(
-            ["nvidia-smi", "--query-gpu=uuid,name", "--format=csv,noheader"],  # noqa: S607 - the guest's own PATH
+        told = subprocess.run(  # noqa: S603 - fields of ours
+            ["nvidia-smi", f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader"],  # noqa: S607 - the guest's own PATH
             capture_output=True,
             text=True,
             timeout=30,
@@ -99,16 +117,24 @@ def gpus() -> list[dict[str, str]]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    pairs = (line.partition(",") for line in told.splitlines() if line.strip())
-    return [{"uuid": uuid.strip(), "name": name.strip()} for uuid, _, name in pairs]
+    rows = ([cell.strip() for cell in line.split(",", len(fields) - 1)] for line in told.splitlines() if line.strip())
+    return [dict(zip(fields, row)) for row in rows]  # noqa: B905 - `strict` is not in Python 3.9
 
 
-def watched(program: subprocess.Popen[bytes]) -> dict[tuple[str, str], int]:
-    """Wait for the program's end; return the most sockets it had at a time between each two addresses."""
+def watched(program: subprocess.Popen[bytes], file: Path | None) -> dict[tuple[str, str], int]:
+    """Wait for the program's end; return the most sockets it had at a time between each two addresses.
+
+    With `file`, the clocks of the node's GPUs are told there now and then.
+    """
     most: dict[tuple[str, str], int] = {}
+    due = time.monotonic() + CLOCKS_S / 2 if file else float("inf")
     while True:
         for pair, count in sockets(program.pid).items():
             most[pair] = max(count, most.get(pair, 0))
+        if file and time.monotonic() >= due:
+            rows = clocks()
+            tell(file, {"kind": "clocks", "gpus": rows})
+            due = time.monotonic() + CLOCKS_S if rows else float("inf")
         try:
             program.wait(LOOK_S)
         except subprocess.TimeoutExpired:

@@ -119,6 +119,10 @@ def run(
         ),
     ] = 0,
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = "",
+    link_gbit: Annotated[
+        float | None,
+        typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of a node's NIC, where no guest tells."),
+    ] = None,
     limit: Annotated[float, typer.Option(min=10, metavar="SECONDS", help="End a launch after this long.")] = 3600.0,
     into: Annotated[
         Path | None, typer.Option("--into", metavar="FOLDER", help="The record; one that was cut is gone on with.")
@@ -135,6 +139,7 @@ def run(
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
     from vsphere_ml.cli import guest_wiring, wiring
+    from vsphere_ml.cli.bench.origin import origin
     from vsphere_ml.cli.views.bench import run as view
     from vsphere_ml.cli.views.bench_progress import following as following_bench
     from vsphere_ml.cli.views.progress import following
@@ -194,12 +199,14 @@ def run(
                 script=script,
                 variables=variables,
                 arguments=tuple(_words(arguments)),
+                origin=origin(spec.file, link_gbit),
             ),
             folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
             tell=tell,
             tell_bench=tell_bench,
             clock=clock,
             only=only or (),
+            playbooks=guest_wiring.read_playbooks(spec),
         )
     return Answer(
         text=view.text(done),

@@ -30,7 +30,7 @@ def data(told: Story, seen: Study) -> dict[str, Any]:
     return {
         "verdicts": list(told.verdicts),
         "remarks": plain(told.remarks),
-        "not_measured": list(told.not_measured),
+        "not_measured": [*told.notices, *told.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],
     }
@@ -44,4 +44,6 @@ def _parts(told: Story, seen: Study) -> Iterator[RenderableType]:
         yield table(made.titles, made.rows)
     for each in (*told.fits, *told.method):
         yield line((each, "dim"))
+    for each in told.not_measured:
+        yield line(("not measured: ", "yellow"), (each, "dim"))
     yield from notes(seen)

@@ -41,7 +41,7 @@ def sweep_tables(seen: Study) -> Iterator[RenderableType]:
 
 def notes(seen: Study) -> Iterator[RenderableType]:
     """Yield what the record does not tell."""
-    for each in tables.not_measured(seen):
+    for each in tables.notices(seen):
         yield line((each, "yellow" if seen.synthetic else "dim"))
 
 

@@ -1,0 +1,54 @@
+"""GPUs' clocks, from the driver's answer in a guest to the record. The driver here is a stand-in, a shell script."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.unit.bench.jobs import place, told
+from vsphere_ml.bench import clocks, lines, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Rows as `nvidia-smi --format=csv,noheader` prints them; written by hand.
+ROWS = (
+    {"uuid": "GPU-1", "sm": "1410 MHz", "memory": "1215 MHz", "throttle": "0x0000000000000000", "ecc": "Enabled"},
+    {"uuid": "GPU-1", "sm": "1095 MHz", "memory": "1215 MHz", "throttle": "0x0000000000000024", "ecc": "Enabled"},
+    {"uuid": "GPU-2", "sm": "[N/A]", "memory": "[N/A]", "throttle": "[N/A]", "ecc": "[N/A]"},
+)
+
+
+def test_a_throttled_gpu_is_told_with_its_range_and_reasons() -> None:
+    texts = {"node-1": place(0) + "".join(told(kind="clocks", gpus=[row]) for row in ROWS), "node-2": place(1)}
+    assert clocks.by_node(lines.read(texts)) == {
+        "node-1": "GPU-1: SM 1095 to 1410 MHz, memory 1215 MHz, throttled: power cap, software thermal, ECC Enabled; "
+        "GPU-2: SM not told, memory not told, throttled: not told, ECC [N/A]"
+    }
+
+
+def test_a_rank_asks_the_driver_while_its_program_runs(tmp_path: Path) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text('#!/bin/sh\necho "GPU-1, 1410 MHz, 1215 MHz, 0x0000000000000000, Enabled"\n')
+    smi.chmod(0o755)
+    rank = (running.WORKLOADS / "rank.py").read_text().replace("CLOCKS_S = 10.0", "CLOCKS_S = 0.01")
+    (tmp_path / "rank.py").write_text(rank.replace("LOOK_S = 2.0", "LOOK_S = 0.05"))
+    subprocess.run(
+        [
+            sys.executable,
+            tmp_path / "rank.py",
+            "--folder",
+            tmp_path,
+            "--",
+            sys.executable,
+            "-c",
+            "import time; time.sleep(0.5)",
+        ],
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOROVOD_RANK": "0"},
+    )
+    kinds = [json.loads(line) for line in (tmp_path / "rank-0.jsonl").read_text().splitlines()]
+    looks = [line["gpus"] for line in kinds if line["kind"] == "clocks"]
+    assert looks[0] == [ROWS[0]]

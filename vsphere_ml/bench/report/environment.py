@@ -1,0 +1,82 @@
+"""What a launch ran on, as rows of a report, and what of it nobody told."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import figures
+from vsphere_ml.bench.record import Outcome, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vsphere_ml.bench.record import Cluster, Environment, Link, Run
+    from vsphere_ml.bench.study import Study
+
+
+def environment(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield everything that a person needs to make the launch again."""
+    yield "measured", f"{run.started} to {run.ended}"
+    yield from _origin(run.environment)
+    yield from _pairs(run.environment.versions, "version of ")
+    yield from _pairs(run.environment.variables, "")
+    yield from _pairs(run.environment.clocks, "clocks of ")
+    yield from _link(run.link)
+    if run.cluster is not None:
+        yield from _cluster(run.cluster)
+
+
+def _origin(seen: Environment) -> Iterator[tuple[str, str]]:
+    yield "time zone of the operator", seen.timezone or "-"
+    yield "command", shlex.join(seen.invocation) or "-"
+    yield "launcher", shlex.join(seen.command) or "-"
+    yield "git commit", seen.git_commit or "-"
+    yield "container image", seen.container or "none: the guests' own runtime"
+
+
+def _link(link: Link) -> Iterator[tuple[str, str]]:
+    source = f" ({link.line_rate_source})" if link.line_rate_source else ""
+    if link.line_rate_bits_per_s is not None:
+        yield "link", f"{link.nics} × {figures.rate(link.line_rate_bits_per_s)}{source}"
+    else:
+        yield "link", f"rate unknown{source}"
+    yield "MTU", "-" if link.mtu_bytes is None else str(link.mtu_bytes)
+
+
+def _cluster(cluster: Cluster) -> Iterator[tuple[str, str]]:
+    yield "vCenter", cluster.vcenter or "-"
+    yield "plan", cluster.plan_digest or "-"
+    yield from _pairs(cluster.playbook_digests, "playbook ")
+    for node, settings in cluster.vm_settings.items():
+        yield from _pairs(settings, f"{node}: ")
+
+
+def _pairs(values: Mapping[str, str], before: str) -> Iterator[tuple[str, str]]:
+    yield from ((f"{before}{key}", value) for key, value in values.items())
+
+
+def unknown(seen: Study) -> Iterator[str]:
+    """Yield what of the environment was not measured, in any complete launch."""
+    runs = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not run.synthetic]
+    if not runs:
+        return
+    if not any(run.environment.clocks for run in runs):
+        yield "GPU clocks, throttle reasons and ECC: no guest's nvidia-smi told them"
+    if not any(run.link.line_rate_bits_per_s for run in runs):
+        why = next((run.link.line_rate_source for run in runs if run.link.line_rate_source), "nobody told it")
+        yield f"the link's line rate: {why}; --link-gbit says it"
+    if not any(run.link.calibrated_bytes_per_s or run.link_results for run in runs):
+        yield "what a plain tool gets through between the nodes"
+    if not any(run.cluster and run.cluster.vm_settings for run in runs):
+        yield "the VMs' settings"
+    yield from _workloads(runs)
+
+
+def _workloads(runs: list[Run]) -> Iterator[str]:
+    ran = {run.configuration.workload for run in runs}
+    if ran.isdisjoint({Workload.ALLREDUCE, Workload.NCCL}):
+        yield "all-reduce by message size (--workload allreduce)"
+    if ran.isdisjoint({Workload.TRAIN, Workload.SCRIPT}):
+        yield "training (--workload train)"
+    yield "power, and what else ran on the hosts meanwhile"
