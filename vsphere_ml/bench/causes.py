@@ -60,6 +60,21 @@ CAUSES = (
         hint="--batch with a smaller number",
     ),
     Cause(
+        pattern=r"IBV_WC_LOC_PROT_ERR|with (?:error|status=)\s?4\b",
+        why="an RDMA device was refused the GPU's memory, as PCIe ACS does when it redirects what goes between devices",
+        hint="vsml verify, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
+    ),
+    Cause(
+        pattern=r"ibv_reg_(?:dmabuf_)?mr\S* failed",
+        why="memory could not be registered with the RDMA device",
+        hint='`vsml configure` with the playbook "roce", whose limits unlock memory; `vsml verify` for nvidia-peermem',
+    ),
+    Cause(
+        pattern=r"IBV_WC_RETRY_EXC_ERR|with (?:error|status=)\s?12\b|ibv_modify_qp\S* failed",
+        why="RDMA packets do not arrive: a GID, an MTU or the switches' priority flow control differs on the way",
+        hint="vsml verify, its facts RDMA and mesh; vsml bench --workload link",
+    ),
+    Cause(
         pattern=r"Not enough slots|not enough slots available",
         why="the launcher counts fewer slots than ranks",
         hint="--slots with the number of ranks that each node is to run",

@@ -94,7 +94,7 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         told = [each for each in told if each.ended]
     _complete(job, told, log)
     went = paths.of_nccl(log) or paths.of_sockets(job, told)
-    by = paths.proof(job, told, went, scene.surveyed)
+    by = paths.proof(job, told, went, scene.surveyed, log)
     proofs = tuple(each for each in (*proof.proofs(job, told), by, scene.clean) if each is not None)
     failed = [each for each in proofs if each.verdict is Verdict.NO]
     return replace(

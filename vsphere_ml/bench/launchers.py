@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOROVODRUN, MPIRUN = "horovodrun", "mpirun"
-GLOO, MPI = "gloo", "mpi"
+GLOO, MPI, NCCL = "gloo", "mpi", "nccl"
+_NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 _PRRTE = 5  # since this version of Open MPI the launcher is PRRTE
 
 # Options may stand before and after the host, as ssh takes them; what follows is the remote command. It gets the run's
@@ -206,7 +207,7 @@ def _no_mpi(job: Job) -> NotPossible:
         f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
         code="bench.no-mpi",
         target=job.nodes[0].name,
-        hint='name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }; or --backend gloo',
+        hint=_NAME_MPI if job.configuration.backend == NCCL else f"{_NAME_MPI}; or --backend gloo",
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.job import OPEN_MPI, Within
-from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI
+from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
 
 if TYPE_CHECKING:
@@ -80,11 +80,12 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
 
 def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
     """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
-    if wish.backend != MPI or not runtime.mpi_version:
+    over = _WORKLOADS[1:] if wish.backend == MPI else (Workload.NCCL,)
+    if not runtime.mpi_version:
         return wish
     version = ".".join(map(str, runtime.mpi_version))
     mpi = {"mpi": version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}"}
-    return replace(wish, options={each: {**wish.options.get(each, {}), **mpi} for each in _WORKLOADS[1:]})
+    return replace(wish, options={**wish.options, **{each: {**wish.options.get(each, {}), **mpi} for each in over}})
 
 
 def same(one: Configuration, other: Configuration) -> bool:
@@ -94,15 +95,15 @@ def same(one: Configuration, other: Configuration) -> bool:
 
 def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transport, gradients: str) -> Configuration:
     training = workload is Workload.TRAIN
-    launched = workload is not Workload.LINK
+    launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
     inside = launched and wish.within is not Within.GUEST  # another configuration: other libraries, other results
     return Configuration(
         workload=workload,
         nodes=nodes,
         ranks=nodes * wish.slots if launched else nodes,
         transport=transport,
-        launcher=wish.launcher if launched else "",
-        backend=wish.backend if launched else "",
+        launcher=MPIRUN if nccl else wish.launcher if launched else "",
+        backend=NCCL if nccl else wish.backend if launched else "",
         model=wish.model if training else "",
         batch=wish.batch if training else None,
         gradients=gradients,

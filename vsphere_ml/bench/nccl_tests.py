@@ -6,14 +6,19 @@ since 2026), so its own help is asked. What it prints is read by `imports.nccl_t
 
 from __future__ import annotations
 
+import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import BenchError
+from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.lines import Told
 
 RESULT = "nccl-tests.json"  # in the job's folder
 BUILD = "git clone https://github.com/NVIDIA/nccl-tests && make -C nccl-tests MPI=1 MPI_HOME=/path/to/openmpi"
@@ -69,7 +74,7 @@ def found(told: str) -> AllReducePerf | None:
 def same(of: Mapping[str, AllReducePerf | None], where: str) -> AllReducePerf:
     """Return the program that all nodes have; `where` is `guest` or `container`.
 
-    BenchError `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
+    NotPossible `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
     """
     lacking = [node for node, each in of.items() if each is None]
     if lacking:
@@ -81,6 +86,18 @@ def same(of: Mapping[str, AllReducePerf | None], where: str) -> AllReducePerf:
     if len(set(have.values())) > 1:
         raise _missing(list(have), "the nodes have different builds of all_reduce_perf, or at different paths")
     return next(iter(have.values()))
+
+
+def enough_gpus(of: Mapping[str, int], ranks: int) -> None:
+    """Raise NotPossible `bench.too-few-gpus` where a node has fewer GPUs than ranks."""
+    short = [f"{node}: {gpus}" for node, gpus in of.items() if gpus < ranks]
+    if short:
+        raise NotPossible(
+            f"all_reduce_perf wants a GPU for each of {ranks} ranks a node, and there are fewer ({', '.join(short)})",
+            code="bench.too-few-gpus",
+            target=short[0].partition(":")[0],
+            hint="--slots with as many as a node has; `vsml verify` if the driver does not see them",
+        )
 
 
 def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tuple[str, ...]:
@@ -96,8 +113,43 @@ def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tupl
     return (*plain, *slowest, *every, *file)
 
 
-def _missing(nodes: Sequence[str], why: str) -> BenchError:
-    return BenchError(
+def parsed(log: str, result: str, ranks: int) -> Parsed:
+    """Return what one launch measured: from the file of `-J` where there is one, else from the table in the log.
+
+    BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
+    """
+    try:
+        told = imports.json(json.loads(result)) if result else imports.text(log)
+    except (ValueError, KeyError, TypeError, ConfigError) as error:
+        raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
+    if {each.rank for each in told.devices} != set(range(ranks)):
+        counted = ", ".join(str(each.rank) for each in told.devices) or "none"
+        raise _nothing(f"all_reduce_perf told of ranks {counted}, and {ranks} were started as one job")
+    return told
+
+
+def as_told(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:
+    """Return the ranks with what the program measured for them all; each names the GPU it used."""
+    index = {each.rank: each.index for each in measured.devices}
+    sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]
+    return tuple(
+        replace(
+            each,
+            sweep=sweep,
+            wrong=list(measured.wrong) if each.rank == 0 else [],
+            model={"device": f"GPU:{index[each.rank]}", "versions": measured.versions} if each.rank in index else {},
+            ended=True,
+        )
+        for each in told
+    )
+
+
+def _nothing(why: str) -> BenchError:
+    return BenchError(why, code="bench.no-samples", target="all_reduce_perf", hint="see its log in the record")
+
+
+def _missing(nodes: Sequence[str], why: str) -> NotPossible:
+    return NotPossible(
         f"{', '.join(nodes)}: {why}",
         code="bench.no-nccl-tests",
         target=nodes[0],

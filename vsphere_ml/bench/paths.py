@@ -1,7 +1,8 @@
 """What the bytes between ranks went by: read from NCCL's own log, or from the sockets and counters of each rank.
 
 NCCL's line is that of src/transport/net.cc, p2p.cc and shm.cc, NCCL 2.4 to 2.27:
-`Channel 00/02 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`.
+`Channel 00/02 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`. A network plugin puts its own name there: that of HPC-X, in
+NVIDIA's images, is IBext, IBext_v8 and so on, and speaks verbs as NCCL's own IB does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 PATH = "path"
 _CHANNEL = re.compile(
     r"Channel (?P<channel>\d+)(?:/\d+)? : (?P<sender>\d+)\[\w*\] -> (?P<receiver>\d+)\[\w*\]"
-    r"(?: \[(?P<side>send|receive)\])? via (?P<via>[A-Za-z0-9]+(?:/\S+)*)"
+    r"(?: \[(?P<side>send|receive)\])? via (?P<via>\S.*)"
+)
+_NET = re.compile(r"NET/(?P<name>.+?)/\d+(?:\(\d+\))?(?P<how>\S*)")
+_VERBS = re.compile(r"IB(ext\w*)?|NCCL RDMA Plugin\b.*")
+# What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc).
+_ADMITTED = re.compile(
+    r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
 _RDMA = ("NET/IB", "NET/IB/GDRDMA")
 _WANTED = {Transport.ROCE: _RDMA, Transport.GPUDIRECT: _RDMA[1:]}
@@ -46,10 +53,11 @@ def of_nccl(log: str) -> tuple[Path, ...]:
 
 def carrier(via: str) -> str:
     """Return the kind of a way: of NET/IB/0(1)/GDRDMA/Shared what counts is NET/IB/GDRDMA."""
-    parts = via.split("/")
-    if parts[0] != "NET":
-        return parts[0]
-    return "/".join([*parts[:2], *(["GDRDMA"] if "GDRDMA" in parts[2:] else [])])
+    net = _NET.match(via)
+    if net is None:
+        return re.split(r"[/\s]", via, maxsplit=1)[0]
+    name = "IB" if _VERBS.fullmatch(net["name"]) else net["name"]
+    return f"NET/{name}{'/GDRDMA' if '/GDRDMA' in net['how'] else ''}"
 
 
 def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
@@ -70,8 +78,13 @@ def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
     )
 
 
-def proof(job: Job, told: Sequence[Told], paths: Sequence[Path], surveyed: Sequence[Surveyed]) -> Proof | None:
-    """Return whether what was asked for was used between nodes; None on one node, where nothing goes anywhere."""
+def proof(
+    job: Job, told: Sequence[Told], paths: Sequence[Path], surveyed: Sequence[Surveyed], log: str = ""
+) -> Proof | None:
+    """Return whether what was asked for was used between nodes; None on one node, where nothing goes anywhere.
+
+    Causes are what the guests show and what NCCL's log admits.
+    """
     if len(job.nodes) < 2:  # noqa: PLR2004 - nobody to talk to
         return None
     asked = job.configuration.transport
@@ -82,7 +95,7 @@ def proof(job: Job, told: Sequence[Told], paths: Sequence[Path], surveyed: Seque
     if not between:
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence="the log tells no channel between nodes")
     if wrong:
-        causes = "; ".join(_causes(asked, wrong, surveyed)) or "the guests show no cause"
+        causes = "; ".join([*_admitted(log), *_causes(asked, wrong, surveyed)]) or "the guests show no cause"
         evidence = f"{len(wrong)} of {len(between)} channels went by {wrong[0].carrier}; likely: {causes}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
     evidence = f"all {len(between)} channels between nodes went by {between[0].carrier}"
@@ -117,6 +130,11 @@ def _sent(told: Told) -> str:
 def _crosses(path: Path, told: Sequence[Told]) -> bool:
     nodes = {str(each.rank): each.node for each in told}
     return nodes.get(path.sender) != nodes.get(path.receiver)
+
+
+def _admitted(log: str) -> list[str]:
+    """Return what NCCL says of it, once however many ranks say so."""
+    return [f"NCCL says `{why}`" for why in dict.fromkeys(match["why"].strip() for match in _ADMITTED.finditer(log))]
 
 
 def _causes(asked: Transport, wrong: Sequence[Path], surveyed: Sequence[Surveyed]) -> Iterator[str]:

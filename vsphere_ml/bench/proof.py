@@ -60,7 +60,7 @@ def proofs(job: Job, told: Sequence[Told]) -> tuple[Proof, ...]:
     match job.configuration.workload:
         case Workload.TRAIN:
             return (placement(job, told), in_sync(told))
-        case Workload.ALLREDUCE:
+        case Workload.ALLREDUCE | Workload.NCCL:
             return (placement(job, told), sums(told))
         case _:
             return (placement(job, told),)

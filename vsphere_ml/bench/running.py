@@ -188,6 +188,11 @@ def logs(shell: Probe, job: Job) -> str:
     return shell.ask({"log": f"tail -q -c {CHUNK // 2} {job.folder}/job.out {job.folder}/job.err"})["log"].out
 
 
+def result(shell: Probe, job: Job, name: str) -> str:
+    """Return a file that the job's program wrote into its folder; empty when it wrote none."""
+    return _whole(shell, f"cat {job.folder}/{name} 2>/dev/null")
+
+
 def end(shell: Shell, job: Job) -> None:
     """End what is left of the job in the guest, and take its folder away."""
     reap(shell)

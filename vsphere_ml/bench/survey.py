@@ -117,8 +117,6 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         **{name: packages.get(name, "") for name in inside.PACKAGES},
     }
     within = inside.read(seen)
-    if within is not None:
-        versions |= {"container_image": within.image, "container_image_id": within.image_id}
     return Surveyed(
         node=node,
         runtime=seen["python"].ok and "horovod" in packages,

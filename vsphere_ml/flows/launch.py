@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.bench import evidence, lines, link, programs, proof, running, store, transports
+from vsphere_ml.bench import evidence, lines, link, nccl_tests, programs, proof, running, store, transports
 from vsphere_ml.bench.events import Reaped
 from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.job import Runtime
     from vsphere_ml.bench.machines import Machine
     from vsphere_ml.bench.matrix import Planned, Wish
-    from vsphere_ml.bench.record import Cluster, LinkResult, Proof, Run
+    from vsphere_ml.bench.nccl_tests import AllReducePerf
+    from vsphere_ml.bench.record import Cluster, LinkResult, Proof, Remark, Run
     from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
     from vsphere_ml.core.guest import Peer, Shell
@@ -97,8 +98,9 @@ def made(ground: Ground, wish: Wish, planned: Planned, before: Before) -> tuple[
         job = _ready(ground, job)
         if planned.configuration.workload is Workload.LINK:
             return _linked(ground, _scene(ground, job, planned.launch, began, before)), None
-        told, log, stop = _run(ground, job)
-        run = evidence.run(_scene(ground, job, planned.launch, began, before), told, log, stop)
+        heard = _run(ground, job)
+        run = evidence.run(_scene(ground, job, planned.launch, began, before), heard.told, heard.log, heard.stop)
+        run = replace(run, remarks=(*run.remarks, *heard.remarks))
     except VsmlError as error:
         return evidence.failed(_scene(ground, job, planned.launch, began, before), error), error
     return run, evidence.objection(run)
@@ -126,7 +128,8 @@ def _ready(ground: Ground, job: Job) -> Job:
     job = replace(job, variables={**asks, **ground.means.variables})
     if asked.workload is Workload.LINK:
         return job
-    job = programs.filled(job, ground.means.script, ground.means.arguments)
+    tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
+    job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
     launched(job)
     return job
 
@@ -172,8 +175,23 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
     )
 
 
-def _run(ground: Ground, job: Job) -> tuple[tuple[lines.Told, ...], str, Stop | None]:
-    """Return what the ranks told, the launcher's log, and why the job was told to stop; no process of it is left."""
+def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
+    nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
+    return nccl_tests.same({each.node: each.all_reduce_perf for each in surveyed}, job.runtime.within.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
+
+    told: tuple[lines.Told, ...]
+    log: str
+    stop: Stop | None
+    remarks: tuple[Remark, ...] = ()
+
+
+def _run(ground: Ground, job: Job) -> Heard:
+    """Return what was told; no process of the job is left."""
     places = ground.places[: len(job.nodes)]
     how = launched(job)
     try:
@@ -181,13 +199,18 @@ def _run(ground: Ground, job: Job) -> tuple[tuple[lines.Told, ...], str, Stop | 
         ended = _watch(ground, job).until_end(ground.guests, places[0], lambda shell: running.start(shell, job, how))
         texts = _collected(ground, job, places)
         log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
+        result = in_each(ground.guests, places[:1], lambda shell: running.result(shell, job, nccl_tests.RESULT))
     finally:
         # A guest that cannot be reached now is told of before the next launch.
         ground.guests.each(ground.places, lambda shell: running.end(shell, job))
     store.keep_log(ground.folder, job.run_id, log)
     if ended.status != 0:
         raise evidence.ended_badly(job, ended.status, log)
-    return lines.read(texts), log, ended.stop
+    told = lines.read(texts)
+    if job.configuration.workload is not Workload.NCCL:
+        return Heard(told=told, log=log, stop=ended.stop)
+    measured = nccl_tests.parsed(log, result[places[0].name], job.ranks)
+    return Heard(told=nccl_tests.as_told(told, measured), log=log, stop=None, remarks=measured.remarks)
 
 
 def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:

@@ -112,9 +112,9 @@ def test_ranks_in_a_container_have_its_interpreter_and_its_images_own_variables_
     made = contained()
     assert (made.python, made.within, made.ssh_port) == ("/usr/bin/python3", Within.CONTAINER, 12345)
     assert made.variables == {"PATH": "/usr/local/mpi/bin:/usr/bin", "OPAL_PREFIX": "/opt/hpcx/ompi"}
-    versions = both(**CONTAINER)[0].versions
-    assert versions["container_image"] == "nvcr.io/nvidia/tensorflow:23.05-tf2-py3"
-    assert versions["container_image_id"] == "sha256:1f2e"
+    container = both(**CONTAINER)[0].container
+    assert container is not None
+    assert (container.image, container.image_id) == ("nvcr.io/nvidia/tensorflow:23.05-tf2-py3", "sha256:1f2e")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from vsphere_ml.bench.imports.parsed import Device, Parsed, found, not_all_reduc
 from vsphere_ml.bench.record import Remark, SweepPoint, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 TOOL = "nccl-tests"
-_DEVICE = re.compile(r"^#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(.*)$", re.MULTILINE)
-# Before #wrong, nccl-tests' column was called error; before 2.10 there was no root.
-_BEFORE_TIME = {True: 5, False: 4}
+_DEVICE = re.compile(r"^#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^]]*\]\s*(.*)$", re.MULTILINE)
+# The table's titles differ: root is there since 2.10, i_min and others with -I 1; #wrong was called error before.
+_TITLES = r"^#\s+(size\s.*)$"
 _MEANS = Remark(
     code="import.means",
     target=TOOL,
@@ -36,17 +36,21 @@ def text(content: str) -> Parsed:
     collective = found(r"^# Collective test starting:\s*(\S+)", content)
     if collective and "all_reduce" not in collective:
         raise not_all_reduce(TOOL, collective)
-    skip = _BEFORE_TIME["root" in content]
+    titles = found(_TITLES, content).split()
+    at = next((place for place, title in enumerate(titles) if title in {"time", "cpu"}), 0)
+    table = [cells for cells in rows(content) if int(cells[0]) > 0 and len(cells) >= len(titles) > at > 0]
     points = [
         SweepPoint(size_bytes=int(cells[0]), time_s=(time * 1e-6,))
-        for cells in rows(content)
-        if int(cells[0]) > 0 and len(cells) > skip + 2 and (time := number(cells[skip])) is not None
+        for cells in table
+        if (time := number(cells[at])) is not None
     ]
     if not points:
         raise nothing(TOOL, "times")
     devices = tuple(
-        Device(rank=int(rank), hostname=host, name=name.strip()) for rank, host, name in _DEVICE.findall(content)
+        Device(rank=int(rank), hostname=host, name=name.strip(), index=int(index))
+        for rank, host, index, name in _DEVICE.findall(content)
     )
+    counted = [at for at, title in enumerate(titles) if title == "#wrong"]
     return Parsed(
         tool=TOOL,
         workload=Workload.NCCL,
@@ -55,6 +59,7 @@ def text(content: str) -> Parsed:
         devices=devices,
         versions=_version(found(r"nccl-library=(\d+)", content)),
         remarks=(_MEANS,),
+        wrong=_wrong((int(cells[0]), cells[place]) for cells in table for place in counted),
     )
 
 
@@ -68,7 +73,12 @@ def json(document: Any) -> Parsed:
         raise nothing(TOOL, "times")
     listed = document.get("config", {}).get("devices", [])
     devices = tuple(
-        Device(rank=int(each["rank"]), hostname=str(each["hostname"]), name=str(each.get("device_info", "")))
+        Device(
+            rank=int(each["rank"]),
+            hostname=str(each["hostname"]),
+            name=str(each.get("device_info", "")),
+            index=each.get("device"),
+        )
         for each in listed
     )
     each_time = any(len(point.time_s) > 1 for point in points)
@@ -82,6 +92,20 @@ def json(document: Any) -> Parsed:
         variables=dict(_nccl_variables(document.get("env", []))),
         command=command,
         remarks=() if each_time else (_MEANS,),
+        wrong=_wrong(_counted(document["results"])),
+    )
+
+
+def _counted(results: Any) -> Iterator[tuple[int, Any]]:
+    """Yield each size with its number of wrong values; null where none was looked for (`-c 0`)."""
+    for each in results:
+        for way in ("out_of_place", "in_place"):
+            yield int(each["size"]), (each.get(way) or {}).get("nwrong")
+
+
+def _wrong(counted: Iterable[tuple[int, Any]]) -> tuple[str, ...]:
+    return tuple(
+        f"{count:g} wrong values at {size} bytes" for size, told in counted if (count := number(str(told))) is not None
     )
 
 

@@ -21,6 +21,7 @@ class Device:
     rank: int
     hostname: str
     name: str
+    index: int | None = None  # the tool's number for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class Parsed:
     variables: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    wrong: tuple[str, ...] = ()  # results that were not what they should be
 
 
 def nothing(tool: str, what: str) -> ConfigError:

@@ -98,7 +98,8 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
         source=parsed.tool,
         started=seen,
         ended=seen,
-        outcome=Outcome.COMPLETE,
+        outcome=Outcome.INVALID if parsed.wrong else Outcome.COMPLETE,
+        reason="; ".join(parsed.wrong),
         configuration=_configuration(parsed, given, nodes, ranks),
         cluster=Cluster(name=given.cluster) if given.cluster else None,
         environment=Environment(versions=parsed.versions, variables=parsed.variables, command=parsed.command),
@@ -108,7 +109,7 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
             for each in parsed.devices
         ),
         steps=_steps(parsed, ranks),
-        sweep=parsed.sweep,
+        sweep=() if parsed.wrong else parsed.sweep,
         link_results=parsed.links,
         remarks=parsed.remarks,
     )

@@ -33,6 +33,7 @@ class WorkloadName(StrEnum):
     LINK = "link"
     TRAIN = "train"
     ALLREDUCE = "allreduce"
+    NCCL = "nccl"
 
 
 class TransportName(StrEnum):
@@ -76,7 +77,9 @@ def run(
     nodes: Annotated[
         list[int] | None, typer.Option(min=1, metavar="N", help="On so many nodes; several times for several.")
     ] = None,
-    slots: Annotated[int, typer.Option(min=1, metavar="N", help="Ranks a node.")] = 1,
+    slots: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ranks a node; default: as many as it has GPUs.")
+    ] = None,
     launcher: Annotated[LauncherName, typer.Option(help="What starts the ranks.")] = LauncherName.HOROVODRUN,
     backend: Annotated[
         Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
@@ -107,6 +110,10 @@ def run(
         str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`.")
     ] = "1024,65536,1048576,4194304,16777216,67108864",
     sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10,
+    nccl_sizes: Annotated[
+        str, typer.Option(metavar="FROM:TO", help="Smallest and largest message of `nccl`; sizes double.")
+    ] = "8:1G",
+    nccl_iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Iterations of each size of `nccl`.")] = 20,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration.")] = 1,
     variable: Annotated[
         list[str] | None,
@@ -160,7 +167,7 @@ def run(
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=tuple(nodes or [most]),
-        slots=slots,
+        slots=slots or min(node.gpu.count for node in spec.nodes),
         transports=tuple(Transport(each) for each in transport or [TransportName.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
         launcher=launcher,
@@ -178,6 +185,7 @@ def run(
             },
             Workload.SCRIPT: _identity(script, arguments) if script else {},
             Workload.ALLREDUCE: {"sizes": sizes, "repeats": str(sweeps)},
+            Workload.NCCL: _message_sizes(nccl_sizes) | {"iterations": str(nccl_iterations)},
         },
     )
     clock = wiring.SystemClock()
@@ -269,6 +277,18 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
         if not equals or not _NAME.fullmatch(name) or name == MARK:
             raise ConfigError(f"--variable {whole}", code="usage", hint="--variable NCCL_ALGO=RING")
     return {name: value for name, _, value in pairs}
+
+
+def _message_sizes(text: str) -> dict[str, str]:
+    """Return the two sizes as nccl-tests reads them: bytes, with K, M or G for powers of 1024."""
+    match = re.fullmatch(r"(\d+[KMG]?):(\d+[KMG]?)", text, re.IGNORECASE)
+    if match is None or _bytes(match[1]) > _bytes(match[2]):
+        raise ConfigError(f"--nccl-sizes: {text!r} is not of the form 8:1G", code="usage", hint="--nccl-sizes 8:1G")
+    return {"smallest": match[1], "largest": match[2]}
+
+
+def _bytes(text: str) -> int:
+    return int(text.rstrip("KMGkmg")) << {"k": 10, "m": 20, "g": 30}.get(text[-1].lower(), 0)
 
 
 def _words(text: str) -> list[str]:

@@ -1,0 +1,90 @@
+"""`vsml bench --in container` on lab guests: ranks start by the container's own sshd. Docker is a stand-in there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e import trained
+from tests.integration.guests import needed
+from vsphere_ml.lab import runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.conftest import Ended
+    from tests.e2e.trained import Cluster
+
+LACKING = runtime.lacking()
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.lab,
+    needed,
+    pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
+    pytest.mark.timeout(1500),  # the runtime is built the first time
+]
+HOME = runtime.IN_GUESTS
+BOOKS = ("base", "driver", "container", "mpi")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    runtime.made()
+    with trained.cluster(tmp_path_factory.mktemp("container")) as made:
+        settings(made, "openmpi-4")
+        done = made.configure()
+        assert done.status == 0, done.err
+        yield made
+
+
+def settings(cluster: Cluster, mpi: str, **more: str) -> None:
+    inside = {"container_python": f"{HOME}/venv/bin/python", "container_mpirun": f"{HOME}/{mpi}/bin/mpirun"}
+    cluster.playbooks(*BOOKS, mesh_user="root", **(inside | more))
+
+
+def bench(cluster: Cluster, *more: str) -> Ended:
+    return cluster.shell.vsml(
+        *("bench", "cluster.toml", "--in", "container", "--steps", "12", "--limit", "240", "-o", "json"), *more
+    )
+
+
+def run_of(ended: Ended) -> dict[str, Any]:
+    assert ended.status == 0, ended.err
+    (run,) = ended.document["data"]["runs"]
+    assert isinstance(run, dict)
+    return run
+
+
+def test_training_starts_in_the_container_of_each_node_and_the_record_says_so(cluster: Cluster) -> None:
+    run = run_of(bench(cluster, "--into", "gloo"))
+    assert run["configuration"]["options"]["in"] == "container"
+    assert {each["verdict"] for each in run["proofs"]} == {"yes"}
+    assert {"placement", "in_sync", "path"} <= {each["name"] for each in run["proofs"]}
+    assert run["environment"]["container"] == f"{trained.SETTINGS['image']} sha256:lab-stand-in"
+    assert run["lab"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
+def test_mpirun_goes_from_container_to_container(cluster: Cluster, mpi: str) -> None:
+    settings(cluster, mpi)
+    run = run_of(bench(cluster, "--launcher", "mpirun", "--into", mpi))
+    assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
+
+
+def test_ranks_ran_behind_the_containers_sshd_and_none_is_left(cluster: Cluster) -> None:
+    # Without its sshd nothing starts, though the guests' own runs on.
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
+    refused = bench(cluster, "--into", "without")
+    assert refused.status != 0
+    assert "node-2: container vsml-worker does not run" in refused.err
+    left = cluster.shell.vsml("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    assert not [line for line in left.out.splitlines() if line.startswith("/proc")]
+    assert cluster.configure().status == 0
+
+
+def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster: Cluster) -> None:
+    refused = cluster.shell.vsml("bench", "cluster.toml", "--in", "container", "--workload", "nccl", "--into", "nccl")
+    assert refused.status != 0
+    assert "no all_reduce_perf of nccl-tests is in the container" in refused.err
+    assert "make -C nccl-tests MPI=1" in refused.err
