@@ -76,6 +76,8 @@ class Physics:
                 return self.customize(site, change)
             case do.MakeRule():
                 return self.make_rule(site, change)
+            case do.SetSwitchMtu():
+                return set_mtu(site, change)
             case do.PowerOn():
                 run = booked(site, self.find(site, change.vm), from_far=self.gpus_from_far)
                 return self.booted(run, change.vm) if self.boots else run
@@ -281,6 +283,14 @@ def with_vm(site: Inventory, vm: Vm) -> Inventory:
 def sized(vm: Vm) -> Vm:
     """Return the VM with its summary told from its settings."""
     return vm if vm.settings is None else replace(vm, cpus=vm.settings.cpus, memory=vm.settings.memory)
+
+
+def set_mtu(site: Inventory, change: do.SetSwitchMtu) -> Inventory:
+    switches = tuple(replace(each, mtu=change.mtu) if each.ref == change.switch else each for each in site.switches)
+    networks = tuple(
+        replace(each, mtu=change.mtu) if each.switch_ref == change.switch else each for each in site.networks
+    )
+    return replace(site, switches=switches, networks=networks)
 
 
 def delete_rule(site: Inventory, change: do.DeleteRule) -> Inventory:

@@ -29,6 +29,8 @@ from vsphere_ml.core.inventory import (
     PciDevice,
     PoolRef,
     Sharing,
+    Switch,
+    SwitchRef,
     VgpuProfile,
     Vm,
     VmRef,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 GROUP = "Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch"
 VSAN, IMAGES = DatastoreRef("datastore-1"), DatastoreRef("datastore-2")
 MGMT, ROCE = NetworkRef("dvportgroup-1"), NetworkRef("dvportgroup-2")
+DVS = SwitchRef("dvs-1")
 ROOT = FolderRef("group-v1")
 CLUSTER, POOL = ClusterRef("domain-c1"), PoolRef("resgroup-1")
 NVIDIA, MELLANOX = 0x10DE, 0x15B3
@@ -283,10 +286,18 @@ def site(
         vms=tuple(sorted(vms, key=lambda each: each.name)),
         datastores=tuple(stores),
         networks=(
-            Network(ref=ROCE, name="roce", switch="dvs-gpu", mtu=9000),
-            Network(ref=MGMT, name="vm-mgmt", switch="dvs-gpu", mtu=9000),
+            Network(ref=ROCE, name="roce", switch="dvs-gpu", switch_ref=DVS, mtu=9000, vlan=200),
+            Network(ref=MGMT, name="vm-mgmt", switch="dvs-gpu", switch_ref=DVS, mtu=9000, vlan=10),
         ),
         folders=(Folder(ref=ROOT, path=""),),
+        switches=(
+            Switch(
+                ref=DVS,
+                name="dvs-gpu",
+                mtu=9000,
+                uplinks={host.ref: tuple(nic.pnic for nic in host.nics if nic.pnic) for host in hosts},
+            ),
+        ),
     )
 
 

@@ -15,6 +15,7 @@ from vsphere_ml.config.nodes import Roster
 from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.positions import positions
 from vsphere_ml.config.reading import read, unknown
+from vsphere_ml.config.roce import check_roce, fabric
 from vsphere_ml.config.sources import one_source, source_of
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.spec import (
@@ -114,6 +115,8 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     _one_way_in(vcenter, mistakes)
     hosts = sections.one("hosts", schema.Hosts)
     check_hosts(hosts, mistakes)
+    roce = sections.one("roce", schema.Roce)
+    check_roce(roce, guest, mistakes)
     if guest is not None:
         check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
@@ -130,6 +133,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         anti_affinity=anti_affinity,
         guest=access(guest, file.parent) if guest is not None else GuestAccess(),
         hosts=hosts_access(hosts, file.parent),
+        roce=fabric(roce, guest),
         file=file,
     )
 

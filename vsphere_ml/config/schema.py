@@ -248,6 +248,19 @@ class Hosts(Table):
     )
 
 
+class Roce(Table):
+    mtu: f.Mtu | None = Field(
+        default=None,
+        description="MTU (bytes) that the distributed switch of the fast NICs is to have at least; default: the "
+        "setting `roce_mtu` of the guests, else 9000",
+    )
+    raise_mtu: bool = Field(
+        default=False,
+        description="`vsml provision` may raise a switch's MTU, which reaches all of its port groups; without it, a "
+        "switch with less is a finding",
+    )
+
+
 class File(Table):
     cluster: Cluster = Field(description="the cluster as a whole")
     vcenter: VCenter | None = Field(
@@ -263,6 +276,7 @@ class File(Table):
     guest: Guest | None = Field(
         default=None, description="how the guests are entered, and what `vsml configure` makes of them"
     )
+    roce: Roce | None = Field(default=None, description="what the network under the fast NICs is to be")
     hosts: Hosts | None = Field(
         default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware"
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vsphere_ml.core.firstboot import Customization, FirstBoot
-    from vsphere_ml.core.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, VmRef
+    from vsphere_ml.core.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, SwitchRef, VmRef
     from vsphere_ml.core.seats import Target, WantedDevice
 
 
@@ -117,6 +117,16 @@ class MakeRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetSwitchMtu:
+    """Raise the MTU (bytes) of a distributed switch, and so of all its port groups."""
+
+    switch: SwitchRef
+    name: str
+    mtu: int
+    was: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PowerOn:
     vm: str
 
@@ -157,6 +167,7 @@ Change = (
     | NewMac
     | CustomizeGuest
     | MakeRule
+    | SetSwitchMtu
     | PowerOn
     | PowerOff
     | DeleteVm
@@ -168,7 +179,7 @@ Change = (
 def subject(change: Change) -> str | None:
     """Return the VM a change is about, or None for a change to the site that everything else must wait for."""
     match change:
-        case CreateFolder() | MakeRule() | DeleteRule() | DeleteFolder():
+        case CreateFolder() | MakeRule() | SetSwitchMtu() | DeleteRule() | DeleteFolder():
             return None
         case _:
             return change.vm

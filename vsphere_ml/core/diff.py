@@ -19,6 +19,7 @@ from vsphere_ml.core.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.core.devices import difference, duplicate_macs, name
+from vsphere_ml.core.fabric import fabric_findings, fabric_notes, switch_changes
 from vsphere_ml.core.findings import findings
 from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD
 from vsphere_ml.core.inventory import EthernetCard
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
 
 STAGES = (
+    "switch",
     "folder",
     "clone",
     "mark",
@@ -61,6 +63,8 @@ def diff(
     `first_boots` is what the guests of new nodes are told, by node.
     """
     work = _Work(first_boots=first_boots or {})
+    for raised in switch_changes(spec, placement, inventory):
+        work.add("switch", raised)
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
     for seat in placement.seats:
@@ -77,9 +81,10 @@ def diff(
             *placement.notes,
             *judge.notes(spec, placement, inventory),
             *_rule_note(spec, placement),
+            *fabric_notes(spec, placement, inventory),
             *_address_note(placement, work.first_boots),
         ),
-        findings=tuple(findings(spec, placement, inventory)),
+        findings=(*findings(spec, placement, inventory), *fabric_findings(spec, placement, inventory)),
     )
 
 

@@ -20,6 +20,7 @@ VmRef = NewType("VmRef", str)
 ClusterRef = NewType("ClusterRef", str)
 DatastoreRef = NewType("DatastoreRef", str)
 NetworkRef = NewType("NetworkRef", str)
+SwitchRef = NewType("SwitchRef", str)
 FolderRef = NewType("FolderRef", str)
 PoolRef = NewType("PoolRef", str)
 PciAddress = NewType("PciAddress", str)  # "0000:3b:00.0", lower case, always with the domain
@@ -317,7 +318,19 @@ class Network:
     ref: NetworkRef
     name: str
     switch: str | None = None
+    switch_ref: SwitchRef | None = None
     mtu: int | None = None
+    vlan: int | None = None  # 0 is untagged; None for a trunk, and where nobody tells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A distributed switch, and the physical NICs (vmnicN) by which each member host is linked to it."""
+
+    ref: SwitchRef
+    name: str
+    mtu: int | None
+    uplinks: Mapping[HostRef, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +355,7 @@ class Inventory:
     datastores: tuple[Datastore, ...]
     networks: tuple[Network, ...]
     folders: tuple[Folder, ...]
+    switches: tuple[Switch, ...] = ()
 
     def host(self, ref: HostRef) -> Host:
         return next(h for h in self.hosts if h.ref == ref)

@@ -245,6 +245,14 @@ class HostAccess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoceWish:
+    """What the fabric under the fast NICs is to be. None of a host's settings: they are not looked at."""
+
+    mtu: int = 9000  # bytes, of the distributed switch: at least that
+    raise_mtu: bool = False  # provision may raise it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
     """The whole wish."""
 
@@ -257,4 +265,5 @@ class ClusterSpec:
     anti_affinity: bool = True  # make a DRS rule when nodes are spread
     guest: GuestAccess = field(default_factory=GuestAccess)
     hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
+    roce: RoceWish = field(default_factory=RoceWish)
     file: Path | None = None

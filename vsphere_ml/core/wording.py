@@ -18,6 +18,7 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SetSwitchMtu,
     UpgradeHardware,
 )
 from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
@@ -40,6 +41,8 @@ def describe(change: Change) -> str:
             return f"removal of rule {change.name}"
         case DeleteFolder():
             return f"removal of folder {change.path}"
+        case SetSwitchMtu():
+            return f"MTU of switch {change.name}"
         case _:
             return f"{_of_a_vm(change)} of {change.vm}"
 
@@ -81,7 +84,7 @@ def _of_a_vm(  # noqa: C901, PLR0911 - one arm for each kind of change
             assert_never(change)
 
 
-def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one arm for each kind of change
+def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
     """Return what is lacking as long as this change is not made, in words."""
     match change:
         case CloneVm():
@@ -105,6 +108,8 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one ar
             return ("must be powered off to be changed",)
         case CreateFolder() | MakeRule():
             return ("is not there",) if not isinstance(change, MakeRule) or change.key is None else ("differs",)
+        case SetSwitchMtu():
+            return (f"its MTU is {change.was}, {change.mtu} wanted",)
         case DeleteVm() | DeleteRule() | DeleteFolder():
             return ("is still there",)
         case _:
@@ -146,11 +151,13 @@ def device_name(want: WantedDevice) -> str:  # noqa: PLR0911 - one arm for each 
 
 
 def object_name(change: Change) -> str:
-    """Return what a change is about: a VM's name, or `folder …` and `rule …`."""
+    """Return what a change is about: a VM's name, or `folder …`, `rule …` and `switch …`."""
     match change:
         case CreateFolder() | DeleteFolder():
             return f"folder {change.path}"
         case MakeRule() | DeleteRule():
             return f"rule {change.name}"
+        case SetSwitchMtu():
+            return f"switch {change.name}"
         case _:
             return change.vm

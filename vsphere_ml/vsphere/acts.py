@@ -22,6 +22,7 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SetSwitchMtu,
     UpgradeHardware,
 )
 from vsphere_ml.core.errors import VSphereError
@@ -74,6 +75,8 @@ class Acts:
                 return self._customize(change)
             case MakeRule():
                 return self._make_rule(change)
+            case SetSwitchMtu():
+                return self._set_mtu(change)
             case PowerOn():
                 return self._power_on(change)
             case PowerOff():
@@ -224,6 +227,15 @@ class Acts:
         spec = specs.anti_affinity(change.name, vms, change.key)
         cluster = managed(self._session, "vim.ClusterComputeResource", change.cluster)
         yield self._do(lambda: cluster.ReconfigureComputeResource_Task(spec=spec, modify=True))
+
+    def _set_mtu(self, change: SetSwitchMtu) -> Steps:
+        switch = self.site.switch(change.switch, change.name)
+        # A switch that somebody has changed since is refused by its version; only its MTU is in the spec.
+        config = self._read(switch, "config")["config"]
+        made: Any = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec
+        if config.maxMtu < change.mtu:
+            spec = made(configVersion=config.configVersion, maxMtu=change.mtu)
+            yield self._do(lambda: switch.ReconfigureDvs_Task(spec=spec))
 
     def _delete_rule(self, change: DeleteRule) -> Steps:
         if self.site.rules.get(change.key) != change.name:

@@ -23,6 +23,7 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SetSwitchMtu,
     UpgradeHardware,
 )
 from vsphere_ml.core.errors import VsmlError
@@ -57,6 +58,7 @@ _ACTIONS: dict[type[Any], str] = {
     NewMac: "giving `{0.vm}` a new MAC",
     CustomizeGuest: "customizing the guest of `{0.vm}`",
     MakeRule: "making rule `{0.name}`",
+    SetSwitchMtu: "setting the MTU of switch `{0.name}`",
     PowerOn: "powering on `{0.vm}`",
     PowerOff: "powering off `{0.vm}`",
     DeleteVm: "deleting `{0.vm}`",

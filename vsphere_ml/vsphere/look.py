@@ -53,6 +53,7 @@ def look(session: Session, fields: Fields, scope: Scope) -> tuple[Inventory, Sit
         datastores=around.datastores,
         networks=around.networks,
         folders=around.folders,
+        switches=around.switches,
     )
     return inventory, read.site(around, inventory)
 
@@ -215,6 +216,7 @@ class _Read:
             devices=self.raw_devices,
             folders=around.folder_objects,
             port_groups=around.port_groups,
+            switches=around.switch_objects,
             components=self.assignable.components,
             rules={rule.key: rule.name for cluster in inventory.clusters for rule in cluster.rules},
             names={host.ref: host.name for host in inventory.hosts} | {vm.ref: vm.name for vm in inventory.vms},

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.inventory import FolderRef, HostRef, NetworkRef, VmRef
+from vsphere_ml.core.inventory import FolderRef, HostRef, NetworkRef, SwitchRef, VmRef
 
 
 class PortGroup(NamedTuple):
@@ -33,6 +33,7 @@ class Site:
     devices: dict[VmRef, list[Any]] = field(default_factory=dict)  # of the VMs read in full
     folders: dict[str, tuple[Any, str | None]] = field(default_factory=dict)  # path → folder, its mark
     port_groups: dict[NetworkRef, PortGroup] = field(default_factory=dict)
+    switches: dict[SwitchRef, Any] = field(default_factory=dict)
     components: dict[str, list[Any]] = field(default_factory=dict)  # of device groups, as vCenter describes them
     rules: dict[int, str] = field(default_factory=dict)  # key → name
     names: dict[str, str] = field(default_factory=dict)  # of hosts and VMs, by id
@@ -77,6 +78,12 @@ class Site:
         if ref in self.port_groups:
             return self.port_groups[ref]
         raise VSphereError(f"there is no network `{name}`", code="vsphere.not-found", target=name)
+
+    def switch(self, ref: SwitchRef, name: str) -> Any:
+        """Return the distributed switch, of the type the server gave it; VSphereError `vsphere.not-found`."""
+        if ref in self.switches:
+            return self.switches[ref]
+        raise VSphereError(f"there is no distributed switch `{name}`", code="vsphere.not-found", target=name)
 
 
 def folder_ref(found: Any) -> FolderRef:

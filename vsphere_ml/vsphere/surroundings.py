@@ -12,10 +12,13 @@ from vsphere_ml.core.inventory import (
     Datastore,
     DatastoreRef,
     Folder,
+    HostRef,
     Network,
     NetworkRef,
     PoolRef,
     Rule,
+    Switch,
+    SwitchRef,
     VmRef,
 )
 from vsphere_ml.core.units import Bytes
@@ -32,7 +35,12 @@ WANTED: dict[Any, tuple[str, ...]] = {
     vim.ResourcePool: ("name", "parent", "owner"),
     vim.Datastore: ("name", "summary.capacity", "summary.freeSpace", "summary.accessible"),
     vim.Network: ("name",),
-    vim.dvs.DistributedVirtualPortgroup: ("key", "config.distributedVirtualSwitch", "config.uplink"),
+    vim.dvs.DistributedVirtualPortgroup: (
+        "key",
+        "config.distributedVirtualSwitch",
+        "config.uplink",
+        "config.defaultPortConfig",
+    ),
     # A switch's MTU is a property of VMware's own kind of switch config; the declared type of `config` lacks it.
     vim.DistributedVirtualSwitch: ("name", "uuid", "config"),
     vim.Folder: ("name", "parent", "customValue"),
@@ -67,6 +75,8 @@ class Surroundings:
         self.datastores = tuple(sorted(map(_datastore, rows["datastore"]), key=lambda d: (d.name, d.ref)))
         self.port_groups: dict[NetworkRef, PortGroup] = {}
         self.networks = self._networks()
+        self.switch_objects = {SwitchRef(reference(found)): found for found, _ in rows["switch"]}
+        self.switches = tuple(sorted(map(_distributed, rows["switch"]), key=lambda s: (s.name, s.ref)))
 
     def in_scope(self, wanted: str | None) -> tuple[Any, ...] | None:
         """Return the clusters that a name or path means; None for no name, which means all hosts."""
@@ -144,13 +154,44 @@ class Surroundings:
             switch = switches.get(_switch(props), {})
             config = switch.get("config")
             self.port_groups[ref] = PortGroup(ref, name, switch.get("uuid"))
-            made.append(Network(ref=ref, name=name, switch=switch.get("name"), mtu=getattr(config, "maxMtu", None)))
+            made.append(
+                Network(
+                    ref=ref,
+                    name=name,
+                    switch=switch.get("name"),
+                    switch_ref=SwitchRef(_switch(props)) if switch else None,
+                    mtu=getattr(config, "maxMtu", None),
+                    vlan=_vlan(props.get("config.defaultPortConfig")),
+                )
+            )
         return tuple(sorted(made, key=lambda network: (network.name, network.ref)))
 
 
 def _switch(props: Mapping[str, Any]) -> str:
     switch = props.get("config.distributedVirtualSwitch")
     return reference(switch) if switch is not None else ""
+
+
+def _vlan(setting: Any) -> int | None:
+    """Return the VLAN of a port group; None for a trunk or a private VLAN, which have no one number."""
+    found = getattr(getattr(setting, "vlan", None), "vlanId", None)
+    return found if isinstance(found, int) else None
+
+
+def _distributed(row: Row) -> Switch:
+    found, props = row
+    config = props.get("config")
+    members = (each.config for each in getattr(config, "host", None) or () if each.config and each.config.host)
+    return Switch(
+        ref=SwitchRef(reference(found)),
+        name=props["name"],
+        mtu=getattr(config, "maxMtu", None),
+        uplinks={HostRef(reference(each.host)): _linked_by(each.backing) for each in members},
+    )
+
+
+def _linked_by(backing: Any) -> tuple[str, ...]:
+    return tuple(sorted(spec.pnicDevice for spec in getattr(backing, "pnicSpec", None) or ()))
 
 
 def _rules(config: Any) -> tuple[Rule, ...]:

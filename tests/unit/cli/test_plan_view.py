@@ -106,7 +106,7 @@ def test_every_change_has_its_words(kind: type[Change]) -> None:
 
 def _examples() -> tuple[Change, ...]:
     from vsphere_ml.core import changes as kinds  # noqa: PLC0415
-    from vsphere_ml.core.inventory import ClusterRef  # noqa: PLC0415
+    from vsphere_ml.core.inventory import ClusterRef, SwitchRef  # noqa: PLC0415
 
     own = tuple(fresh().changes)
     marks = next(change.marks for change in own if isinstance(change, kinds.CloneVm))
@@ -122,6 +122,7 @@ def _examples() -> tuple[Change, ...]:
         kinds.DeleteVm(vm="n"),
         kinds.DeleteRule(cluster=cluster, name="r", key=1),
         kinds.DeleteFolder(path="train"),
+        kinds.SetSwitchMtu(switch=SwitchRef("dvs-1"), name="dvs-gpu", mtu=9000, was=1500),
     )
 
 

@@ -36,6 +36,7 @@ def tables() -> str:
             *_section("`[[nodes]]`", "nodes", schema.Nodes, without=schema.NodeKeys),
             *_section(COMMON, "defaults", schema.NodeKeys),
             *_section("`[guest]`", "guest", schema.Guest),
+            *_section("`[roce]`", "roce", schema.Roce),
             *_section("`[hosts]`", "hosts", schema.Hosts),
         ]
     )

@@ -25,11 +25,12 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SetSwitchMtu,
     UpgradeHardware,
 )
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.firstboot import Customization
-from vsphere_ml.core.inventory import PciAddress
+from vsphere_ml.core.inventory import PciAddress, SwitchRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.wording import describe, device_name, lacks_of, object_name
@@ -75,6 +76,12 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
     (NewMac(vm="node-1", key=1, mac="aa"), "new MAC of node-1", "node-1", ("its MAC aa is another VM's too",)),
     (MakeRule(cluster=CLUSTER, name="r", vms=("a",)), "making of rule r", "rule r", ("is not there",)),
     (MakeRule(cluster=CLUSTER, name="r", vms=("a",), key=3), "making of rule r", "rule r", ("differs",)),
+    (
+        SetSwitchMtu(switch=SwitchRef("dvs-1"), name="dvs", mtu=9000, was=1500),
+        "MTU of switch dvs",
+        "switch dvs",
+        ("its MTU is 1500, 9000 wanted",),
+    ),
     (PowerOn(vm="node-1"), "power-on of node-1", "node-1", ("is powered off",)),
     (PowerOff(vm="node-1"), "power-off of node-1", "node-1", ("must be powered off to be changed",)),
     (DeleteVm(vm="node-1"), "removal of node-1", "node-1", ("is still there",)),

@@ -19,6 +19,7 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
     SetSettings,
+    SetSwitchMtu,
     UpgradeHardware,
 )
 from vsphere_ml.core.firstboot import in_words
@@ -45,7 +46,7 @@ def sign(change: Change) -> str:
             return INTERRUPTED
         case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
             return CHANGED
-        case CustomizeGuest():
+        case CustomizeGuest() | SetSwitchMtu():
             return CHANGED
         case _:
             assert_never(change)
@@ -64,6 +65,8 @@ def verb(change: Change) -> str:
             return "upgrade hardware"
         case SetSettings():
             return "set up"
+        case SetSwitchMtu():
+            return "raise MTU"
         case AttachDevices():
             return "attach devices"
         case NewMac():
@@ -99,6 +102,8 @@ def explain(change: Change) -> str:
             return f"new MAC instead of {change.mac}, which another VM has"
         case CustomizeGuest():
             return _customize(change)
+        case SetSwitchMtu():
+            return f"raise its MTU from {change.was} to {change.mtu}, for all its port groups"
         case MakeRule():
             return f"keep {listed(change.vms)} on different hosts"
         case PowerOn():

@@ -37,6 +37,10 @@ type (
 		*simulator.EnvironmentBrowser
 		lab *Lab
 	}
+	distributedSwitch struct {
+		*simulator.DistributedVirtualSwitch
+		lab *Lab
+	}
 	options struct {
 		*simulator.OptionManager
 		lab *Lab
@@ -72,6 +76,8 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 		return &browser{o, l}
 	case *simulator.ManagedMethodExecuter:
 		return &executer{o, l}
+	case *simulator.DistributedVirtualSwitch:
+		return &distributedSwitch{o, l}
 	case *simulator.OptionManager:
 		return &options{o, l}
 	case *simulator.GuestProcessManager:

@@ -37,7 +37,7 @@ func (l *Lab) addSwitches() error {
 		if err := l.addPortgroups(made, described.Name); err != nil {
 			return fmt.Errorf("dvs %q: %w", described.Name, err)
 		}
-		l.join(made)
+		l.join(made, described)
 	}
 	return nil
 }
@@ -84,14 +84,14 @@ func (l *Lab) addPortgroups(made *simulator.DistributedVirtualSwitch, name strin
 
 // join makes every host a member, directly for the same reason as addHosts, with its adapters as uplinks. The
 // simulator's own join leaves config.host empty.
-func (l *Lab) join(made *simulator.DistributedVirtualSwitch) {
+func (l *Lab) join(made *simulator.DistributedVirtualSwitch, like topology.Switch) {
 	config := made.Config.GetDVSConfigInfo()
 	for _, described := range l.File.Clusters {
 		owner := l.site.clusters[described.Name]
 		for _, name := range described.Hosts {
 			machine := l.site.hosts[name]
 			made.Summary.HostMember = append(made.Summary.HostMember, machine.system.Self)
-			config.Host = append(config.Host, hostMember(machine))
+			config.Host = append(config.Host, hostMember(machine, like))
 			l.connectPortgroups(made, machine)
 		}
 		for _, reference := range made.Portgroup {
@@ -111,9 +111,13 @@ func (l *Lab) connectPortgroups(made *simulator.DistributedVirtualSwitch, machin
 	}
 }
 
-func hostMember(machine *esx) types.DistributedVirtualSwitchHostMember {
+// hostMember has the adapters that the topology names as the switch's uplinks; all of the host's when it names none.
+func hostMember(machine *esx, like topology.Switch) types.DistributedVirtualSwitchHostMember {
 	backing := &types.DistributedVirtualSwitchHostMemberPnicBacking{}
 	for _, nic := range machine.model.NICs {
+		if like.Uplinks != nil && !slices.Contains(like.Uplinks, nic.VMNic) {
+			continue
+		}
 		backing.PnicSpec = append(backing.PnicSpec, types.DistributedVirtualSwitchHostMemberPnicSpec{PnicDevice: nic.VMNic})
 	}
 	reference := machine.system.Self

@@ -116,7 +116,7 @@ func descriptionID(method string) string {
 	names := map[string]string{
 		"CreateVM_Task": "createVm", "CloneVM_Task": "clone", "ReconfigVM_Task": "reconfigure",
 		"PowerOnVM_Task": "powerOn", "PowerOffVM_Task": "powerOff", "UpgradeVM_Task": "upgradeVirtualHardware",
-		"ResetVM_Task": "reset", "SuspendVM_Task": "suspend", "RebootHost_Task": "reboot",
+		"ResetVM_Task": "reset", "SuspendVM_Task": "suspend", "RebootHost_Task": "reboot", "ReconfigureDvs_Task": "reconfigure",
 	}
 	if name, ok := names[method]; ok {
 		return name

@@ -137,8 +137,9 @@ type Datastore struct {
 
 // Switch is a distributed switch that every host joins.
 type Switch struct {
-	Name string `toml:"name"`
-	MTU  int    `toml:"mtu"`
+	Name    string   `toml:"name"`
+	MTU     int      `toml:"mtu"`
+	Uplinks []string `toml:"uplinks"` // adapters (vmnicN) of every host; default: all of them
 }
 
 // Portgroup is a distributed port group.

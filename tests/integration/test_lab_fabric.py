@@ -1,0 +1,97 @@
+"""The distributed switch of a lab: what it lacks is told, or raised on request, and read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyVmomi import vim
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.config.load import load_text
+from vsphere_ml.core.changes import SetSwitchMtu
+from vsphere_ml.core.outcome import Done
+from vsphere_ml.flows.plan import plan
+from vsphere_ml.flows.provision import provision
+from vsphere_ml.vsphere.collect import below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.lab.state import Lab
+    from vsphere_ml.vsphere.gateway import Gateway
+
+pytestmark = pytest.mark.lab
+FILE = """
+[cluster]
+name = "jumbo"
+[vcenter]
+lab = "default"
+[location]
+datacenter = "lab-dc"
+cluster = "gpu"
+folder = "jumbo"
+datastore = "vsan"
+[source]
+template = "ubuntu-22.04-gpu"
+[roce]
+mtu = 9000
+raise_mtu = {raised}
+[[nodes]]
+name = "node-[1-2]"
+cpus = 4
+memory = "32GiB"
+gpu = {{ profile = "A100-40C" }}
+nic = {{ port_group = "roce" }}
+network = {{ port_group = "vm-mgmt" }}
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    with labs.running(tmp_path, "quad-8.0u3") as started:
+        set_mtu(started, 1500)
+        yield started
+
+
+@pytest.fixture
+def vcenter(lab: Lab) -> Iterator[Gateway]:
+    made = labs.gateway(lab)
+    yield made
+    made.close()
+
+
+def set_mtu(lab: Lab, mtu: int) -> None:
+    """Give the lab's switch an MTU, as its administrator would."""
+    session = labs.sign_in(lab)
+    ((switch, props),) = list(below(session, session.content.rootFolder, {vim.DistributedVirtualSwitch: ["config"]}))
+    spec: Any = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec
+    switch.ReconfigureDvs_Task(spec=spec(configVersion=props["config"].configVersion, maxMtu=mtu))
+    session.close()
+
+
+def spec(*, raised: bool) -> ClusterSpec:
+    return load_text(FILE.format(raised="true" if raised else "false"), "cluster.toml")
+
+
+def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
+    made = plan(spec(raised=False), vcenter, tell=lambda _: None, clock=SystemClock())
+    assert [(each.code, each.target) for each in made.plan.findings] == [("network.mtu", "dvs-gpu")]
+    assert not any(isinstance(each, SetSwitchMtu) for each in made.plan.changes)
+
+
+def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway) -> None:
+    wish = spec(raised=True)
+    report = provision(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+    assert report.done, report.error and report.error.details
+    assert isinstance(next(each.change for each in report.outcomes if isinstance(each, Done)), SetSwitchMtu)
+    assert report.findings == ()
+    again = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock())
+    assert not again
+    assert [(each.name, each.mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
+        ("dvs-gpu", 9000, {("vmnic4", "vmnic5")})
+    ]
+    assert {each.name: each.vlan for each in again.inventory.networks} == {"roce": 200, "vm-mgmt": 10}
