@@ -11,7 +11,7 @@ from vsphere_ml.bench import sweeps
 from vsphere_ml.bench.bracket import GRADIENT_BYTES, Bracket, Shape, bracket, gradient_bytes
 from vsphere_ml.bench.estimate import Estimate, quotient
 from vsphere_ml.bench.frames import usable
-from vsphere_ml.bench.record import Configuration, LinkResult, Outcome, Run, Transport
+from vsphere_ml.bench.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
 from vsphere_ml.bench.training import Training, step_time, training
 
 if TYPE_CHECKING:
@@ -66,6 +66,13 @@ class Scaling:
     bracket: Bracket | None
     standing: Standing
 
+    @property
+    def share(self) -> float | None:
+        """Efficiency as a share of its ceiling; None where either is not known."""
+        if self.efficiency is None or self.bracket is None:
+            return None
+        return self.efficiency.value / self.bracket.ceiling
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
@@ -103,10 +110,16 @@ class Study:
     def synthetic(self) -> bool:
         return any(run.synthetic for run in self.runs)
 
+    @property
+    def link_shares(self) -> tuple[tuple[Configuration, float | None], ...]:
+        """Each configuration that measured links by themselves, and the slowest as a share of what headers leave."""
+        measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
+        return tuple((group[0].configuration, _link_share(group)) for group in _groups(_complete(measured)))
+
 
 def study(runs: Sequence[Run]) -> Study:
     """Return the record's points in the order of their size."""
-    complete = [run for run in runs if run.outcome is Outcome.COMPLETE]
+    complete = _complete(runs)
     groups = _groups(complete)
     points = [point for group in groups if (point := _point(group)) is not None]
     return Study(
@@ -116,6 +129,16 @@ def study(runs: Sequence[Run]) -> Study:
         links=_links(complete),
         left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
+
+
+def _complete(runs: Iterable[Run]) -> list[Run]:
+    return [run for run in runs if run.outcome is Outcome.COMPLETE]
+
+
+def _link_share(runs: Sequence[Run]) -> float | None:
+    wire = usable(runs[0].link, runs[0].configuration.transport)
+    slowest = min(each.bytes_per_s for each in _links(runs))
+    return None if wire is None else slowest / wire
 
 
 def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:

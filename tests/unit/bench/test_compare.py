@@ -15,6 +15,7 @@ from vsphere_ml.bench.gate import Check, Passed, failure, gate
 from vsphere_ml.bench.junit import xml
 from vsphere_ml.bench.metric import metric
 from vsphere_ml.bench.record import LinkResult, Outcome
+from vsphere_ml.bench.thresholds import TOLERANCE, Limits, Threshold
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 if TYPE_CHECKING:
@@ -139,14 +140,18 @@ def kinds(checks: tuple[Check, ...]) -> dict[str, Passed]:
     return {each.kind: each.passed for each in checks}
 
 
+def asked(tolerance: float = TOLERANCE, of_bound: float | None = None) -> tuple[Threshold, ...]:
+    return (Threshold(limits=Limits(below_baseline=tolerance, of_bound=of_bound)),)
+
+
 def test_a_gate_opens_for_the_same_again() -> None:
-    checks = gate(sweeps(1.0, seed=2), sweeps(1.0), of_bound=0.85)
+    checks = gate(sweeps(1.0, seed=2), sweeps(1.0), asked(of_bound=0.85))
     assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.YES, "bound": Passed.YES}
     assert failure(checks) is None
 
 
 def test_a_gate_stays_shut_for_a_regression_and_for_less_than_the_bound() -> None:
-    checks = gate(sweeps(0.9, seed=2), sweeps(1.0), of_bound=0.999)
+    checks = gate(sweeps(0.9, seed=2), sweeps(1.0), asked(of_bound=0.999))
     assert kinds(checks) == {"outcome": Passed.YES, "baseline": Passed.NO, "bound": Passed.NO}
     error = failure(checks)
     assert isinstance(error, BenchError)
@@ -154,12 +159,12 @@ def test_a_gate_stays_shut_for_a_regression_and_for_less_than_the_bound() -> Non
 
 
 def test_a_regression_within_the_tolerance_passes() -> None:
-    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0)))["baseline"] is Passed.YES
-    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), tolerance=0.01))["baseline"] is Passed.NO
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked()))["baseline"] is Passed.YES
+    assert kinds(gate(sweeps(0.97, seed=2), sweeps(1.0), asked(0.01)))["baseline"] is Passed.NO
 
 
 def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
-    checks = gate(sweeps(0.9, launches=1), sweeps(1.0))
+    checks = gate(sweeps(0.9, launches=1), sweeps(1.0), asked())
     assert kinds(checks)["baseline"] is Passed.UNKNOWN
     error = failure(checks)
     assert isinstance(error, NotPossible)
@@ -168,7 +173,7 @@ def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
 
 def test_a_launch_that_failed_shuts_the_gate() -> None:
     bad = replace(sweeps(1.0)[0], outcome=Outcome.FAILED, reason="rank 1 was killed")
-    error = failure(gate((*sweeps(1.0)[1:], bad), None))
+    error = failure(gate((*sweeps(1.0)[1:], bad), None, asked()))
     assert isinstance(error, BenchError)
     assert error.details == ("allreduce, 2 nodes, 2 ranks, tcp, launch 1: failed: rank 1 was killed",)
 
@@ -178,7 +183,7 @@ def test_a_link_nobody_knows_is_no_bound() -> None:
         replace(run, link=replace(run.link, line_rate_bits_per_s=None, calibrated_bytes_per_s=None))
         for run in sweeps(1.0)
     )
-    assert kinds(gate(unknown, None, of_bound=0.5))["bound"] is Passed.UNKNOWN
+    assert kinds(gate(unknown, None, asked(of_bound=0.5)))["bound"] is Passed.UNKNOWN
 
 
 def test_junit_xml_counts_failures_and_survives_any_text() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from vsphere_ml.cli.bench import anchors, check, compare, explain, gate, import_, predict, report, run
+from vsphere_ml.cli.bench import anchors, baseline, check, compare, explain, gate, import_, predict, report, run
 from vsphere_ml.cli.bench.group import BenchGroup
 
 app = typer.Typer(
@@ -19,5 +19,6 @@ app.command()(report.report)
 app.command()(explain.explain)
 app.command()(compare.compare)
 app.command()(gate.gate)
+app.add_typer(baseline.app, name="baseline")
 app.command("import")(import_.import_)
 app.command()(anchors.anchors)

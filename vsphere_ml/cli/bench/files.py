@@ -21,6 +21,19 @@ def content(file: Path) -> bytes:
         ) from error
 
 
+def text(file: Path) -> str:
+    """Return what a text file holds; raises ConfigError when it cannot be read, or is no UTF-8 text."""
+    try:
+        return content(file).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{file} cannot be read: it is no UTF-8 text",
+            code="file.unreadable",
+            target=str(file),
+            hint=f"file {file}",
+        ) from error
+
+
 def write(file: Path, text: str) -> None:
     """Write a text file; raises ConfigError when it cannot be written."""
     try:

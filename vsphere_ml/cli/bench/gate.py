@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,13 +11,21 @@ from vsphere_ml.cli.bench.record import Records
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
+if TYPE_CHECKING:
+    from vsphere_ml.bench.thresholds import Threshold
+
 Baseline = Annotated[Path | None, typer.Option(metavar="RECORD", help="The record it must not be slower than.")]
 Tolerance = Annotated[
-    float, typer.Option(min=0, max=100, metavar="PERCENT", help="How much slower than the baseline it may be.")
+    float | None,
+    typer.Option(min=0, max=100, metavar="PERCENT", help="How much slower than the baseline it may be; default: 5."),
 ]
 OfBound = Annotated[
     float | None,
-    typer.Option("--of-bound", min=0, max=100, metavar="PERCENT", help="Share of the link an all-reduce must reach."),
+    typer.Option("--of-bound", min=0, max=100, metavar="PERCENT", help="Share of the link a sweep must reach."),
+]
+Thresholds = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="What is asked of each configuration; default: thresholds.toml of the baseline."),
 ]
 JUnit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write the checks as JUnit XML.")]
 
@@ -27,28 +35,35 @@ def gate(  # noqa: PLR0917 - options
     terminal: Terminal,
     records: Records,
     baseline: Baseline = None,
-    tolerance: Tolerance = 5.0,
+    tolerance: Tolerance = None,
     of_bound: OfBound = None,
+    thresholds: Thresholds = None,
     junit: JUnit = None,
 ) -> Answer:
-    """Pass or fail a record, for CI: against a baseline, against a share of the link, and that no launch failed.
+    """Pass or fail a record, for CI: against a baseline, a share of the bound, a figure; and that no launch failed.
 
-    A regression takes both: a figure beyond the tolerance and an interval that leaves no doubt. Exits with 0 when all
-    passes, 6 when something fails, 3 when it cannot be told.
+    A regression takes both: a figure beyond the tolerance and an interval that leaves no doubt. `--tolerance` and
+    `--of-bound` win over the file of thresholds. Exits with 0 when all passes, 6 when something fails, 3 when it cannot
+    be told.
 
-    Example: `vsml bench gate bench/new --baseline bench/old --of-bound 85 --junit gate.xml`
+    Example: `vsml bench gate bench/new --baseline baselines/train --junit gate.xml`
     """
     from vsphere_ml.bench import gate as gating
     from vsphere_ml.bench import store
     from vsphere_ml.bench.junit import xml
+    from vsphere_ml.bench.thresholds import TOLERANCE, Limits, Threshold
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import gate as view
 
+    told = _of_file(thresholds, baseline)
+    given = Limits(
+        below_baseline=None if tolerance is None else tolerance / 100,
+        of_bound=None if of_bound is None else of_bound / 100,
+    )
     checks = gating.gate(
         store.read(*records),
         None if baseline is None else store.read(baseline),
-        tolerance=tolerance / 100,
-        of_bound=None if of_bound is None else of_bound / 100,
+        (Threshold(limits=Limits(below_baseline=TOLERANCE)), *told, Threshold(limits=given)),
     )
     if junit is not None:
         write(junit, xml(checks))
@@ -60,3 +75,14 @@ def gate(  # noqa: PLR0917 - options
         status=error.status if error else 0,
         errors=(error,) if error else (),
     )
+
+
+def _of_file(file: Path | None, baseline: Path | None) -> tuple[Threshold, ...]:
+    """Return the thresholds that were named, or those that lie in the baseline's folder."""
+    from vsphere_ml.bench.baseline import THRESHOLDS
+    from vsphere_ml.bench.thresholds import read
+    from vsphere_ml.cli.bench.files import text as content
+
+    if file is None and baseline is not None and (baseline / THRESHOLDS).is_file():
+        file = baseline / THRESHOLDS
+    return read(content(file), str(file)) if file is not None else ()
