@@ -27,6 +27,7 @@ type host struct {
 	nics     []*NIC
 	groups   []instance
 	kernel   map[string]Kernel
+	modules  map[string]*Module
 	faults   []string
 	memory   map[string]int64
 	uses     map[string][]Use // by PCI address
@@ -74,6 +75,7 @@ func newHost(name string, model topology.Model, api version) (*host, error) {
 	}
 	h.groups = h.findGroups()
 	h.kernel = newKernel(model)
+	h.modules = h.newModules()
 	return h, nil
 }
 

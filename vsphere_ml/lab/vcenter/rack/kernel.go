@@ -79,6 +79,7 @@ func (r *Rack) SetKernel(hostName, option string, value bool) bool {
 func (r *Rack) Reboot(hostName string) {
 	_ = r.with(hostName, func(h *host) error {
 		h.bootKernel()
+		h.bootModules()
 		for _, gpu := range h.gpus {
 			gpu.Passthrough.Active = gpu.Passthrough.Enabled
 		}

@@ -16,6 +16,7 @@ type View struct {
 	GPUs         []GPU
 	NICs         []NIC
 	Kernel       map[string]Kernel
+	Modules      map[string]Module
 	Faults       []string
 	Uses         map[string][]Use // by PCI address
 	MemoryMiB    int64
@@ -35,7 +36,8 @@ func (r *Rack) Host(name string) (View, bool) {
 func (h *host) view() View {
 	view := View{
 		Name: h.name, Model: h.model, GraphicsType: h.graphics, Policy: h.policy, Kernel: map[string]Kernel{},
-		Faults: slices.Clone(h.faults), Uses: map[string][]Use{}, MemoryMiB: h.memoryMiB(), ReservedMiB: h.reservedMiB(),
+		Modules: h.shownModules(),
+		Faults:  slices.Clone(h.faults), Uses: map[string][]Use{}, MemoryMiB: h.memoryMiB(), ReservedMiB: h.reservedMiB(),
 	}
 	for _, gpu := range h.gpus {
 		view.GPUs = append(view.GPUs, *gpu)

@@ -142,6 +142,8 @@ func (l *Lab) employ(machine *esx) {
 	managers.GraphicsManager = l.appoint(machine.graphics, &machine.graphics.Self, "HostGraphicsManager", "graphicsManager", machine)
 	managers.PciPassthruSystem = l.appoint(machine.passthru, &machine.passthru.Self, "HostPciPassthruSystem", "pciPassthruSystem", machine)
 	managers.ServiceSystem = l.appoint(machine.services, &machine.services.Self, "HostServiceSystem", "serviceSystem", machine)
+	modules := &moduleSystem{lab: l, esx: machine}
+	managers.KernelModuleSystem = l.appoint(modules, &modules.Self, "HostKernelModuleSystem", "kernelModuleSystem", machine)
 	managers.ImageConfigManager = l.appointImageConfig(machine)
 	if older(apiVersion(l.File), "7.0.0.0") {
 		return // assignable hardware came with vSphere 7.0

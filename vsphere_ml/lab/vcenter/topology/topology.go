@@ -58,13 +58,15 @@ type Model struct {
 	DeviceGroups       *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
 	MFT                string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
 	Kernel             map[string]bool `toml:"kernel"`
-	PVRDMAVmknic       string          `toml:"pvrdma_vmknic"`   // VMkernel adapter tagged for PVRDMA; "" for none
-	PVRDMAFirewall     bool            `toml:"pvrdma_firewall"` // whether the firewall lets PVRDMA through
-	NUMA               []NUMANode      `toml:"numa"`
-	Bridges            []Bridge        `toml:"bridge"`
-	GPUs               []GPU           `toml:"gpu"`
-	NICs               []NIC           `toml:"nic"`
-	NVLinks            []NVLink        `toml:"nvlink"`
+	// Modules are the option strings of drivers, by module: nmlx5_core = "ecn=1". Virtual functions are of [[model.nic]].
+	Modules        map[string]string `toml:"module_options"`
+	PVRDMAVmknic   string            `toml:"pvrdma_vmknic"`   // VMkernel adapter tagged for PVRDMA; "" for none
+	PVRDMAFirewall bool              `toml:"pvrdma_firewall"` // whether the firewall lets PVRDMA through
+	NUMA           []NUMANode        `toml:"numa"`
+	Bridges        []Bridge          `toml:"bridge"`
+	GPUs           []GPU             `toml:"gpu"`
+	NICs           []NIC             `toml:"nic"`
+	NVLinks        []NVLink          `toml:"nvlink"`
 }
 
 // Host says how one host, or a range of them, differs from the others of its cluster.
