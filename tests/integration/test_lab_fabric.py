@@ -40,6 +40,7 @@ template = "ubuntu-22.04-gpu"
 [roce]
 mtu = 9000
 raise_mtu = {raised}
+{more}
 [[nodes]]
 name = "node-[1-2]"
 cpus = 4
@@ -73,8 +74,8 @@ def set_mtu(lab: Lab, mtu: int) -> None:
     session.close()
 
 
-def spec(*, raised: bool) -> ClusterSpec:
-    return load_text(FILE.format(raised="true" if raised else "false"), "cluster.toml")
+def spec(*, raised: bool, more: str = "") -> ClusterSpec:
+    return load_text(FILE.format(raised="true" if raised else "false", more=more), "cluster.toml")
 
 
 def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
@@ -96,3 +97,14 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
     ]
     vlans = {each.name: each.vlan for each in again.inventory.networks if each.switch}
     assert vlans == {"roce": 200, "vm-mgmt": 10}
+
+
+def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gateway) -> None:
+    lossless = spec(raised=True, more="pfc_priority = 3\ndscp = 26\necn = true")
+    made = plan(lossless, vcenter, tell=lambda _: None, clock=SystemClock())
+    assert {each.code for each in made.plan.findings} == {"host.roce"}
+    assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.findings[0].hint
+    assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.findings[0].hint
+    unasked = plan(spec(raised=True), vcenter, tell=lambda _: None, clock=SystemClock())
+    assert unasked.plan.findings == ()
+    assert {each.module_options for each in unasked.inventory.hosts} == {None}

@@ -276,5 +276,7 @@ Cpus = Annotated[int, Field(ge=1, le=960)]
 Count = Annotated[int, Field(ge=1, le=ranges.MOST)]
 GpuCount = Annotated[int, Field(ge=1, le=16)]
 Port = Annotated[int, Field(ge=1, lt=_PORTS)]
+Priority = Annotated[int, Field(ge=0, le=7)]  # of IEEE 802.1p
+Dscp = Annotated[int, Field(ge=0, le=63)]
 Mtu = Annotated[int, Field(ge=1500, le=9000)]  # a distributed switch takes 9000 at most
 HardwareVersion = Annotated[int, Field(ge=17, le=99)]

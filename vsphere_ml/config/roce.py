@@ -27,7 +27,13 @@ def fabric(table: schema.Roce | None, guest: schema.Guest | None) -> RoceWish:
     known = RoceWish(mtu=_of_guests(guest) or RoceWish().mtu)
     if table is None:
         return known
-    return RoceWish(mtu=table.mtu or known.mtu, raise_mtu=table.raise_mtu)
+    return RoceWish(
+        mtu=table.mtu or known.mtu,
+        raise_mtu=table.raise_mtu,
+        pfc_priority=table.pfc_priority,
+        dscp=table.dscp,
+        ecn=table.ecn,
+    )
 
 
 def _of_guests(guest: schema.Guest | None) -> int | None:

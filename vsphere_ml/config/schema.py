@@ -259,6 +259,20 @@ class Roce(Table):
         description="`vsml provision` may raise a switch's MTU, which reaches all of its port groups; without it, a "
         "switch with less is a finding",
     )
+    pfc_priority: f.Priority | None = Field(
+        default=None,
+        description="the one priority that priority flow control pauses on the hosts' ConnectX (`pfctx` and `pfcrx` of "
+        "their driver), such as `3`; without it, nobody looks",
+    )
+    dscp: f.Dscp | None = Field(
+        default=None,
+        description="the DSCP that the hosts' RoCE traffic has, and that their NICs go by (`trust_state=2`, "
+        "`dscp_force`), such as `26`; without it, nobody looks",
+    )
+    ecn: bool | None = Field(
+        default=None,
+        description="whether the hosts' NICs answer congestion marks (`ecn` of their driver); without it, nobody looks",
+    )
 
 
 class File(Table):

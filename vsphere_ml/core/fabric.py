@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import roce
 from vsphere_ml.core.changes import SetSwitchMtu
 from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.plan import Finding
 from vsphere_ml.core.seats import WantGroup, WantPvrdma, WantSriov
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from vsphere_ml.core.inventory import Inventory, Network, Switch
     from vsphere_ml.core.seats import Placement, Seat
@@ -51,6 +52,7 @@ def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventor
             yield _small(each, spec)
         yield from _uplinks(each, inventory)
     yield from _vlans(placement, inventory)
+    yield from _drivers(spec, placement, inventory)
 
 
 def _small(used: _Used, spec: ClusterSpec) -> Finding:
@@ -112,6 +114,42 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
             message=f"the nodes' fast NICs are on different VLANs: {', '.join(told)}",
             hint="set nodes.nic.port_group to port groups of one VLAN, unless RoCE is routed between them",
         )
+
+
+def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield the nodes' hosts whose NIC drivers are not set up for RoCE as the file wants it.
+
+    A NIC that is handed to its VM whole is the guest's: the host's driver does not run it.
+    """
+    wanted = roce.wanted(spec.roce)
+    for ref in dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory))):
+        host = inventory.host(ref)
+        seen = host.module_options
+        if wanted and seen is None:
+            yield Finding(
+                code="host.roce-unknown",
+                target=host.name,
+                message="vCenter does not tell the options of its NIC drivers, which takes the privilege "
+                "Host.Config.Settings",
+                hint=f"on the host: esxcli system module parameters list -m {roce.CORE}",
+            )
+        elif seen is not None and (lacks := [*_driver_lacks(wanted, seen)]):
+            typed = (roce.by_hand(module, roce.merged(seen.get(module, ""), keys)) for module, keys in wanted.items())
+            yield Finding(
+                code="host.roce",
+                target=host.name,
+                message="; ".join(lacks),
+                hint=f"on the host, empty: `{'`, `'.join(typed)}`, then reboot it",
+            )
+
+
+def _driver_lacks(wanted: Mapping[str, Mapping[str, str]], seen: Mapping[str, str]) -> Iterator[str]:
+    for module, keys in wanted.items():
+        if module not in seen:
+            yield f"it has no driver {module}"
+            continue
+        if words := ", ".join(roce.lacks(seen[module], keys)):
+            yield f"{module}: {words}"
 
 
 def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:

@@ -182,6 +182,8 @@ class Host:
     groups: tuple[DeviceGroup, ...] = ()
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     pvrdma: Pvrdma | None = None  # only read when it is asked for
+    # What the NICs' drivers are loaded with at the next boot, by module; None where it was not asked for or not told.
+    module_options: Mapping[str, str] | None = None
     datastores: frozenset[DatastoreRef] = frozenset()
     networks: frozenset[NetworkRef] = frozenset()
 

@@ -24,7 +24,7 @@ class Scope:
 
     Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
     or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
-    `pvrdma` also what they do PVRDMA with. Settings are
+    `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers. Settings are
     read in full for VMs that carry the mark `owner` or have one of the names in `vms`.
     """
 
@@ -35,6 +35,7 @@ class Scope:
     devices: bool = True
     direct_path: bool = False
     pvrdma: bool = False
+    roce: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

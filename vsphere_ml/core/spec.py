@@ -246,10 +246,18 @@ class HostAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoceWish:
-    """What the fabric under the fast NICs is to be. None of a host's settings: they are not looked at."""
+    """What the network under the fast NICs is to be. None of a host's settings: it is not looked at."""
 
     mtu: int = 9000  # bytes, of the distributed switch: at least that
     raise_mtu: bool = False  # provision may raise it
+    pfc_priority: int | None = None  # the one priority that is paused, 0 to 7
+    dscp: int | None = None  # of RoCE traffic, and trusted by the NIC
+    ecn: bool | None = None
+
+    @property
+    def of_hosts(self) -> bool:
+        """Whether anything is asked of the hosts' NIC drivers."""
+        return self.pfc_priority is not None or self.dscp is not None or self.ecn is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

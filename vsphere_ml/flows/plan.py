@@ -99,6 +99,7 @@ def scope(spec: ClusterSpec) -> Scope:
         vms=frozenset({source, *(node.name for node in spec.nodes)}),
         direct_path=any(node.gpu.whole for node in spec.nodes),
         pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
+        roce=spec.roce.of_hosts,
     )
 
 

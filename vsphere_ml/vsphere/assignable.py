@@ -17,6 +17,7 @@ from vsphere_ml.core.inventory import (
     VgpuProfile,
 )
 from vsphere_ml.core.units import gib
+from vsphere_ml.vsphere import modules
 from vsphere_ml.vsphere.collect import of, reference
 from vsphere_ml.vsphere.gpus import is_gpu
 from vsphere_ml.vsphere.hosts import Extra
@@ -48,6 +49,7 @@ class Assignable:
         self._profiles: dict[str, VgpuProfile] = {}
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
         self._pvrdma: dict[HostRef, Pvrdma] = {}
+        self._modules: dict[HostRef, Mapping[str, str] | None] = {}
 
     def ask(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts whatever their properties leave open."""
@@ -62,6 +64,10 @@ class Assignable:
     def ask_for_pvrdma(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts what they do PVRDMA with."""
         self._pvrdma = _at_once(_pvrdma, machines)
+
+    def ask_for_modules(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+        """Ask these hosts for the options of their NICs' drivers."""
+        self._modules = _at_once(lambda _host, props: modules.options(props.get(modules.PATH)), machines)
 
     def hardware(self, clusters: Iterable[Any]) -> None:
         """Ask clusters for the newest virtual hardware of each of their hosts."""
@@ -80,6 +86,7 @@ class Assignable:
             groups=self._groups.get(ref, ()),
             system_ids=self._system_ids.get(ref, {}),
             pvrdma=self._pvrdma.get(ref),
+            module_options=self._modules.get(ref),
         )
 
     def _device_groups(self, _host: Any, props: Mapping[str, Any]) -> tuple[DeviceGroup, ...]:

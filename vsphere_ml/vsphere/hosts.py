@@ -70,6 +70,7 @@ class Extra:
     groups: tuple[DeviceGroup, ...] = ()
     system_ids: Mapping[PciAddress, str] = field(default_factory=dict)
     pvrdma: Pvrdma | None = None
+    module_options: Mapping[str, str] | None = None
 
 
 def has_gpus(props: Mapping[str, Any]) -> bool:
@@ -114,6 +115,7 @@ def host(
         groups=extra.groups,
         assignment_policy=gpus.policy(props),
         pvrdma=extra.pvrdma,
+        module_options=extra.module_options,
         datastores=frozenset(DatastoreRef(reference(each)) for each in props.get("datastore") or ()),
         networks=frozenset(NetworkRef(reference(each)) for each in props.get("network") or ()),
     )

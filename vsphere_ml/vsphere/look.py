@@ -15,7 +15,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.marks import cut_short
-from vsphere_ml.vsphere import hosts, nics, surroundings, vms
+from vsphere_ml.vsphere import hosts, modules, nics, surroundings, vms
 from vsphere_ml.vsphere.assignable import Assignable
 from vsphere_ml.vsphere.collect import Row, below, of, reference
 from vsphere_ml.vsphere.site import Site
@@ -136,6 +136,9 @@ class _Read:
         if self.scope.pvrdma and self.scope.devices:
             self._merge(self.scoped, hosts.PVRDMA)
             self.assignable.ask_for_pvrdma(self._machines(self.scoped))
+        if self.scope.roce and self.scope.devices:
+            self._merge(self.scoped, (modules.PATH,))
+            self.assignable.ask_for_modules(self._machines(self.scoped))
         self.assignable.hardware(clusters if clusters is not None else self._all_clusters())
         self._full(self._who_matters(with_gpus if self.scope.devices else []))
 
