@@ -140,7 +140,8 @@ func (b *booking) reserveMemory() *Refusal {
 
 func (b *booking) take(device Device, address string) {
 	h := b.host
-	h.uses[address] = append(h.uses[address], Use{b.request.VM, device.Key, device.Profile})
+	use := Use{VM: b.request.VM, Key: device.Key, Profile: device.Profile, Group: b.request.Groups[device.Group]}
+	h.uses[address] = append(h.uses[address], use)
 	b.got = append(b.got, Assignment{h.name, b.request.VM, device.Key, address, device.Profile, device.Kind})
 }
 

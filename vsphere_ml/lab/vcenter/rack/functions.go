@@ -60,11 +60,9 @@ func (h *host) inUse(address string) bool {
 func (b *booking) dynamic(device Device) *Refusal {
 	h, reason := b.host, NoFunction
 	for _, one := range h.functions() {
-		if !device.Allows(one.board) {
-			continue
-		}
 		switch {
-		case device.Label != "" && device.Label != one.passthrough.Label:
+		case !device.Allows(one.board):
+		case !device.labelled(one):
 		case !one.passthrough.Active:
 			reason = max(reason, NotPassthrough)
 		case h.inUse(one.address):
@@ -105,6 +103,11 @@ func (d Device) Allows(board catalogue.Board) bool {
 		}
 	}
 	return false
+}
+
+// labelled tells whether the function carries the asked label; a device that asks for none takes any.
+func (d Device) labelled(one function) bool {
+	return d.Label == "" || d.Label == one.passthrough.Label
 }
 
 // virtualFunction takes a free virtual function of the asked adapter, or of any.
@@ -172,12 +175,12 @@ func (h *host) isFree(one instance) bool {
 func (b *booking) takeGroup(key int32, one instance) {
 	for i, gpu := range one.gpus {
 		device := b.member(key, func(d Device) bool { return d.Kind == VGPU || d.matches(gpu.Board) })
-		device.Kind, device.Profile = VGPU, one.group.Components[i].Profile
+		device.Kind, device.Group, device.Profile = VGPU, key, one.group.Components[i].Profile
 		b.take(device, gpu.Address)
 	}
 	if one.nic != nil {
 		device := b.member(key, func(d Device) bool { return d.Kind != VGPU })
-		device.Kind, device.Profile = SRIOVNIC, ""
+		device.Kind, device.Group, device.Profile = SRIOVNIC, key, ""
 		b.take(device, b.host.freeVF(one.nic))
 	}
 }

@@ -57,6 +57,7 @@ type Use struct {
 	VM      string
 	Key     int32
 	Profile string // "" for a whole function
+	Group   string // the device group it came with, or ""
 }
 
 func newHost(name string, model topology.Model, api version) (*host, error) {

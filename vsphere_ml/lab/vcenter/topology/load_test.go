@@ -6,7 +6,7 @@ import (
 )
 
 func TestShippedTopologiesLoad(t *testing.T) {
-	for name, hosts := range map[string]int{"quad-8.0u3": 4, "seed-7.0u2": 1, "mixed-ats": 5, "sixteen-7.0u2": 16} {
+	for name, hosts := range map[string]int{"quad-8.0u3": 4, "seed-7.0u2": 1, "mixed-ats": 5, "sixteen-7.0u2": 16, "spectrum-8.0u3": 2, "nine-9.0": 2} {
 		file, err := Load("../../topologies/" + name + ".toml")
 		if err != nil {
 			t.Fatal(err)
