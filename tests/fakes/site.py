@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.counts import Ask, Count, Counts, Place
     from vsphere_ml.core.inventory import Host, HostRef, Vm
     from vsphere_ml.core.ports import Scope
 
@@ -70,6 +71,7 @@ class FakeVCenter:
     files: dict[str, bytes] = field(default_factory=dict)  # by `[datastore] path`
     downloads: Path = Path("/nowhere")
     vgpu_manager: str = "535.183.04"  # of every host with GPUs
+    told: dict[tuple[Place, Ask], Count] = field(default_factory=dict)  # a vCenter of vSphere 9 counts itself
     cut_after: int | None = None
     done: list[Change] = field(default_factory=list)
     looks: int = 0
@@ -128,6 +130,14 @@ class FakeVCenter:
         self._live()
         there = {host.ref for host in self.inventory.hosts if host.connected and host.gpus}
         return {ref: self.vgpu_manager for ref in hosts if ref in there and self.vgpu_manager}
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        self._live()
+        answers = (
+            (place, {ask: self.told[place, ask] for ask in each if (place, ask) in self.told})
+            for place, each in asks.items()
+        )
+        return {place: answer for place, answer in answers if answer}
 
     def file_size(self, file: str) -> int:
         self._live()

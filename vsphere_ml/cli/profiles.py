@@ -24,18 +24,18 @@ def profiles(
     datacenter: Datacenter = None,
     host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
 ) -> Answer:
-    """Show which vGPU profiles and whole GPUs the hosts offer, and how many are still free, per host and cluster.
+    """Show which vGPU profiles, device groups and whole GPUs hosts offer, and how many are free, per host and cluster.
 
-    What is free is counted by vsml from NVIDIA's tables and from what runs, each profile as if nothing else were taken.
+    What is free is counted each as if nothing else were taken: by vCenter from vSphere 9 on, else by vsml from NVIDIA's
+    tables and from what runs. The output says who counted, and where the two differ.
 
     Example: `vsml profiles cluster.toml --host 'esx-0[12]*'`
     """
     from vsphere_ml.cli import wiring
     from vsphere_ml.cli.views import profiles as view
-    from vsphere_ml.core.ports import Scope
-    from vsphere_ml.core.stock import stock
+    from vsphere_ml.flows import profiles as flow
 
     where = wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with wiring.vcenter(where.vcenter, terminal) as vcenter:
-        found = stock(vcenter.look(Scope(datacenter=where.datacenter, direct_path=True)), host)
+        found = flow.profiles(vcenter, where.datacenter, host)
     return Answer(text=view.text(found), data=view.data(found))

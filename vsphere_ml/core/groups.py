@@ -42,11 +42,16 @@ def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool]) ->
     return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default="")
 
 
+def joins(group: DeviceGroup) -> bool:
+    """Return whether a group's GPUs are joined by NVLink."""
+    return group.name.endswith(_NVLINK)
+
+
 def link_fits(group: DeviceGroup, wish: Wish) -> bool:
     """Return whether a group is exactly the node's GPUs, joined by NVLink."""
     vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU and part.profile is not None]
     alike = all(same(wish.gpu, part.profile or "") for part in vgpus)
-    return len(vgpus) == len(group.components) == wish.gpus and alike and group.name.endswith(_NVLINK)
+    return len(vgpus) == len(group.components) == wish.gpus and alike and joins(group)
 
 
 def group_fits(group: DeviceGroup, wish: Wish) -> bool:

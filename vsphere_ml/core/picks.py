@@ -38,7 +38,7 @@ def gpu_sets(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[tuple[
     with the policy `consolidation` the most loaded one that has room.
     """
     if wish.kind is GpuKind.NVLINK and isinstance(wish.gpu, ProfileName):
-        yield from _joined(room, wish.gpu, wish.gpus)
+        yield from joined(room, wish.gpu, wish.gpus)
         return
     by_node: dict[int | None, list[_Place]] = {}
     for place in _places(room, wish, near):
@@ -95,7 +95,7 @@ def _chosen(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress, ...
                 yield (*(first.gpu,) * taken, *more)
 
 
-def _joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
+def joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
     """Yield the free GPUs that make up an NVLink group each.
 
     vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.counts import Ask, Counts, Place
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.guest import Shell
     from vsphere_ml.core.inventory import HostRef, Inventory, Vm
@@ -77,6 +78,13 @@ class VCenter(Protocol):
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         """Return the version of the NVIDIA vGPU manager on each host that has one and tells."""
+        ...
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        """Return how much is left of each thing asked about, as vCenter counts; what it does not tell is left out.
+
+        Nothing is told before vSphere 9.
+        """
         ...
 
     def file_size(self, file: str) -> int:

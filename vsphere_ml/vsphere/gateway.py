@@ -29,6 +29,7 @@ from vsphere_ml.core.changes import (
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.vsphere.acts import Acts
 from vsphere_ml.vsphere.datastore import Files
+from vsphere_ml.vsphere.directpath import counts
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.lock import Lock
 from vsphere_ml.vsphere.look import look, read
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.counts import Ask, Counts, Place
     from vsphere_ml.core.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.ports import Scope, Ticket, Update
     from vsphere_ml.vsphere.acts import Steps
@@ -93,6 +95,10 @@ class Gateway:
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
         """Ask the hosts for their packages, several at once."""
         return vgpu_managers(self._session, hosts)
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        """Ask vCenter, about several hosts and clusters at once."""
+        return counts(self._session, asks)
 
     def file_size(self, file: str) -> int:
         return self._reading(lambda: self._files().size(file), f"looking for {file}")

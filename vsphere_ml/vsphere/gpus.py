@@ -45,16 +45,17 @@ def whole(
 ) -> tuple[WholeGpu, ...]:
     """Return the GPUs that a host can hand through whole, in the order of their addresses."""
     infos = {address(info.id): info for info in props.get("config.pciPassthruInfo") or () if info.passthruCapable}
+    active = {place for place, info in infos.items() if info.passthruEnabled and info.passthruActive}
     return tuple(
         WholeGpu(
             address=place,
             vendor=pci[place].vendor,
             device=pci[place].device,
             name=pci[place].name,
-            active=bool(infos[place].passthruEnabled and infos[place].passthruActive),
+            active=place in active,
             label=getattr(infos[place], "hardwareLabel", None) or "",  # since API 7.0.2.0
             system_id=system_ids.get(place, ""),
-            held_by=held.get(place),
+            held_by=held.get(place) if place in active else None,  # else vCenter names who has a part of it
         )
         for place in sorted(infos)
         if place in pci and is_gpu(pci[place])

@@ -131,13 +131,13 @@ def passthrough(wanted: WantPassthrough) -> Any:
 
 def dynamic(wanted: WantDynamic) -> Any:
     """Return a dynamic DirectPath device: any function of a kind, chosen at power-on."""
-    allowed = _device.VirtualPCIPassthrough.AllowedDevice(
-        vendorId=signed(wanted.vendor), deviceId=signed(wanted.device)
-    )
-    backing = _device.VirtualPCIPassthrough.DynamicBackingInfo(
-        allowedDevice=[allowed], customLabel=wanted.label, deviceName=""
-    )
-    return _device.VirtualPCIPassthrough(backing=backing)
+    return _device.VirtualPCIPassthrough(backing=matching(wanted.vendor, wanted.device, wanted.label))
+
+
+def matching(vendor: int, device: int, label: str) -> Any:
+    """Return the backing that any function of a kind meets; one with a label must carry it, none asks for none."""
+    allowed = _device.VirtualPCIPassthrough.AllowedDevice(vendorId=signed(vendor), deviceId=signed(device))
+    return _device.VirtualPCIPassthrough.DynamicBackingInfo(allowedDevice=[allowed], customLabel=label, deviceName="")
 
 
 def signed(number: int) -> int:

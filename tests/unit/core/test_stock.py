@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.fakes.pictures import quad_8u3
+from tests.fakes.pictures import A100_GROUP, quad_8u3
 from tests.fakes.wishes import cluster
 from tests.unit.core.sites import one_host, provisioned
-from tests.unit.core.test_shares import HALF, mig_host, small
+from tests.unit.core.test_shares import HALF, PAIR, mig_host, small
 from tests.unit.core.test_whole import direct
-from vsphere_ml.core.inventory import Inventory, VgpuProfile, VmRef
-from vsphere_ml.core.stock import DIRECT_PATH, stock
+from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, GpuUse, GroupComponent, Inventory, VgpuProfile, VmRef
+from vsphere_ml.core.stock import DIRECT_PATH, GROUP, stock
 
 
 def free(site: Inventory, name: str, host: str = "*") -> list[int | None]:
@@ -40,7 +40,7 @@ def test_mig_and_sizes_are_as_nvidias_tables_have_them() -> None:
 
 def test_a_profile_of_no_table_is_told_without_a_number() -> None:
     site = one_host(profiles=(VgpuProfile(name="nvidia_b200x-180c"),))
-    (strange,) = stock(site)
+    (strange,) = [each for each in stock(site) if each.sharing != GROUP]
     assert (strange.free, strange.per_gpu) == (None, None)
 
 
@@ -57,3 +57,36 @@ def test_whole_gpus_are_counted_by_label() -> None:
 
 def test_a_host_in_maintenance_has_nothing_free() -> None:
     assert set(free(one_host(maintenance=True), "grid_a100-40c")) == {0}
+
+
+def test_device_groups_are_counted_as_often_as_their_gpus_and_functions_are_free() -> None:
+    def groups(**knobs: object) -> dict[str, int | None]:
+        return {
+            each.name: each.free
+            for each in stock(one_host(groups=(A100_GROUP, PAIR), **knobs))
+            if each.sharing == GROUP
+        }
+
+    host = one_host().hosts[0]
+    used = GpuUse(vm=VmRef("vm-77"), vm_name="etl-7", profile="grid_a100-10c")
+    one_taken = (replace(host.gpus[0], used_by=(used,)), *host.gpus[1:])
+    few = tuple(replace(nic, vfs=1) for nic in host.nics)
+    none = tuple(replace(nic, sriov_enabled=False) for nic in host.nics)
+    assert groups() == {A100_GROUP.name: 4, PAIR.name: 2}
+    assert groups(gpus=one_taken) == {A100_GROUP.name: 3, PAIR.name: 1}
+    assert groups(nics=few) == {A100_GROUP.name: 2, PAIR.name: 2}
+    assert groups(nics=none) == {A100_GROUP.name: 0, PAIR.name: 2}
+    assert groups(maintenance=True) == {A100_GROUP.name: 0, PAIR.name: 0}
+
+
+def test_a_group_of_a_kind_that_nobody_knows_is_not_counted() -> None:
+    strange = DeviceGroup(
+        name="Acme:2@thing", components=(GroupComponent(kind=ComponentKind.DVX, device_name="thing"),)
+    )
+    assert free(one_host(groups=(strange,)), strange.name) == [None]
+
+
+def test_what_a_vm_needs_and_whether_nvlink_joins_it_is_told() -> None:
+    whole, half, *_ = stock(one_host())
+    assert (whole.name, whole.nvlink, whole.mmio_gib) == ("grid_a100-40c", True, 128)
+    assert (half.name, half.nvlink, half.mmio_gib) == ("grid_a100-20c", False, 128)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.counts import Ask, Counts, Place
     from vsphere_ml.core.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.ports import Scope
 
@@ -87,6 +88,9 @@ class Clockwork:
         raise NotImplementedError
 
     def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        raise NotImplementedError
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
         raise NotImplementedError
 
     def file_size(self, file: str) -> int:

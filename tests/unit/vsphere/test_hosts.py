@@ -203,3 +203,22 @@ def test_a_whole_function_has_one_holder_unless_the_vm_is_off() -> None:
 )
 def test_the_newest_hardware_follows_from_the_release_where_vcenter_does_not_say(release: str, newest: int) -> None:
     assert hosts.newest_hardware(release) == newest
+
+
+def test_who_has_a_part_of_a_gpu_has_not_the_whole_of_it() -> None:
+    gpu = pci("0000:3b:00.0", vendor=0x10DE, device=0x20F1, class_id=0x0302)
+
+    def held(*, active: bool) -> str | None:
+        info = _host.PciPassthruInfo(
+            id=gpu.id, dependentDevice=gpu.id, passthruCapable=True, passthruEnabled=active, passthruActive=active
+        )
+        props = {
+            "hardware.pciDevice": [gpu],
+            "config.pciPassthruInfo": [info],
+            "config.assignableHardwareBinding": [binding(gpu.id, "vm-1")],
+        }
+        (whole,) = host(props, vm("vm-1")).whole_gpus
+        return whole.held_by
+
+    assert held(active=True) == "vm-1"
+    assert held(active=False) is None

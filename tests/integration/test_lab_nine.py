@@ -1,0 +1,105 @@
+"""vSphere 9 counts what is left of a device itself, and vsml's own arithmetic comes to the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.config.load import load_text
+from vsphere_ml.core.stock import Counter
+from vsphere_ml.flows.destroy import destroy
+from vsphere_ml.flows.profiles import profiles
+from vsphere_ml.flows.provision import provision
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.profiles import Offers
+    from vsphere_ml.vsphere.gateway import Gateway
+
+pytestmark = pytest.mark.lab
+
+FILE = """
+[cluster]
+name = "nine"
+[vcenter]
+lab = "default"
+[location]
+datacenter = "lab-dc"
+cluster = "{cluster}"
+folder = "nine"
+datastore = "vsan"
+[source]
+template = "ubuntu-22.04-gpu"
+[[nodes]]
+name = "nine-1"
+cpus = 2
+memory = "32GiB"
+network = {{ port_group = "vm-mgmt" }}
+nic = {{ model = "ConnectX-6 Dx", port_group = "roce" }}
+gpu = {gpu}
+"""
+# In each cluster something that leaves an odd remainder beside what others have there.
+WAYS = {
+    "gpu": '{ profile = "A100-10C", count = 2 }',
+    "mig": '{ profile = "A100-2-10C" }',
+    "mixed": '{ profile = "A100D-10C" }',
+    "direct": '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }',
+}
+
+
+@pytest.fixture(scope="module")
+def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with labs.running(tmp_path_factory.mktemp("state"), "nine-9.0") as lab:
+        made = labs.gateway(lab)
+        yield made
+        made.close()
+
+
+def wish(cluster: str) -> ClusterSpec:
+    return load_text(FILE.format(cluster=cluster, gpu=WAYS[cluster]), "cluster.toml")
+
+
+def agreed(vcenter: Gateway) -> Offers:
+    """Return what is offered, after a look whether vCenter counted every bit of it, as vsml does."""
+    found = profiles(vcenter, "lab-dc")
+    assert (
+        {each.counted_by for each in found.hosts} == {each.counted_by for each in found.clusters} == {Counter.VCENTER}
+    )
+    assert found.differences == ()
+    assert [each.name for each in found.clusters if each.free != each.counted] == []
+    return found
+
+
+def test_vcenter_counts_and_vsml_comes_to_the_same(vcenter: Gateway) -> None:
+    found = agreed(vcenter)
+    assert {each.sharing for each in found.hosts} == {"timeSliced", "mig", "group", "DirectPath"}
+    assert any(each.told is not None and each.told.consumed for each in found.hosts)
+    left = {(each.cluster, each.name): each.free for each in found.clusters}
+    assert left["gpu", "grid_a100-40c"] == 5
+    assert left["direct", "A100 PCIe 40GB, label left"] == 1
+
+
+@pytest.mark.parametrize("cluster", WAYS)
+def test_the_counts_agree_when_more_is_taken(cluster: str, vcenter: Gateway) -> None:
+    before = sum(each.free or 0 for each in agreed(vcenter).hosts)
+    spec = wish(cluster)
+    try:
+        made = provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+        assert made.done, made.error
+        assert sum(each.free or 0 for each in agreed(vcenter).hosts) < before
+    finally:
+        assert destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+
+
+def test_an_older_vcenter_is_not_asked(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with labs.running(tmp_path_factory.mktemp("older")) as lab:
+        made = labs.gateway(lab)
+        found = profiles(made, "lab-dc")
+        made.close()
+    assert {each.counted_by for each in found.hosts} == {Counter.VSML}
+    assert {each.free for each in found.hosts if each.name == "grid_a100-40c"} == {3, 4}

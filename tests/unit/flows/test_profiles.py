@@ -1,0 +1,102 @@
+"""Who counts what is left: vCenter where it does, else vsml; and where the two differ, it is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.console import Console
+
+from tests.fakes.pictures import CLUSTER, GROUP, quad_8u3
+from tests.fakes.site import FakeVCenter
+from tests.unit.core.sites import one_host
+from tests.unit.core.test_whole import direct
+from vsphere_ml.cli.views import profiles as view
+from vsphere_ml.core.counts import Ask, Count, InCluster, OnHost
+from vsphere_ml.core.inventory import HostRef
+from vsphere_ml.core.stock import Counter, asks, stock
+from vsphere_ml.flows.profiles import profiles
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.counts import Place
+    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.flows.profiles import Offers
+
+Told: TypeAlias = "dict[tuple[Place, Ask], Count]"
+WHOLE = Ask(profile="grid_a100-40c")
+FIRST, SECOND = OnHost(HostRef("host-1")), OnHost(HostRef("host-2"))
+
+
+def count(remaining: int, *, reserved: int = 0) -> Count:
+    return Count(consumed=4 - remaining, remaining=remaining, most=4, reserved=reserved)
+
+
+def of(found: Offers, host: int = 0) -> tuple[int | None, str]:
+    (each,) = [each for each in found.hosts if each.name == WHOLE.profile and each.host_ref == f"host-{host + 1}"]
+    return each.free, each.counted_by
+
+
+def asked(site: Inventory, *, clusters: bool = True) -> dict[object, set[Ask]]:
+    return {place: set(each) for place, each in asks(stock(site), site, clusters=clusters).items()}
+
+
+def test_vsml_counts_where_vcenter_does_not() -> None:
+    found = profiles(FakeVCenter(quad_8u3()), None)
+    assert {each.counted_by for each in found.hosts} == {each.counted_by for each in found.clusters} == {Counter.VSML}
+    assert found.differences == ()
+
+
+def test_vcenters_count_goes_before_vsmls_and_the_difference_is_told() -> None:
+    found = profiles(FakeVCenter(quad_8u3(), told={(FIRST, WHOLE): count(1), (SECOND, WHOLE): count(3)}), None)
+    assert [of(found, host) for host in range(3)] == [(1, "vCenter"), (3, "vCenter"), (4, "vsml")]
+    assert found.differences == (
+        "esx-01.lab.test: vCenter has 1 of grid_a100-40c left, vsml counts 4 from NVIDIA's tables and from what runs",
+    )
+
+
+def test_a_cluster_is_counted_by_vcenter_or_summed_up() -> None:
+    site = quad_8u3()
+    summed = profiles(FakeVCenter(site, told={(FIRST, WHOLE): count(1)}), None)
+    told = profiles(FakeVCenter(site, told={(InCluster(CLUSTER), WHOLE): count(2, reserved=2)}), None)
+    (by_hosts,) = [each for each in summed.clusters if each.name == WHOLE.profile]
+    (by_cluster,) = [each for each in told.clusters if each.name == WHOLE.profile]
+    assert (by_hosts.free, by_hosts.counted, by_hosts.counted_by) == (12, 15, Counter.VSML)
+    assert (by_cluster.free, by_cluster.counted, by_cluster.counted_by) == (2, 15, Counter.VCENTER)
+
+
+def test_what_one_asks_with_a_glob_is_not_asked_of_whole_clusters() -> None:
+    told: Told = {(InCluster(CLUSTER), WHOLE): count(2)}
+    found = profiles(FakeVCenter(quad_8u3(), told=told), None, "esx-01*")
+    assert [each.free for each in found.clusters if each.name == WHOLE.profile] == [4]
+
+
+def test_profiles_and_groups_are_asked_for_and_hosts_in_maintenance_are_not_asked() -> None:
+    site = one_host()
+    assert asked(site)[FIRST] == asked(site)[InCluster(CLUSTER)] > {WHOLE, Ask(group=GROUP)}
+    assert asked(site, clusters=False).keys() == {FIRST}
+    assert asked(one_host(maintenance=True)) == asked(one_host(connected=False)) == {}
+
+
+def test_gpus_without_a_label_are_not_asked_for_beside_labelled_ones() -> None:
+    def a100(label: str) -> Ask:
+        return Ask(vendor=0x10DE, device=0x20F1, label=label)
+
+    assert asked(direct())[FIRST] == {a100("")}
+    assert asked(direct(labels=("blue", "blue", "", "")))[FIRST] == {a100("blue")}
+
+
+def test_the_tables_say_who_counted_what_is_reserved_and_what_differs() -> None:
+    told: Told = {(FIRST, WHOLE): count(1), (InCluster(CLUSTER), WHOLE): count(2, reserved=2)}
+    found = profiles(FakeVCenter(one_host(), told=told), None)
+    data = view.data(found)
+    assert data["differences"] == list(found.differences) != []
+    assert data["offers"][0]["told"] == {"consumed": 3, "remaining": 1, "most": 4, "reserved": 0}
+    rendered = _rendered(found)
+    assert "2, 2 kept by reservations" in rendered
+    assert f"! {found.differences[0]}" in rendered
+
+
+def _rendered(found: Offers) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(view.text(found))
+    return captured.get()

@@ -1,0 +1,36 @@
+"""`vsml profiles`: what hosts offer, and how much of it is free, by vCenter's count where it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.ports import Scope
+from vsphere_ml.core.stock import answered, asks, differences, stock, sums
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.ports import VCenter
+    from vsphere_ml.core.stock import Stock, Sum
+
+EVERY_HOST = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offers:
+    """What there is by host and by cluster, and in words where vCenter and vsml count differently."""
+
+    hosts: tuple[Stock, ...]
+    clusters: tuple[Sum, ...]
+    differences: tuple[str, ...]
+
+
+def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -> Offers:
+    """Return what the hosts offer whose name matches the glob. Clusters are asked about only when every host is meant.
+
+    Raises VSphereError.
+    """
+    inventory = vcenter.look(Scope(datacenter=datacenter, direct_path=True))
+    found = stock(inventory, host)
+    counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
+    told = answered(found, counts)
+    return Offers(hosts=told, clusters=sums(told, counts), differences=tuple(differences(told)))
