@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.capacity import MIG
 from vsphere_ml.core.esx import Connection
+from vsphere_ml.core.inventory import VgpuProfile
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Host, PciAddress
+    from vsphere_ml.core.inventory import Host, NicPort, PciAddress
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class FakeEsx:
     esxcli: bool = True
     option: bool = True
     graphics: list[str] = field(default_factory=lambda: ["sharedDirect", "sharedDirect"])
+    mig: dict[PciAddress, list[bool]] = field(default_factory=dict)  # of its GPUs: next boot, now
+    rebinds: bool = True  # passthrough is switched at once
     gpus: dict[str, list[str]] = field(default_factory=dict)  # graphics types of GPUs that have one of their own
     connection: Connection = Connection.CONNECTED
     maintenance: bool = False
@@ -58,6 +62,8 @@ class FakeEsx:
             function.vfs[1] = function.vfs[0]
             function.passthrough[1] = function.passthrough[0]
             function.ats[1] = function.ats[0]
+        for mode in self.mig.values():
+            mode[1] = mode[0]
         self.connection = Connection.CONNECTED
 
 
@@ -72,6 +78,36 @@ def esx(host: Host, **knobs: object) -> FakeEsx:
         functions={
             port.address: Function([port.vfs, port.vfs], [port.passthrough, port.passthrough], [False, False])
             for port in host.nics
-        },
+        }
+        | {gpu.address: Function([0, 0], [gpu.active, gpu.active], [False, False]) for gpu in host.whole_gpus},
+        graphics=[host.gpus[0].graphics_type] * 2 if host.gpus else ["shared", "shared"],
+        mig={gpu.address: [gpu.vgpu_mode == MIG] * 2 for gpu in host.gpus},
     )
     return replace(plain, **knobs)  # type: ignore[arg-type]
+
+
+def as_seen(machine: FakeEsx, host: Host) -> Host:
+    """Return a host as vCenter shows it with the settings that are in force. Its profiles are those of its GPUs' modes.
+
+    The names of MIG profiles are written by hand, in the form of NVIDIA's list.
+    """
+    sliced = {address for address, mode in machine.mig.items() if mode[1]}
+    gpus = tuple(
+        replace(
+            gpu,
+            graphics_type=machine.gpus.get(gpu.address, machine.graphics)[1],
+            vgpu_mode=MIG if gpu.address in sliced else gpu.vgpu_mode,
+        )
+        for gpu in host.gpus
+    )
+    nics = tuple(_port(machine, nic) for nic in host.nics)
+    whole = tuple(replace(gpu, active=machine.functions[gpu.address].passthrough[1]) for gpu in host.whole_gpus)
+    more = (VgpuProfile(name="grid_a100-3-20c"),) if sliced else ()
+    left = tuple(gpu for gpu in gpus if not any(each.active and each.address == gpu.address for each in whole))
+    profiles = (*host.profiles, *(each for each in more if each not in host.profiles))
+    return replace(host, gpus=left, nics=nics, whole_gpus=whole, profiles=profiles)
+
+
+def _port(machine: FakeEsx, nic: NicPort) -> NicPort:
+    function = machine.functions[nic.address]
+    return replace(nic, vfs=function.vfs[1], sriov_enabled=function.vfs[1] > 0, passthrough=function.passthrough[1])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tests.fakes import mft
+from tests.fakes import mft, smi
+from tests.fakes.esx import as_seen
 from tests.fakes.site import Cut
 from vsphere_ml.core.ats import Door
 from vsphere_ml.core.errors import VSphereError
@@ -98,6 +99,9 @@ class FakeHosts:
                 machine.functions[change.port].vfs[0] = change.count
             case SetPassthrough():
                 machine.functions[change.port].passthrough[0] = change.value
+                if change.at_once and machine.rebinds:
+                    machine.functions[change.port].passthrough[1] = change.value
+                    self._show(machine)
             case Reboot():
                 self._reboot(machine, deadline_s, tell)
             case AwaitHost():
@@ -173,8 +177,12 @@ class FakeHosts:
         self.commands.append((host, command))
         if not machine.ssh or machine.connection is not Connection.CONNECTED or "ssh" in machine.fails:
             raise VSphereError(f"{host} cannot be reached over SSH", code="host.unreachable", target=host)
-        answer = mft.run(machine, command)
-        if " set " in command:
+        if command.startswith("nvidia-smi "):
+            answer = smi.run(machine, command)
+            self._show(machine)
+        else:
+            answer = mft.run(machine, command)
+        if " set " in command or " -mig " in command:
             self._count()
         return answer
 
@@ -224,6 +232,7 @@ class FakeHosts:
             vms=self._vms(machine),
             ssh_running=machine.ssh,
             record=machine.record,
+            rebinds=machine.rebinds,
         )
 
     def _vms(self, machine: FakeEsx) -> tuple[VmOnHost, ...]:
@@ -255,7 +264,7 @@ class FakeHosts:
         machine.maintenance = machine.maintenance if maintenance is None else maintenance
         connected = machine.connection is Connection.CONNECTED
         hosts = tuple(
-            replace(each, connected=connected, maintenance=machine.maintenance)
+            replace(as_seen(machine, each), connected=connected, maintenance=machine.maintenance)
             if each.ref == machine.host.ref
             else each
             for each in self.site.inventory.hosts

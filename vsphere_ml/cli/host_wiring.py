@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import socket
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.cli.terminal import Terminal
+    from vsphere_ml.core.host_events import HostListener
     from vsphere_ml.core.host_ports import HostShells
+    from vsphere_ml.core.ports import VCenter
     from vsphere_ml.core.spec import ClusterSpec, HostAccess
+    from vsphere_ml.flows.ready import HostsDoor
 
 
 @contextmanager
@@ -34,6 +38,37 @@ def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
         yield made
     finally:
         made.close()
+
+
+@contextmanager
+def vcenter_and_door(
+    spec: ClusterSpec, terminal: Terminal, *, allow_downtime: bool = False
+) -> Iterator[tuple[VCenter, HostsDoor | None]]:
+    """Yield the signed-in vCenter of a spec, and the door to its hosts; None where they are not to be made ready."""
+    from vsphere_ml.cli import wiring
+
+    if not spec.make_ready:
+        with wiring.vcenter(spec.vcenter, terminal) as vcenter:
+            yield vcenter, None
+        return
+    from vsphere_ml.cli.views.host_progress import following
+    from vsphere_ml.core.ats_plan import Leave
+    from vsphere_ml.flows.ready import HostsDoor
+
+    with ExitStack() as stack:
+        opened = stack.enter_context(shells(spec))
+        vcenter, hosts, server = stack.enter_context(wiring.vcenter_and_hosts(spec.vcenter, terminal))
+        tell: HostListener = stack.enter_context(following(terminal.err))
+        yield (
+            vcenter,
+            HostsDoor(
+                hosts=hosts,
+                tell=tell,
+                shells=opened,
+                leave=Leave(downtime=allow_downtime),
+                vcenter=names_of(server),
+            ),
+        )
 
 
 def names_of(server: str) -> frozenset[str]:

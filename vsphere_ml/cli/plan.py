@@ -25,27 +25,29 @@ def plan(
     skip_guests: SkipGuests = False,
     detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
-    """Show what `vsml provision` would do, to the site and in the guests, and change nothing.
+    """Show what `vsml provision` would do, to hosts, VMs and guests, and change nothing.
 
     Example: `vsml plan cluster.toml --save monday.plan`
     """
     from rich.console import Group
 
-    from vsphere_ml.cli import exits, guest_wiring, wiring
+    from vsphere_ml.cli import exits, guest_wiring, host_wiring, wiring
     from vsphere_ml.cli.views import explanation
     from vsphere_ml.cli.views import proposal as view
     from vsphere_ml.cli.views.progress import following_both
     from vsphere_ml.config.load import load
     from vsphere_ml.core import explain as seats
     from vsphere_ml.flows.proposal import propose
+    from vsphere_ml.flows.ready import Readiness
     from vsphere_ml.flows.saved import save as saved_text
 
     spec = load(file)
     clock = wiring.SystemClock()
     with following_both(terminal.err) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, skip=skip_guests)
-        with wiring.vcenter(spec.vcenter, terminal) as vcenter:
-            proposal = propose(spec, vcenter, given=given, tell=told.site, clock=clock)
+        with host_wiring.vcenter_and_door(spec, terminal) as (vcenter, door):
+            ready = Readiness(spec, door, clock) if door is not None else None
+            proposal = propose(spec, vcenter, given=given, tell=told.site, clock=clock, ready=ready)
     if save is not None:
         wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")

@@ -45,7 +45,7 @@ def provision(
 
     Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
     """
-    from vsphere_ml.cli import consent, guest_wiring, wiring
+    from vsphere_ml.cli import consent, guest_wiring, host_wiring, wiring
     from vsphere_ml.cli.views import proposal
     from vsphere_ml.cli.views import report as view
     from vsphere_ml.cli.views.progress import following_both
@@ -61,7 +61,7 @@ def provision(
     clock, shown = wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
-        with wiring.vcenter(spec.vcenter, terminal) as vcenter:
+        with host_wiring.vcenter_and_door(spec, terminal, allow_downtime=allow_downtime) as (vcenter, door):
             report = bring(
                 spec,
                 vcenter,
@@ -73,5 +73,6 @@ def provision(
                 allow_downtime=allow_downtime,
                 dry_run=dry_run,
                 saved=agreed,
+                door=door,
             )
     return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

@@ -66,7 +66,7 @@ def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[V
 
     session = _signed_in(connection(spec, terminal), terminal.settings)
     _say_if_lab(session, terminal)
-    gateway = Gateway(session)
+    gateway = Gateway(session, cache() / "datastores")
     try:
         yield gateway, EsxHosts(session), session.name
     finally:

@@ -275,6 +275,7 @@ WhereTheSecretIs = BeforeValidator(_one_of_three)
 Cpus = Annotated[int, Field(ge=1, le=960)]
 Count = Annotated[int, Field(ge=1, le=ranges.MOST)]
 GpuCount = Annotated[int, Field(ge=1, le=16)]
+VirtualFunctions = Annotated[int, Field(ge=1, le=127)]  # of a port: the most that NVIDIA's driver hands out
 Port = Annotated[int, Field(ge=1, lt=_PORTS)]
 Priority = Annotated[int, Field(ge=0, le=7)]  # of IEEE 802.1p
 Dscp = Annotated[int, Field(ge=0, le=63)]

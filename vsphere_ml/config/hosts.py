@@ -1,4 +1,4 @@
-"""The `[hosts]` table: how ESXi hosts are entered."""
+"""The tables about ESXi hosts: how they are entered, and how far they are made ready."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.guests import jump
 from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.sources import one_source, source_of
-from vsphere_ml.core.spec import HostAccess, HostKeys
+from vsphere_ml.core.spec import HostAccess, HostKeys, MakeReady
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,3 +44,10 @@ def access(table: schema.Hosts | None, base: Path) -> HostAccess | None:
         addresses=table.addresses or {},
         service=table.service,
     )
+
+
+def make_ready(table: schema.Ready | None) -> MakeReady:
+    """Return how far hosts are made ready; without a table, not at all."""
+    if table is None:
+        return MakeReady()
+    return MakeReady(kinds=frozenset(table.kinds or ()), virtual_functions=table.virtual_functions)

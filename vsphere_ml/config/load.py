@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vsphere_ml.config import document, schema
 from vsphere_ml.config.guests import access, check_guests
 from vsphere_ml.config.hosts import access as hosts_access
-from vsphere_ml.config.hosts import check_hosts
+from vsphere_ml.config.hosts import check_hosts, make_ready
 from vsphere_ml.config.hygiene import cleaned
 from vsphere_ml.config.mistakes import Mistakes
 from vsphere_ml.config.nodes import Roster
@@ -134,6 +134,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         guest=access(guest, file.parent) if guest is not None else GuestAccess(),
         hosts=hosts_access(hosts, file.parent),
         roce=fabric(roce, guest),
+        make_ready=make_ready(sections.one("make_ready", schema.Ready)),
         file=file,
     )
 

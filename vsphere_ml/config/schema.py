@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from vsphere_ml.config import fields as f
-from vsphere_ml.core.spec import CloneKind, FirstBootBy, HostDoor, HostService, Latency, LoginKey, Spread
+from vsphere_ml.core.spec import CloneKind, FirstBootBy, HostDoor, HostService, Latency, LoginKey, ReadyKind, Spread
 
 
 class Table(BaseModel):
@@ -275,6 +275,19 @@ class Roce(Table):
     )
 
 
+class Ready(Table):
+    kinds: list[Annotated[ReadyKind, PlainValidator(f.choice(ReadyKind))]] | None = Field(
+        default=None,
+        description="what the plan may change on hosts so that they take the nodes: `graphics` (Shared Direct), "
+        "`sriov` (virtual functions), `passthrough` (of GPUs and NIC ports), `mig` (over SSH, by `[hosts]`); default: "
+        "nothing, and the plan says what to type",
+    )
+    virtual_functions: f.VirtualFunctions | None = Field(
+        default=None,
+        description="how many virtual functions a port gets that is to hand some out; default: as many as nodes need",
+    )
+
+
 class File(Table):
     cluster: Cluster = Field(description="the cluster as a whole")
     vcenter: VCenter | None = Field(
@@ -292,5 +305,8 @@ class File(Table):
     )
     roce: Roce | None = Field(default=None, description="what the network under the fast NICs is to be")
     hosts: Hosts | None = Field(
-        default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware"
+        default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware, MIG"
+    )
+    make_ready: Ready | None = Field(
+        default=None, description="what `vsml provision` may change on ESXi hosts so that they take the nodes"
     )

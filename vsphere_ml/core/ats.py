@@ -28,6 +28,7 @@ class Part(StrEnum):
     GRAPHICS = "graphics"
     SRIOV = "SR-IOV"
     PASSTHROUGH = "passthrough"
+    MIG = "MIG"
 
 
 class Door(StrEnum):
@@ -66,6 +67,7 @@ class Fact:
     guest: str = ""  # the VM that the function is passed through to
     why: str = ""
     by_hand: tuple[str, ...] = ()  # what a person can type on the host (or in the guest)
+    at_once: bool = False  # what is written takes effect without a reboot
     exact: bool = False  # more than what is wanted is not enough: a former value is to come back
 
     @property

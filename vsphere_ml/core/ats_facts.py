@@ -33,6 +33,7 @@ KERNEL_BY_HAND = (
     f"esxcli system settings kernel list -o {KERNEL_SETTING}",
 )
 ON, OFF = "enabled", "disabled"
+_UNTOLD = "vCenter does not tell what the function hands out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ def _facts(
     for port in wish.ports:
         yield _firmware(port, firmware.get(port.address, FirmwareSeen(door=Door.NONE, why="it was not asked")))
     if wish.vgpu:
-        yield _graphics(sight)
+        yield graphics(sight)
     for port in wish.ports:
         yield from _functions(port, sight)
 
@@ -123,7 +124,8 @@ def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:
     return (*install, mft.MST_START, mft.MST_STATUS, mft.query(device), mft.setting(device, value=True))
 
 
-def _graphics(sight: HostSight) -> Fact:
+def graphics(sight: HostSight) -> Fact:
+    """Return what the host's GPUs are used as, all of them together."""
     seen = sight.graphics
     configured, effective = None, None
     if seen.default is not None:
@@ -158,30 +160,40 @@ def graphics_types(words: str, gpus: Iterable[str]) -> tuple[str, dict[str, str]
 
 
 def _functions(port: PortWish, sight: HostSight) -> Iterator[Fact]:
-    seen = sight.functions.get(port.address)
-    why = "" if seen else "vCenter does not tell what the function hands out"
     if port.vfs:
-        yield Fact(
-            part=Part.SRIOV,
-            name="virtual functions",
-            on=port.address,
-            wanted=str(port.vfs),
-            configured=str(seen.vfs) if seen else None,
-            effective=str(seen.vfs_now) if seen else None,
-            door=Door.API,
-            why=why,
-        )
+        yield functions(port.address, port.vfs, sight)
     if port.passthrough:
-        yield Fact(
-            part=Part.PASSTHROUGH,
-            name="passthrough",
-            on=port.address,
-            wanted=ON,
-            configured=_on(seen.passthrough) if seen else None,
-            effective=_on(seen.passthrough_now) if seen else None,
-            door=Door.API,
-            why=why,
-        )
+        yield passthrough(port.address, sight)
+
+
+def functions(address: PciAddress, wanted: int, sight: HostSight) -> Fact:
+    """Return how many virtual functions a port hands out."""
+    seen = sight.functions.get(address)
+    return Fact(
+        part=Part.SRIOV,
+        name="virtual functions",
+        on=address,
+        wanted=str(wanted),
+        configured=str(seen.vfs) if seen else None,
+        effective=str(seen.vfs_now) if seen else None,
+        door=Door.API,
+        why="" if seen else _UNTOLD,
+    )
+
+
+def passthrough(address: PciAddress, sight: HostSight) -> Fact:
+    """Return whether a function is handed to VMs whole."""
+    seen = sight.functions.get(address)
+    return Fact(
+        part=Part.PASSTHROUGH,
+        name="passthrough",
+        on=address,
+        wanted=ON,
+        configured=_on(seen.passthrough) if seen else None,
+        effective=_on(seen.passthrough_now) if seen else None,
+        door=Door.API,
+        why="" if seen else _UNTOLD,
+    )
 
 
 def _on(value: bool) -> str:  # noqa: FBT001 - a word for it

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
-from vsphere_ml.core import ats_versions
-from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part
+from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part, State
 from vsphere_ml.core.ats_facts import ON, graphics_types
 from vsphere_ml.core.ats_record import Record
 from vsphere_ml.core.host_changes import (
@@ -20,6 +19,7 @@ from vsphere_ml.core.host_changes import (
     SetFunctions,
     SetGraphics,
     SetKernel,
+    SetMig,
     SetPassthrough,
     ShutDown,
     WriteRecord,
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.esx import HostSight, VmOnHost
     from vsphere_ml.core.host_changes import HostChange, Setting
+
+
+_FOREIGN_HINT = "move them away, or add --allow-foreign to have them shut down and started again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,9 @@ class Case:
     leave: Leave
     revert: bool = False
     vcenter: frozenset[str] = frozenset()  # the vCenter's own names and addresses
+    ready: bool = False  # it is made ready for nodes, not for ATS
+    unsupported: str = ""  # why this ESXi can have none of it, in words
+    caution: str = ""
 
 
 def plan(case: Case) -> HostPlan:
@@ -87,8 +93,12 @@ def plan(case: Case) -> HostPlan:
         case = replace(case, facts=former(case.facts, case.record))
     settings = tuple(_settings(case)) if case.sight.connected else ()
     work = bool(settings) or any(fact.is_pending for fact in case.facts.facts)
-    running = _to_stop(case) if work and case.sight.connected else ()
-    steps = tuple(_steps(case, settings, running, work=work))
+    if work and case.sight.connected and _needs_no_reboot(case):
+        running: tuple[VmOnHost, ...] = ()
+        steps = tuple(_steps_at_once(case, settings))
+    else:
+        running = _to_stop(case) if work and case.sight.connected else ()
+        steps = tuple(_steps(case, settings, running, work=work))
     return HostPlan(
         facts=case.facts,
         steps=steps,
@@ -98,6 +108,19 @@ def plan(case: Case) -> HostPlan:
         cautions=tuple(_cautions(case)),
         record=case.record,
     )
+
+
+def _needs_no_reboot(case: Case) -> bool:
+    """Return whether all that lacks takes effect as soon as it is written, on a host that no run has emptied."""
+    begun = case.record is not None and case.record.maintenance
+    return not begun and all(fact.at_once for fact in case.facts.facts if not fact.is_configured or fact.is_pending)
+
+
+def _steps_at_once(case: Case, settings: tuple[Setting, ...]) -> Iterator[HostChange]:
+    """Yield what is done while VMs run: none of them has a device that is touched."""
+    text = _record(case, maintenance=False).text()
+    yield WriteRecord(host=case.sight.ref, host_name=case.sight.name, text=text)
+    yield from settings
 
 
 def former(facts: HostFacts, record: Record | None) -> HostFacts:
@@ -141,7 +164,9 @@ def _setting(sight: HostSight, fact: Fact) -> Setting:
         case Part.SRIOV:
             return SetFunctions(host=host, host_name=name, port=port, count=int(fact.wanted))
         case Part.PASSTHROUGH:
-            return SetPassthrough(host=host, host_name=name, port=port, value=fact.wanted == ON)
+            return SetPassthrough(host=host, host_name=name, port=port, value=fact.wanted == ON, at_once=fact.at_once)
+        case Part.MIG:
+            return SetMig(host=host, host_name=name, gpu=port, value=fact.wanted == ON)
         case _:
             assert_never(fact.part)
 
@@ -184,7 +209,7 @@ def _record(case: Case, *, maintenance: bool) -> Record:
         if fact.configured is not None and not fact.is_configured and fact.can_be_set and not case.revert
     }
     old = case.record or Record(cluster=case.cluster, boot="")
-    changed = replace(old, cluster=case.cluster, boot=case.sight.boot_time, maintenance=maintenance)
+    changed = replace(old, cluster=case.cluster, boot=case.sight.boot_time, maintenance=maintenance, ready=case.ready)
     return changed.with_former(going)
 
 
@@ -223,11 +248,11 @@ def _stranger(vm: VmOnHost) -> str:
 
 def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
     sight = case.sight
-    if not case.revert and (why := ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor)):
+    if case.unsupported and not case.revert:
         yield Finding(
             code="ats.unsupported",
             target=sight.name,
-            message=why,
+            message=case.unsupported,
             hint="upgrade it, or name the other hosts with `--host`",
         )
         return
@@ -246,13 +271,15 @@ def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
             message=f"the vCenter itself runs there, as {here[0]}",
             hint="move that VM to another host",
         )
+    if case.ready:
+        yield from _unknown(case)
     foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
     if foreign and not case.leave.foreign:
         yield Finding(
             code="ats.foreign-vms",
             target=sight.name,
             message=f"VMs run there that are not this cluster's: {', '.join(map(_stranger, foreign))}",
-            hint="move them away, or add --allow-foreign to have them shut down and started again",
+            hint="move them away" if case.ready else _FOREIGN_HINT,
         )
     if running and not case.leave.downtime:
         yield Finding(
@@ -263,10 +290,22 @@ def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
         )
 
 
+def _unknown(case: Case) -> Iterator[Finding]:
+    """Yield what the nodes need there and nobody could read: it would stay as it is."""
+    for fact in case.facts.facts:
+        if fact.state is State.UNKNOWN:
+            yield Finding(
+                code="host.not-known",
+                target=case.sight.name,
+                message=f"{fact.name} of {fact.on or 'the host'} could not be read: {fact.why}",
+                hint="; ".join(fact.by_hand) or "look at the host in vCenter",
+            )
+
+
 def _cautions(case: Case) -> Iterator[str]:
     sight = case.sight
-    if not case.revert and (words := ats_versions.caution(sight.version, sight.cpu_vendor)):
-        yield words
+    if case.caution and not case.revert:
+        yield case.caution
     if sight.maintenance and not (case.record and case.record.maintenance):
         yield "it is in maintenance mode, which vsml did not begin: it stays so"
     for vm in sight.vms:

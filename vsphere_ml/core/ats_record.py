@@ -2,7 +2,8 @@
 
 A custom attribute may hold little, so the form is terse: `{"v":1,"by":CLUSTER,"boot":TIME,"in":1,"was":{KEY:VALUE}}`.
 `boot` is the boot during which the last change was made: a host with another one has booted since. `in` says that we
-have put the host into maintenance mode (or are about to); `was` has the values before our first change.
+have put the host into maintenance mode (or are about to); `was` has the values before our first change; `"for":"ready"`
+is there when a plan made the host ready for nodes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VERSION = 1
+READY = "ready"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class Record:
     boot: str  # boot time of the host when the last change was made
     maintenance: bool = False
     former: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = False  # written by a plan that makes hosts ready, not by enable-ats
 
     def text(self) -> str:
         fields = {
@@ -33,6 +36,7 @@ class Record:
             "boot": self.boot,
             "in": int(self.maintenance),
             "was": {**self.former},
+            **({"for": READY} if self.ready else {}),
         }
         return json.dumps(fields, separators=(",", ":"))
 
@@ -49,7 +53,11 @@ def parse(text: str) -> Record | None:
             return None
         former = {str(key): str(value) for key, value in fields["was"].items()}
         return Record(
-            cluster=str(fields["by"]), boot=str(fields["boot"]), maintenance=bool(fields["in"]), former=former
+            cluster=str(fields["by"]),
+            boot=str(fields["boot"]),
+            maintenance=bool(fields["in"]),
+            former=former,
+            ready=fields.get("for") == READY,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

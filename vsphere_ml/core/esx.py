@@ -80,6 +80,7 @@ class HostSight:
     graphics: GraphicsSeen
     functions: Mapping[PciAddress, FunctionSeen]
     vms: tuple[VmOnHost, ...]  # in the order of names
+    rebinds: bool = False  # takes passthrough without a reboot (deviceRebindWithoutRebootSupported)
     ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
     record: str = ""  # what an earlier run wrote down on the host
 

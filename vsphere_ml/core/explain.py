@@ -95,6 +95,8 @@ def _worse(loser: Offered, has: Option, winner: Offered, took: Option, spread: S
 
 
 def _farther(has: Option, took: Option) -> str:
+    if len(has.lacks) > len(took.lacks):
+        return f"must be made ready first: {', '.join(sorted(has.lacks))}"
     if has.way is not took.way:
         return f"would give it by {has.way}, not by {took.way}"
     if rank(has.locality) > rank(took.locality):

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.inventory import Host
     from vsphere_ml.core.rooms import Room
+    from vsphere_ml.core.spec import MakeReady
     from vsphere_ml.core.wish import Wish
 
 
-def unfit(host: Host, wish: Wish) -> Iterator[Reason]:
-    """Yield what speaks against a host whatever is left on it."""
+def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
+    """Yield what speaks against a host whatever is left on it, or may be changed there."""
     if not host.connected:
         yield Reason(Lack.HOST, "not connected")
         return
@@ -38,7 +39,7 @@ def unfit(host: Host, wish: Wish) -> Iterator[Reason]:
         yield Reason(Lack.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed")
     yield from judge.of_host(host, wish)
     if isinstance(wish.gpu, ProfileName):
-        yield from vgpus.unfit(host, wish.gpu, wish.gpus)
+        yield from vgpus.unfit(host, wish.gpu, wish.gpus, ready)
 
 
 def _no_pvrdma(host: Host, wish: Wish) -> Iterator[Reason]:

@@ -1,12 +1,13 @@
-"""The closed union of everything `enable-ats` does to a host, in the order it may come."""
+"""The closed union of everything vsml does to an ESXi host, in the order it may come."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
+from vsphere_ml.core.ats import Door
+
 if TYPE_CHECKING:
-    from vsphere_ml.core.ats import Door
     from vsphere_ml.core.inventory import HostRef, PciAddress, VmRef
 
 
@@ -83,7 +84,18 @@ class SetFunctions(_OfHost):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPassthrough(_OfHost):
+    """Hand a function to VMs whole, or no more; `at_once` where the host says it can do so without a reboot."""
+
     port: PciAddress
+    value: bool
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMig(_OfHost):
+    """Switch a GPU's MIG mode with `nvidia-smi`, through the host's shell; Ampere has it after a reboot only."""
+
+    gpu: PciAddress
     value: bool
 
 
@@ -122,12 +134,14 @@ HostChange = (
     | SetGraphics
     | SetFunctions
     | SetPassthrough
+    | SetMig
     | Reboot
     | AwaitHost
     | ExitMaintenance
     | PowerOnAgain
 )
-Setting = SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough
+Setting = SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough | SetMig
+ByShell = SetFirmware | SetMig  # made through a shell, not by the vSphere API
 
 
 def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
@@ -153,7 +167,10 @@ def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one 
         case SetFunctions():
             return f"have {change.port} hand out {change.count} virtual functions"
         case SetPassthrough():
-            return f"switch passthrough of {change.port} {'on' if change.value else 'off'}"
+            now = ", at once" if change.at_once else ""
+            return f"switch passthrough of {change.port} {'on' if change.value else 'off'}{now}"
+        case SetMig():
+            return f"switch MIG mode of GPU {change.gpu} {'on' if change.value else 'off'} (by {Door.HOST})"
         case Reboot():
             return "reboot"
         case AwaitHost():

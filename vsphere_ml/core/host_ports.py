@@ -23,7 +23,7 @@ class Hosts(Protocol):
     def perform(self, change: HostChange, deadline_s: float, tell: Callable[[str], None]) -> None:
         """Make a change and return when it is made; `tell` hears how it stands. Raises VSphereError.
 
-        SetFirmware is not made here: it takes a shell.
+        SetFirmware and SetMig are not made here: they take a shell.
         """
         ...
 

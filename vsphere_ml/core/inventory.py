@@ -105,6 +105,8 @@ class NicPort:
     sriov_enabled: bool
     vfs: int  # virtual functions that exist now
     bits_per_s: float | None = None  # of the link; None while it is down, or the host does not tell
+    most_vfs: int = 0  # that it could hand out; 0 when it has no SR-IOV, or does not say
+    switch: str = ""  # the virtual switch whose uplink it is
     system_id: str = ""  # from QueryConfigTarget; a fixed DirectPath backing needs it
     held_by: VmRef | None = None
     vf_holders: tuple[VmRef, ...] = ()

@@ -10,7 +10,9 @@ from vsphere_ml.core.changes import interrupts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.core.ats_plan import HostPlan
     from vsphere_ml.core.changes import Change
+    from vsphere_ml.core.host_changes import HostChange
     from vsphere_ml.core.seats import Seat
 
 
@@ -37,16 +39,21 @@ class Plan:
     """Stages in the order they are carried out; truthy while something is to be done."""
 
     stages: tuple[Stage, ...]
+    hosts: tuple[HostPlan, ...] = ()  # made ready before the first stage, in the order of their names
     seats: tuple[Seat, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     def __bool__(self) -> bool:
-        return any(stage.changes for stage in self.stages)
+        return any(self.hosts) or any(stage.changes for stage in self.stages)
 
     @property
     def changes(self) -> Iterator[Change]:
         return (change for stage in self.stages for change in stage.changes)
+
+    @property
+    def host_changes(self) -> tuple[HostChange, ...]:
+        return tuple(step for host in self.hosts for step in host.steps)
 
     @property
     def interrupting(self) -> tuple[Change, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.locality import bridges
 from vsphere_ml.core.profiles import ProfileName, read
+from vsphere_ml.core.spec import MakeReady, ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ class Option:
     nic_by: ComponentKind | None = None
     group: DeviceGroup | None = None
     numa_node: int | None = None
+    lacks: frozenset[ReadyKind] = frozenset()  # what the host must be given first
     leaves: int = 0  # GPUs that stay wholly free beside these, under the same bridges
     locality: Locality
     why: str
@@ -56,10 +58,16 @@ class Room:
     holders: dict[PciAddress, str]
     shares: dict[PciAddress, tuple[Share, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
+    ready: MakeReady = field(default_factory=MakeReady)  # what may be changed on the host
+    promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     seats: int = 0
     grouped: int = 0  # seats by device group
     neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
+
+    def may(self, kind: ReadyKind) -> bool:
+        """Return whether a setting of the host may be changed for nodes."""
+        return kind in self.ready.kinds
 
     def left_beside(self, gpus: Iterable[PciAddress]) -> int:
         """Return how many GPUs would stay wholly free under the bridges of these, so that a group of them is broken."""
@@ -99,8 +107,14 @@ class Room:
             self.functions[option.nic] += sign
 
 
-def rooms(hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm]) -> dict[HostRef, Room]:
-    """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first."""
+def rooms(
+    hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm], ready: MakeReady | None = None
+) -> dict[HostRef, Room]:
+    """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first.
+
+    With `ready`, what the hosts could be made to give is there as well.
+    """
+    asked = ready or MakeReady()
     names = {vm.ref: vm.name for vm in vms}
     own = frozenset(ours)
     given_back: dict[HostRef, int] = {}
@@ -108,10 +122,15 @@ def rooms(hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm]) ->
         if vm.host is not None and vm.powered_on:
             held = vm.settings.memory_reservation if vm.settings else vm.memory
             given_back[vm.host] = given_back.get(vm.host, 0) + held
-    return {host.ref: _room(host, order, given_back.get(host.ref, 0), own, names) for order, host in enumerate(hosts)}
+    return {
+        host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
+    }
 
 
-def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str]) -> Room:
+def _room(  # noqa: PLR0917
+    host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str], ready: MakeReady
+) -> Room:
+    promised = {nic.address: _promised(nic, own, ready) for nic in host.nics} if ready else {}
     holders: dict[PciAddress, str] = {}
     shares: dict[PciAddress, tuple[Share, ...]] = {}
     for gpu in host.gpus:
@@ -135,7 +154,9 @@ def _room(host: Host, order: int, given_back: int, own: frozenset[VmRef], names:
         numa_memory={node.id: node.memory for node in host.numa},
         holders=holders,
         shares=shares,
-        functions={nic.address: _functions(nic, own) for nic in host.nics},
+        functions={nic.address: _functions(nic, own) + promised.get(nic.address, 0) for nic in host.nics},
+        ready=ready,
+        promised=promised,
         neighbours=_neighbours(host),
     )
 
@@ -155,3 +176,12 @@ def _given(node: str) -> str:
 
 def _functions(nic: NicPort, ours: frozenset[VmRef]) -> int:
     return max(0, nic.vfs - sum(holder not in ours for holder in nic.vf_holders)) if nic.sriov_enabled else 0
+
+
+def _promised(nic: NicPort, ours: frozenset[VmRef], ready: MakeReady) -> int:
+    """Return how many more virtual functions a port can be made to hand out; none while others use it."""
+    used = nic.held_by is not None or nic.passthrough or any(holder not in ours for holder in nic.vf_holders)
+    if ReadyKind.SRIOV not in ready.kinds or used:
+        return 0
+    most = min(nic.most_vfs, ready.virtual_functions or nic.most_vfs)
+    return max(0, most - (nic.vfs if nic.sriov_enabled else 0))

@@ -244,6 +244,26 @@ class HostAccess:
     service: HostService = HostService.LEAVE
 
 
+class ReadyKind(StrEnum):
+    """What a plan may change on ESXi hosts so that they take the nodes."""
+
+    GRAPHICS = "graphics"
+    SRIOV = "sriov"
+    PASSTHROUGH = "passthrough"
+    MIG = "mig"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeReady:
+    """How far hosts are made ready by the plan itself; no kind: what a host lacks is told, and left to a person."""
+
+    kinds: frozenset[ReadyKind] = frozenset()
+    virtual_functions: int | None = None  # of a port that is to hand some out; None: as many as nodes need
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoceWish:
     """What the network under the fast NICs is to be. None of a host's settings: it is not looked at."""
@@ -274,4 +294,5 @@ class ClusterSpec:
     guest: GuestAccess = field(default_factory=GuestAccess)
     hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
     roce: RoceWish = field(default_factory=RoceWish)
+    make_ready: MakeReady = field(default_factory=MakeReady)
     file: Path | None = None

@@ -53,7 +53,7 @@ class Table:
         by_ref = {host.ref: host for host in self.inventory.hosts}
         elsewhere = {vm.host for vm in self.ours.values() if vm.host} - {host.ref for host in self.ground.hosts}
         hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
-        self.rooms = rooms(hosts, self.inventory.vms, {vm.ref: vm for vm in self.ours.values()})
+        self.rooms = rooms(hosts, self.inventory.vms, {vm.ref: vm for vm in self.ours.values()}, self.spec.make_ready)
         same: dict[Wish, Wish] = {}
         for node in self.spec.nodes:
             asked = wish(node, self.ground, standing=node.name in self.ours)

@@ -8,15 +8,17 @@ from vsphere_ml.core import capacity, catalogue
 from vsphere_ml.core.boards import BY_CODE, BY_DEVICE, NVIDIA
 from vsphere_ml.core.profiles import offered
 from vsphere_ml.core.reasons import Lack, Reason
+from vsphere_ml.core.spec import ReadyKind
 from vsphere_ml.core.units import MIB
 from vsphere_ml.core.versions import most_vgpus, numbers, several_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from vsphere_ml.core.inventory import Gpu, Host
+    from vsphere_ml.core.inventory import Gpu, Host, PciAddress
     from vsphere_ml.core.profiles import ProfileName
     from vsphere_ml.core.rooms import Room, Share
+    from vsphere_ml.core.spec import MakeReady
 
 _SHARED_DIRECT = "sharedDirect"
 _SHOWN = 6
@@ -24,8 +26,8 @@ _SHOWN = 6
 _LEAST, _MOST = 0.9, 1.2
 
 
-def unfit(host: Host, profile: ProfileName, count: int) -> Iterator[Reason]:
-    """Yield what speaks against so many vGPUs on a host whatever is left there."""
+def unfit(host: Host, profile: ProfileName, count: int, ready: MakeReady) -> Iterator[Reason]:
+    """Yield what speaks against so many vGPUs on a host whatever is left there, or may be changed."""
     most = most_vgpus(host.version)
     if count > most:
         yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {count} wanted")
@@ -35,8 +37,17 @@ def unfit(host: Host, profile: ProfileName, count: int) -> Iterator[Reason]:
     if known is not None and numbers(host.version) < known.since:
         since = ".".join(str(each) for each in known.since)
         yield Reason(Lack.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed")
-    if offered(profile, host.profiles) is None:
+    if offered(profile, host.profiles) is None and not _would_offer(host, profile, ready):
         yield Reason(Lack.PROFILE, f"does not offer {profile}; {_offers(host)}")
+
+
+def _would_offer(host: Host, profile: ProfileName, ready: MakeReady) -> bool:
+    """Return whether a host that lists other profiles, or none, has GPUs that give this one once they are set up."""
+    there = [gpu for gpu in host.gpus if serves(host, gpu, profile)]
+    shared = ReadyKind.GRAPHICS in ready.kinds and not host.profiles
+    sliced = ReadyKind.MIG in ready.kinds and profile.mig_slices is not None
+    unready = any(gpu.graphics_type != _SHARED_DIRECT for gpu in there) if shared else False
+    return bool(there) and (unready or sliced)
 
 
 def short(room: Room, profile: ProfileName, count: int) -> Iterator[Reason]:
@@ -67,10 +78,23 @@ def serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
 
 def spare(room: Room, gpu: Gpu, profile: ProfileName) -> int:
     """Return how many more vGPUs of a profile this GPU can hold now."""
-    if gpu.address in room.holders or gpu.graphics_type != _SHARED_DIRECT:
+    if gpu.address in room.holders or not (gpu.graphics_type == _SHARED_DIRECT or room.may(ReadyKind.GRAPHICS)):
         return 0
     beside = tuple(sorted((share.profile for share in room.shares.get(gpu.address, ())), key=str))
-    return capacity.left(profile, beside, gpu.vgpu_mode)
+    sliced = profile.mig_slices is not None and room.may(ReadyKind.MIG)
+    return capacity.left(profile, beside, capacity.MIG if sliced else gpu.vgpu_mode)
+
+
+def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[ReadyKind]:
+    """Yield what these GPUs must be given before they give vGPUs of a profile."""
+    there = {gpu.address: gpu for gpu in host.gpus}
+    sliced = profile.mig_slices is not None
+    for gpu in (there[address] for address in gpus if address in there):
+        if gpu.graphics_type != _SHARED_DIRECT:
+            yield ReadyKind.GRAPHICS
+        untold = gpu.vgpu_mode is None and offered(profile, host.profiles) is not None
+        if sliced and gpu.vgpu_mode != capacity.MIG and not untold:
+            yield ReadyKind.MIG
 
 
 def framebuffer(profile: ProfileName) -> int:
@@ -93,7 +117,7 @@ def _taken(room: Room, gpu: Gpu, profile: ProfileName) -> str:
     """Return why nothing of a GPU can be had, in words; empty when something can."""
     if gpu.address in room.holders:
         return f"GPU {gpu.address} {room.holders[gpu.address]}"
-    if gpu.graphics_type != _SHARED_DIRECT:
+    if gpu.graphics_type != _SHARED_DIRECT and not room.may(ReadyKind.GRAPHICS):
         return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {_SHARED_DIRECT} needed"
     sliced = profile.mig_slices is not None
     if gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from vsphere_ml.core import vgpus
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
@@ -16,7 +17,7 @@ from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
-from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.spec import GpuKind, NicKind, ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ _NO_FUNCTION = {
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
 }
 GpuSets: TypeAlias = "Callable[[Room, Wish, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
-Nearness = tuple[int, int, bool]
+Nearness = tuple[int, int, int, bool]
 Preference = tuple[Nearness, int, tuple[PciAddress, ...], PciAddress]
 
 
@@ -49,14 +50,14 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, ev
 
     With `every`, options are all ways to sit there, and not only the best of each kind.
     """
-    reasons = [*unfit(room.host, wish), *short(room, wish)]
+    reasons = [*unfit(room.host, wish, room.ready), *short(room, wish)]
     if reasons:
         return Offer((), tuple(reasons))
     options: list[Option] = []
     for each in _ways(room, wish, api_version, lenient=lenient, every=every):
         settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
-            options.append(replace(settled, leaves=room.left_beside(settled.gpus)))
+            options.append(replace(settled, leaves=room.left_beside(settled.gpus), lacks=_lacks(room, wish, settled)))
         else:
             reasons.append(settled)
     if options:
@@ -64,9 +65,32 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, ev
     return Offer((), tuple(dict.fromkeys((*reasons, *held(room, wish)))))
 
 
+def _lacks(room: Room, wish: Wish, option: Option) -> frozenset[ReadyKind]:
+    """Return what the host must be given before the option's devices can be had."""
+    return frozenset(_missing(room, wish, option)) if room.ready else frozenset()
+
+
+def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
+    if isinstance(wish.gpu, ProfileName):
+        yield from vgpus.lacks(room.host, option.gpus, wish.gpu)
+    elif any(each.address in option.gpus and not each.active for each in room.host.whole_gpus):
+        yield ReadyKind.PASSTHROUGH
+    if option.nic is None:
+        return
+    promised = room.promised.get(option.nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
+    if promised and (room.ready.virtual_functions or room.functions[option.nic] <= promised):
+        yield ReadyKind.SRIOV
+    port = next(nic for nic in room.host.nics if nic.address == option.nic)
+    if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
+        yield ReadyKind.PASSTHROUGH
+
+
 def nearness(option: Option) -> Nearness:
-    """Return how good an option's devices are, whatever their names: by group, near each other, on one NUMA node."""
-    return _WAYS[option.way], rank(option.locality), option.numa_node is None
+    """Return how good an option's devices are, whatever their names.
+
+    Those that need nothing of the host come first, then by group, near each other, on one NUMA node.
+    """
+    return len(option.lacks), _WAYS[option.way], rank(option.locality), option.numa_node is None
 
 
 def preference(option: Option) -> Preference:
@@ -213,8 +237,12 @@ def function_of(room: Room, wish: Wish, nic: NicPort) -> ComponentKind | None:
     left = room.functions[nic.address]
     if wish.nic in {NicKind.AUTO, NicKind.SRIOV} and left > 0:
         return ComponentKind.SRIOV
-    untouched = not nic.sriov_enabled or left == nic.vfs
+    untouched = not nic.sriov_enabled or left - room.promised.get(nic.address, 0) == nic.vfs
     if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} and nic.passthrough and untouched:
+        return ComponentKind.PASSTHROUGH
+    # A port that is a switch's uplink would take the host's own network away.
+    free = untouched and not nic.sriov_enabled and not nic.switch
+    if wish.nic is NicKind.PASSTHROUGH and room.may(ReadyKind.PASSTHROUGH) and free:
         return ComponentKind.PASSTHROUGH
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.reasons import Lack, Reason
+from vsphere_ml.core.spec import ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,4 +50,6 @@ def _taken(room: Room, gpu: WholeGpu) -> str:
     """Return why a GPU cannot be had, in words; empty when it can."""
     if gpu.address in room.holders:
         return f"GPU {gpu.address} {room.holders[gpu.address]}"
-    return "" if gpu.active else f"GPU {gpu.address} is not enabled for passthrough"
+    if shares := room.shares.get(gpu.address):
+        return f"GPU {gpu.address} {shares[0].whose}"
+    return "" if gpu.active or room.may(ReadyKind.PASSTHROUGH) else f"GPU {gpu.address} is not enabled for passthrough"

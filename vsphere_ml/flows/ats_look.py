@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import ats_record
+from vsphere_ml.core import ats_record, ats_versions
 from vsphere_ml.core.ats_facts import facts
 from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
 from vsphere_ml.core.ats_wish import connectx, wishes
@@ -125,6 +125,8 @@ class HostsLook:
             leave=self.task.leave,
             revert=self.task.revert,
             vcenter=self.task.vcenter,
+            unsupported=ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor) or "",
+            caution=ats_versions.caution(sight.version, sight.cpu_vendor) or "",
         )
         return plan(case)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
-from vsphere_ml.core.host_changes import WriteRecord
+from vsphere_ml.core.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.ats_look import HostsLook
-from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, words
+from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, refuse, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ats import HostFacts
     from vsphere_ml.core.ats_plan import HostPlan
     from vsphere_ml.core.events import Listener
-    from vsphere_ml.core.host_changes import SetFirmware
+    from vsphere_ml.core.host_changes import ByShell
     from vsphere_ml.core.host_events import HostListener
     from vsphere_ml.core.ports import Clock
     from vsphere_ml.core.spec import ClusterSpec
@@ -104,7 +104,7 @@ def enable_ats(
     todo = _planned(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
-    _refuse(todo)
+    refuse(todo.hosts)
     run = _Run(seen, clock)
     plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)
     return AtsReport(plan=plan, acted=acted, outcomes=run.outcomes, after=run.after)
@@ -121,7 +121,7 @@ class _Run:
 
     def replan(self, _before: AtsPlan) -> AtsPlan:
         fresh = _planned(self.seen, "before acting")
-        _refuse(fresh)
+        refuse(fresh.hosts)
         return fresh
 
     def act(self, plan: AtsPlan) -> None:
@@ -137,24 +137,10 @@ def _planned(seen: HostsLook, why: str) -> AtsPlan:
     return AtsPlan(cluster=seen.spec.name, hosts=hosts, revert=seen.task.revert)
 
 
-def _refuse(todo: AtsPlan) -> None:
-    """Raise NotPossible when a host must not be touched, with every host's reasons."""
-    reasons = [reason for host in todo.hosts for reason in host.refusals]
-    if reasons:
-        first = reasons[0]
-        raise NotPossible(
-            f"{first.target}: {first.message}",
-            code=first.code,
-            target=first.target,
-            hint=first.hint,
-            details=tuple(f"{each.target}: {each.message}" for each in reasons[1:]),
-        )
-
-
 def _act(seen: HostsLook, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
     walk = HostsWalk(
         hosts=seen.site.hosts,
-        firmware=_firmware(seen),
+        by_shell=_by_shell(seen),
         check=seen.again,
         tell=seen.tell_host,
         clock=clock,
@@ -175,13 +161,13 @@ def _forget(seen: HostsLook, after: tuple[HostPlan, ...], clock: Clock) -> tuple
     return tuple(each for each in _act(seen, back, clock) if each.errors)
 
 
-def _firmware(seen: HostsLook) -> Callable[[SetFirmware], None]:
-    def set_firmware(change: SetFirmware) -> None:
-        if seen.doors is None:
-            raise AssertionError("nobody has looked yet")
+def _by_shell(seen: HostsLook) -> Callable[[ByShell], None]:
+    def make(change: ByShell) -> None:
+        if seen.doors is None or not isinstance(change, SetFirmware):
+            raise AssertionError("nobody has looked yet, or it is nothing of ATS")
         seen.doors.set(change)
 
-    return set_firmware
+    return make
 
 
 def _failure(cluster: str, failed: list[HostOutcome], waiting: list[HostOutcome]) -> VSphereError:

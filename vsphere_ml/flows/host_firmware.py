@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from vsphere_ml.core import mft
 from vsphere_ml.core.ats import FIRMWARE_SETTING, Door
@@ -12,6 +11,7 @@ from vsphere_ml.core.ats_facts import FirmwareSeen
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.flows.boot import patiently
+from vsphere_ml.flows.host_shell import COMMAND_S, HostShell, shut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.host_ports import Hosts, HostShells
     from vsphere_ml.core.inventory import PciAddress
     from vsphere_ml.core.ports import GuestPlace, Guests
-
-Run: TypeAlias = Callable[[str], Answer]
-SET_S = 120.0
+    from vsphere_ml.flows.host_shell import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,31 +50,18 @@ class Doors:
         if self.shells is None:
             raise AssertionError("a door that is not open was not read through either")
         sight = self.hosts.see([change.host])[change.host]
-        with _Service(self.hosts, self.shells, sight) as run:
+        with HostShell(self.hosts, self.shells, sight) as run:
             _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
 
     def _on_host(self, ports: Sequence[PortWish], sight: HostSight) -> dict[PciAddress, FirmwareSeen]:
-        why, shells = self._shut(sight), self.shells
+        why, shells = shut(self.shells, sight), self.shells
         if why or shells is None:
             return {port.address: FirmwareSeen(door=Door.NONE, why=why) for port in ports}
         try:
-            with _Service(self.hosts, shells, sight) as run:
+            with HostShell(self.hosts, shells, sight) as run:
                 return _read(run, ports)
         except VsmlError as error:
             return {port.address: FirmwareSeen(door=Door.NONE, why=error.message) for port in ports}
-
-    def _shut(self, sight: HostSight) -> str:
-        """Return why the host's shell is no way, in words; empty when it is one."""
-        if not sight.connected:
-            return "the host does not answer"
-        if self.shells is None:
-            return "the cluster file opens no door to the hosts' shells ([hosts] door)"
-        if sight.ssh_running is False and not self.shells.starts_service:
-            return (
-                "the host's SSH service is stopped, and the cluster file leaves it so ([hosts] service);"
-                f" `govc host.service -host {sight.name} start TSM-SSH` starts it"
-            )
-        return ""
 
     def _in_guest(self, port: PortWish) -> FirmwareSeen:
         place = (self.places or {}).get(port.guest)
@@ -96,27 +81,6 @@ class Doors:
         outcome = self.guests.each([place], lambda shell: _set(_of(shell), change, *commands))[place.name]
         if isinstance(outcome, VsmlError):
             raise outcome
-
-
-@dataclass(slots=True)
-class _Service:
-    """Runs commands on a host; its SSH service is started where it is stopped, and stopped again."""
-
-    hosts: Hosts
-    shells: HostShells
-    sight: HostSight
-    started: bool = False
-
-    def __enter__(self) -> Run:
-        if self.sight.ssh_running is False and self.shells.starts_service:
-            self.hosts.ssh(self.sight.ref, run=True)
-            self.started = True
-        return lambda command: self.shells.run(self.sight.name, command, SET_S)
-
-    def __exit__(self, *_: object) -> None:
-        if self.started:
-            self.shells.drop(self.sight.name)
-            self.hosts.ssh(self.sight.ref, run=False)
 
 
 def _read(run: Run, ports: Sequence[PortWish]) -> dict[PciAddress, FirmwareSeen]:
@@ -170,7 +134,7 @@ def _asking(shell: Shell) -> Run:
 def _of(shell: Shell) -> Run:
     def run(command: str) -> Answer:
         try:
-            return shell.run(command, timeout_s=SET_S)
+            return shell.run(command, timeout_s=COMMAND_S)
         except GuestError as error:
             if error.code != "guest.command-failed":
                 raise

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.ats import State
-from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.host_changes import (
     AwaitHost,
     EnterMaintenance,
@@ -17,6 +16,8 @@ from vsphere_ml.core.host_changes import (
     PowerOnAgain,
     Reboot,
     SetFirmware,
+    SetMig,
+    Setting,
     ShutDown,
     WriteRecord,
     described,
@@ -25,17 +26,19 @@ from vsphere_ml.core.host_events import Checked, HostBegun, HostEnded, StepBegun
 from vsphere_ml.core.outcome import HostsInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from vsphere_ml.core.ats import HostFacts
     from vsphere_ml.core.ats_plan import HostPlan
-    from vsphere_ml.core.host_changes import HostChange
+    from vsphere_ml.core.host_changes import ByShell, HostChange
     from vsphere_ml.core.host_events import HostListener
     from vsphere_ml.core.host_ports import Hosts
     from vsphere_ml.core.ports import Clock
 
+NOT_BY_REBOOT = "compare on the host: `mlxconfig -e query`, `esxcli system settings kernel list`, `nvidia-smi -q`"
+WANTS_REBOOT = "run the same command again: what waits for a reboot gets one"
 NOT_TAKEN = (State.LACKING, State.PENDING)
-Firmware: TypeAlias = Callable[[SetFirmware], None]
+Shell: TypeAlias = "Callable[[ByShell], None]"
 Check: TypeAlias = "Callable[[HostPlan], HostFacts]"  # looks again at a host that has rebooted
 
 
@@ -87,7 +90,7 @@ class HostsWalk:
     """Carries out plans, so many hosts at once as asked; the first that fails keeps the rest from being begun."""
 
     hosts: Hosts
-    firmware: Firmware
+    by_shell: Shell
     check: Check
     tell: HostListener
     clock: Clock
@@ -172,8 +175,8 @@ class _OneHost:
         walk.tell(StepBegun(change=change, number=number, deadline_s=limit))
         begun, self.now = walk.clock.now(), change
         try:
-            if isinstance(change, SetFirmware):
-                walk.firmware(change)
+            if isinstance(change, SetFirmware | SetMig):
+                walk.by_shell(change)
             else:
                 walk.hosts.perform(change, limit, lambda words: self._stands(change, words))
         except VsmlError as error:
@@ -183,7 +186,7 @@ class _OneHost:
         self.now = None
         self.done.append(StepTaken(change=change, seconds=walk.clock.now() - begun))
         walk.tell(StepDone(change=change, seconds=self.done[-1].seconds))
-        if isinstance(change, Reboot | AwaitHost):
+        if isinstance(change, Reboot | AwaitHost) or self._is_last(change):
             self._check()
 
     def _stands(self, change: HostChange, words: str) -> None:
@@ -197,7 +200,10 @@ class _OneHost:
         self.walk.tell(StepFailed(change=change, error=error))
 
     def _check(self) -> None:
-        """Look again after the reboot. What did not take effect fails the host, which goes back to service even so."""
+        """Look again, after the reboot where there is one. What did not take effect fails the host.
+
+        It goes back to service even so.
+        """
         try:
             facts = self.walk.check(self.plan)
         except VsmlError as error:
@@ -209,16 +215,25 @@ class _OneHost:
         if waiting:
             self.errors.append(
                 VSphereError(
-                    f"{self.plan.name} has rebooted, and not everything is in effect",
+                    f"{self.plan.name} {'has rebooted' if self._reboots else 'took it all'}, "
+                    "and not everything is in effect",
                     code="ats.not-effective",
                     target=self.plan.name,
-                    hint="compare `mlxconfig -e query` and `esxcli system settings kernel list` on the host",
+                    hint=NOT_BY_REBOOT if self._reboots else WANTS_REBOOT,
                     details=tuple(
                         f"{fact.name} {fact.on}".strip() + f": configured {fact.configured}, in effect {fact.effective}"
                         for fact in waiting
                     ),
                 )
             )
+
+    def _is_last(self, change: HostChange) -> bool:
+        """Return whether a setting ends a plan without a reboot."""
+        return isinstance(change, Setting) and change is self.plan.steps[-1]
+
+    @property
+    def _reboots(self) -> bool:
+        return any(isinstance(each, Reboot | AwaitHost) for each in self.plan.steps)
 
     @property
     def _in_maintenance(self) -> bool:
@@ -259,3 +274,17 @@ def words(outcome: HostOutcome) -> tuple[str, ...]:
     """Return an outcome's errors and what was left, each in a line."""
     errors = (line for error in outcome.errors for line in (error.message, *error.details))
     return (*errors, *outcome.left)
+
+
+def refuse(hosts: Iterable[HostPlan]) -> None:
+    """Raise NotPossible when one of the hosts must not be touched, with every host's reasons."""
+    reasons = [reason for host in hosts for reason in host.refusals]
+    if reasons:
+        first = reasons[0]
+        raise NotPossible(
+            f"{first.target}: {first.message}",
+            code=first.code,
+            target=first.target,
+            hint=first.hint,
+            details=tuple(f"{each.target}: {each.message}" for each in reasons[1:]),
+        )

@@ -13,7 +13,7 @@ from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.spec import MakeReady, NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.seats import Placement
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.flows.ready import Readiness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,8 @@ class Planned:
         return bool(self.plan)
 
     @property
-    def work(self) -> tuple[Stage, ...]:
-        return self.plan.stages
+    def work(self) -> tuple[object, ...]:
+        return (*(host.steps for host in self.plan.hosts), *self.plan.stages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +67,20 @@ def plan(
     clock: Clock,
     why: str = "first",
     first_boots: Mapping[str, FirstBoot] | None = None,
+    ready: Readiness | None = None,
 ) -> Seated:
-    """Return what turns the site into the wish. Raises NotPossible when a node has no seat."""
+    """Return what turns the site into the wish. Raises NotPossible when a node has no seat.
+
+    With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
+    """
     inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
+    spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
+    if ready is not None:
+        inventory = ready.in_service(inventory)
     placement = solve(spec, inventory)
+    hosts = ready.plans(inventory, placement) if ready else ()
     return Seated(
-        plan=diff(spec, placement, inventory, first_boots),
+        plan=replace(diff(spec, placement, inventory, first_boots), hosts=hosts),
         inventory=inventory,
         placement=placement,
         first_boots=first_boots or {},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.configure import Lacking
     from vsphere_ml.flows.guest_phase import GuestPhase
+    from vsphere_ml.flows.ready import Readiness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,13 @@ def propose(
     clock: Clock,
     why: str = "first",
     before: Proposal | None = None,
+    ready: Readiness | None = None,
 ) -> Proposal:
     """Return what would be done. Writes nothing; raises NotPossible when a node has no seat.
 
     The guests are not asked again when the site's plan is still that of `before`.
     """
-    seated = plan(spec, vcenter, tell=tell, clock=clock, why=why, first_boots=given.first_boots)
+    seated = plan(spec, vcenter, tell=tell, clock=clock, why=why, first_boots=given.first_boots, ready=ready)
     if before is not None and before.plan.stages == seated.plan.stages:
         guests = before.guests
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
@@ -13,8 +13,10 @@ from vsphere_ml.flows.act import act
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.apply import Pace, Walk
 from vsphere_ml.flows.configure import Configured
-from vsphere_ml.flows.plan import Compared, compare, look
+from vsphere_ml.flows.host_walk import refuse
+from vsphere_ml.flows.plan import Compared, Seated, compare, look, plan
 from vsphere_ml.flows.proposal import ForGuests, Proposal, propose
+from vsphere_ml.flows.ready import Readiness
 from vsphere_ml.flows.report import Dropped, Report
 from vsphere_ml.flows.saved import refuse_stale
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.ready import HostsDoor
     from vsphere_ml.flows.saved import SavedPlan
 
 
@@ -39,18 +42,21 @@ def provision(
     allow_downtime: bool = False,
     dry_run: bool = False,
     saved: SavedPlan | None = None,
+    door: HostsDoor | None = None,
 ) -> Report:
     """Look, seat, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
 
     Raises NotPossible when a node has no seat, when somebody else works on the cluster, when running VMs would be
     stopped without `allow_downtime`, or when the site is not the one that `saved` was made for.
     """
-    run = _Run(
-        spec, vcenter, tell, clock, given or ForGuests(first_boots={}), Walk(vcenter, tell, clock, pace or Pace())
-    )
+    ready = Readiness(spec, door, clock) if door is not None and spec.make_ready else None
+    walk = Walk(vcenter, tell, clock, pace or Pace())
+    run = _Run(spec, vcenter, tell, clock, given or ForGuests(first_boots={}), walk, ready)
 
     def proposed(why: str, before: Proposal | None = None) -> Proposal:
-        found = propose(spec, vcenter, given=run.given, tell=tell, clock=clock, why=why, before=before)
+        found = propose(spec, vcenter, given=run.given, tell=tell, clock=clock, why=why, before=before, ready=ready)
+        if not dry_run:
+            refuse(found.plan.hosts)
         _refuse(found, spec, saved, allow_downtime=allow_downtime or dry_run)
         return found
 
@@ -71,6 +77,7 @@ class _Run:
     clock: Clock
     given: ForGuests
     walk: Walk
+    ready: Readiness | None = None
     dropped: tuple[Dropped, ...] = ()
     seconds: float = 0.0
     last: Compared | None = None
@@ -79,8 +86,9 @@ class _Run:
     def act(self, todo: Proposal) -> None:
         if todo.plan:
             begun = self.clock.now()
-            self.tell(Acting(plan=todo.plan))
-            self.dropped = act(self.spec, todo, self.vcenter, self.walk)
+            seated = self._made_ready(todo)
+            self.tell(Acting(plan=seated.plan))
+            self.dropped = act(self.spec, seated, self.vcenter, self.walk)
             self.seconds = self.clock.now() - begun
         inventory = look(self.spec, self.vcenter, tell=self.tell, clock=self.clock, why="again")
         self.last = compare(self.spec, inventory)
@@ -95,6 +103,24 @@ class _Run:
                 self.tell,
                 without=self.walk.broken,
             )
+
+    def _made_ready(self, todo: Proposal) -> Seated:
+        """Make the hosts ready, and return the plan for the VMs from what is there then: each node on its host."""
+        if self.ready is None or not any(todo.plan.hosts):
+            return todo
+        self.ready.carry_out(todo.plan.hosts)
+        homes = {seat.node.name: seat.host_name for seat in todo.placement.seats}
+        nodes = tuple(replace(node, host=homes[node.name]) for node in self.spec.nodes)
+        fresh = plan(
+            replace(self.spec, nodes=nodes),
+            self.vcenter,
+            tell=self.tell,
+            clock=self.clock,
+            why="the hosts are ready",
+            first_boots=self.given.first_boots,
+        )
+        _refuse_more(self.spec, fresh, todo)
+        return fresh
 
     def report(self, todo: Proposal) -> Report:
         assert self.last is not None  # noqa: S101 - it was looked at
@@ -124,6 +150,19 @@ def _untouched(spec: ClusterSpec, found: Proposal) -> Report:
         guests=None if seen is None else Configured(plan=seen, acted=False, guests=seen.guests),
         left_alone=found.left_alone,
     )
+
+
+def _refuse_more(spec: ClusterSpec, fresh: Seated, todo: Proposal) -> None:
+    """Raise NotPossible when VMs would be stopped now that nobody agreed to."""
+    more = [change for change in fresh.plan.interrupting if change not in todo.plan.interrupting]
+    if more:
+        raise NotPossible(
+            "the hosts are ready, and the plan for the VMs has become another one",
+            code="plan.unsettled",
+            target=spec.name,
+            hint="run the same command again, and look at the new plan",
+            details=tuple(describe(change) for change in more),
+        )
 
 
 def _refuse(found: Proposal, spec: ClusterSpec, saved: SavedPlan | None, *, allow_downtime: bool) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 SCHEMA = "vsml.plan/2"
+HOSTS = "hosts"  # the stage before all others
 _FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "seats", "notes"}
 
 
@@ -107,7 +108,9 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
 def digest(spec: ClusterSpec) -> str:
     """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
     guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
-    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest)
+    ready = {"kinds": sorted(spec.make_ready.kinds), "virtual_functions": spec.make_ready.virtual_functions}
+    asked = (ready,) if spec.make_ready else ()
+    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
     text = json.dumps([_plain(part) for part in wish], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -118,13 +121,14 @@ def site_of(inventory: Inventory) -> str:
 
 def stages_of(plan: Plan) -> list[Json]:
     """Return a plan's stages as a file and `-o json` show them."""
+    stages: tuple[tuple[str, tuple[object, ...]], ...] = (
+        (HOSTS, plan.host_changes),
+        *((stage.title, stage.changes) for stage in plan.stages),
+    )
     return [
-        {
-            "title": stage.title,
-            "changes": [{"change": type(change).__name__, **_fields(change)} for change in stage.changes],
-        }
-        for stage in plan.stages
-        if stage.changes
+        {"title": title, "changes": [{"change": type(change).__name__, **_fields(change)} for change in changes]}
+        for title, changes in stages
+        if changes
     ]
 
 
@@ -231,7 +235,7 @@ def _listed(value: Json) -> list[Json]:
 
 
 def _title(change: dict[str, Json]) -> str:
-    about = change.get("vm") or change.get("name") or change.get("path") or "?"
+    about = change.get("vm") or change.get("name") or change.get("path") or change.get("host_name") or "?"
     return f"{change.get('change', '?')} {about}"
 
 

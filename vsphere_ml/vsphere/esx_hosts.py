@@ -20,6 +20,7 @@ from vsphere_ml.core.host_changes import (
     SetFunctions,
     SetGraphics,
     SetKernel,
+    SetMig,
     SetPassthrough,
     ShutDown,
     WriteRecord,
@@ -102,8 +103,8 @@ class EsxHosts:
                 self._exit(host, until, tell)
             case PowerOnAgain():
                 self._power_on(change, host, until, tell)
-            case SetFirmware():
-                raise AssertionError("firmware is set through a shell")
+            case SetFirmware() | SetMig():
+                raise AssertionError("that takes a shell")
             case _:
                 assert_never(change)
 

@@ -90,14 +90,17 @@ class Settings:
 
 
 def _function(change: SetFunctions | SetPassthrough, host_id: str) -> Any:
-    """Return the function's configuration; not applied at once, since the reboot that follows does it."""
+    """Return the function's configuration; applied at once only where no reboot follows that does it.
+
+    With `applyNow` unset the host decides by its deviceRebindWithoutRebootSupported (vSphere API reference, since 7.0).
+    """
     made: Any = vim.host
     if isinstance(change, SetFunctions):
         on = change.count > 0
         return made.SriovConfig(
             id=host_id, passthruEnabled=False, applyNow=False, sriovEnabled=on, numVirtualFunction=change.count
         )
-    return made.PciPassthruConfig(id=host_id, passthruEnabled=change.value, applyNow=False)
+    return made.PciPassthruConfig(id=host_id, passthruEnabled=change.value, applyNow=None if change.at_once else False)
 
 
 def _not_kept(host: str, what: str, wanted: str, seen: str | None) -> VSphereError:

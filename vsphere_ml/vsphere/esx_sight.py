@@ -33,6 +33,7 @@ HOST = (
     "config.graphicsInfo",
     "config.pciPassthruInfo",
     "config.service",
+    "capability.deviceRebindWithoutRebootSupported",
     "configManager.advancedOption",
     "customValue",
     "vm",
@@ -83,6 +84,7 @@ def _sight(
         graphics=_graphics(props),
         functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
         vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
+        rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
     )

@@ -50,6 +50,8 @@ DEVICES = (
     "config.pciPassthruInfo",
     "config.network.pnic",
     "config.network.rdmaDevice",
+    "config.network.vswitch",
+    "config.network.proxySwitch",
     "config.assignableHardwareBinding",
     "config.graphicsConfig",
     "configManager.graphicsManager",

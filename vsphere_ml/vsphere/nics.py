@@ -37,6 +37,7 @@ def ports(
     passthru = {address(info.id): info for info in props.get("config.pciPassthruInfo") or ()}
     uplinks = {address(nic.pci): nic for nic in props.get("config.network.pnic") or () if nic.pci}
     rdma = {_uplink_key(each): each.device for each in props.get("config.network.rdmaDevice") or ()}
+    switches = _switches(props)
     held, shared = holders(HostRef(reference(found)), props, vms)
     _lend(held, shared, pci)
 
@@ -52,6 +53,8 @@ def ports(
             sriov_enabled=bool(getattr(info, "sriovEnabled", False)),
             vfs=_vfs(info),
             bits_per_s=_bits_per_s(uplink),
+            most_vfs=_most_vfs(info),
+            switch=switches.get(uplink.key, "") if uplink else "",
             system_id=system_ids.get(place, ""),
             held_by=held.get(place),
             vf_holders=shared.get(place, ()),
@@ -80,6 +83,18 @@ def _bits_per_s(uplink: Any) -> float | None:
 def _vfs(info: Any) -> int:
     active = getattr(info, "sriovActive", False)
     return int(info.numVirtualFunction or 0) if active else 0
+
+
+def _most_vfs(info: Any) -> int:
+    capable = getattr(info, "sriovCapable", False)
+    return int(info.maxVirtualFunctionSupported or 0) if capable else 0
+
+
+def _switches(props: Mapping[str, Any]) -> dict[str, str]:
+    """Return the virtual switch of each uplink, by the uplink's key; a port that is none has no switch to lose."""
+    standard = {key: each.name for each in props.get("config.network.vswitch") or () for key in each.pnic or ()}
+    proxies = props.get("config.network.proxySwitch") or ()
+    return standard | {key: each.dvsName for each in proxies for key in each.pnic or ()}
 
 
 def _uplink_key(device: Any) -> str:

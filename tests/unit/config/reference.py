@@ -38,6 +38,7 @@ def tables() -> str:
             *_section("`[guest]`", "guest", schema.Guest),
             *_section("`[roce]`", "roce", schema.Roce),
             *_section("`[hosts]`", "hosts", schema.Hosts),
+            *_section("`[make_ready]`", "make_ready", schema.Ready),
         ]
     )
 

@@ -66,7 +66,7 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
             )
         case Checked():
             effective = sum(fact.is_effective for fact in event.facts.facts)
-            told = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect after the reboot"
+            told = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect now"
             return line(f"{event.facts.name}: {told}")
         case HostEnded():
             end = ("failed", "bold red") if event.failed else ("done", "bold green")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views import changes, hardware
+from vsphere_ml.cli.views import changes, hardware, ready
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import count, line, table
 from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn, subject
@@ -42,6 +42,7 @@ def data(plan: Plan) -> dict[str, Any]:
     return {
         "empty": not plan,
         "stages": stages_of(plan),
+        "hosts": ready.data(plan.hosts),
         "interrupting": [change(each) for each in plan.interrupting],
         "targets": hardware.data(plan),
         "seats": [seat(each) for each in plan.seats],
@@ -89,6 +90,7 @@ def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     if plan.interrupting:
         yield line(("interrupts what runs", "bold red"))
         yield from (_change(each) for each in plan.interrupting)
+    yield from ready.lines(plan.hosts)
     for stage in plan.stages:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
             yield line((stage.title, "bold"))
@@ -129,9 +131,9 @@ def summary(plan: Plan) -> Text:
     gone = {each.vm for each in every if isinstance(each, DeleteVm)}
     touched = {each.vm for each in every if hasattr(each, "vm")} - made - gone
     counts = f"{len(made)} to create, {len(touched)} to change, {len(gone)} to delete"
-    return line(
-        ("plan: ", "bold"), f"{counts}; {count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
-    )
+    hosts = f"{count(sum(map(bool, plan.hosts)), 'host')} to make ready; " if any(plan.hosts) else ""
+    changes = f"{count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
+    return line(("plan: ", "bold"), f"{hosts}{counts}; {changes}")
 
 
 def _grouped(stage: list[Change]) -> Iterator[Text]:

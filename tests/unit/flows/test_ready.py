@@ -1,0 +1,273 @@
+"""Hosts made ready by the plan itself: what is done in which order, what is refused, and what a cut run leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.esx import esx
+from tests.fakes.hosts import FakeHosts
+from tests.fakes.pictures import held, quad_8u3, vm
+from tests.fakes.site import Cut, FakeVCenter
+from tests.fakes.wishes import cluster, node
+from vsphere_ml.core.ats_plan import Leave
+from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.inventory import HostRef, WholeGpu
+from vsphere_ml.core.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.flows.provision import provision
+from vsphere_ml.flows.ready import HostsDoor
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.inventory import Host, Inventory
+    from vsphere_ml.core.plan import Plan
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.flows.report import Report
+
+SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
+ALL = frozenset(ReadyKind)
+
+
+@dataclass(slots=True)
+class Rig:
+    spec: ClusterSpec
+    site: FakeVCenter
+    hosts: FakeHosts
+    shown: list[Plan] = field(default_factory=list)
+    shells: bool = True
+
+    def run(self, *, downtime: bool = False, dry_run: bool = False) -> Report:
+        def approve(proposal: object) -> bool:
+            self.shown.append(proposal.plan)  # type: ignore[attr-defined]
+            return True
+
+        return provision(
+            self.spec,
+            self.site,
+            approve=approve,
+            tell=lambda _event: None,
+            clock=self.site.clock,
+            allow_downtime=downtime,
+            dry_run=dry_run,
+            door=HostsDoor(
+                hosts=self.hosts,
+                tell=lambda _event: None,
+                shells=self.hosts if self.shells else None,
+                leave=Leave(downtime=downtime),
+            ),
+        )
+
+    def done(self) -> list[str]:
+        return [type(each).__name__ for each in self.hosts.changes]
+
+    def host(self, number: int = 0) -> Host:
+        return self.site.inventory.hosts[number]
+
+
+def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wish: int) -> Rig:
+    spec = cluster(nodes, make_ready=MakeReady(kinds=frozenset(kinds) if kinds else ALL, **wish))
+    site = FakeVCenter(picture)
+    return Rig(spec, site, FakeHosts(site, {host.ref: esx(host) for host in picture.hosts}))
+
+
+def unready(hosts: int = 1, **knobs: object) -> Inventory:
+    """Return the 8.0 U3 site as ESXi comes: graphics `shared`, SR-IOV off, no device groups."""
+    picture = quad_8u3(hosts=hosts, taken=False)
+    return replace(picture, hosts=tuple(_unready(host, **knobs) for host in picture.hosts))
+
+
+def _unready(host: Host, **knobs: object) -> Host:
+    plain = replace(
+        host,
+        groups=(),
+        gpus=tuple(replace(gpu, graphics_type="shared") for gpu in host.gpus),
+        nics=tuple(replace(nic, vfs=0, sriov_enabled=False, most_vfs=16) for nic in host.nics),
+    )
+    return replace(plain, **knobs)  # type: ignore[arg-type]
+
+
+def whole(host: Host, board: int = 0x20F1) -> Host:
+    """Return the host with GPUs that can be handed through, and are not yet."""
+    gpus = tuple(
+        WholeGpu(address=gpu.address, vendor=0x10DE, device=board, name="A100", active=False, system_id="id")
+        for gpu in host.gpus
+    )
+    return replace(host, whole_gpus=gpus)
+
+
+def test_an_unready_host_is_made_ready_and_its_nodes_follow_in_one_run() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    report = site.run()
+    assert report.done
+    steps = "WriteRecord EnterMaintenance SetGraphics SetFunctions Reboot ExitMaintenance WriteRecord"
+    assert site.done() == steps.split()
+    assert {gpu.graphics_type for gpu in site.host().gpus} == {"sharedDirect"}
+    assert [nic.vfs for nic in site.host().nics] == [1, 0]
+    assert not site.host().maintenance
+    assert [vm.powered_on for vm in site.site.inventory.vms if vm.name == "node-1"] == [True]
+
+
+def test_a_second_run_finds_nothing_to_do_and_asks_nobody() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    site.run()
+    before, asked = list(site.hosts.changes), len(site.shown)
+    report = site.run()
+    assert (report.acted, report.done, site.hosts.changes, len(site.shown)) == (False, True, before, asked)
+
+
+def test_a_plan_shows_the_hosts_first_and_touches_nothing() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    plan = site.run(dry_run=True).plan
+    assert [fact.name for fact in plan.hosts[0].facts.lacking] == ["default graphics type", "virtual functions"]
+    assert plan.hosts[0].reboots
+    assert plan.stages[0].title == "folder"
+    assert (site.hosts.changes, site.site.done) == ([], [])
+
+
+def test_nothing_is_changed_on_hosts_that_nobody_asked_for() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready(), ReadyKind.GRAPHICS)
+    with pytest.raises(NotPossible) as refused:
+        site.run()
+    assert refused.value.code == "placement.no-seat"
+    assert "SR-IOV off" in str(refused.value.details)
+    assert site.hosts.changes == []
+
+
+def test_a_host_that_needs_nothing_comes_before_one_that_must_be_made_ready() -> None:
+    ready = quad_8u3(hosts=2, taken=False)
+    picture = replace(ready, hosts=(_unready(ready.hosts[0]), ready.hosts[1]))
+    site = rig((node("node-1", nic=SRIOV),), picture)
+    assert site.run().seats[0].host_name == "esx-02.lab.test"
+    assert site.hosts.changes == []
+
+
+def test_nodes_that_are_spread_get_a_host_of_their_own_that_is_made_ready() -> None:
+    ready = quad_8u3(hosts=2, taken=False)
+    picture = replace(ready, hosts=(_unready(ready.hosts[0]), ready.hosts[1]))
+    site = rig((node("node-1", nic=SRIOV), node("node-2", nic=SRIOV)), picture)
+    report = site.run()
+    assert report.done
+    assert {seat.host_name for seat in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {each.host_name for each in site.hosts.changes} == {"esx-01.lab.test"}
+
+
+def test_a_port_gets_as_many_functions_as_its_nodes_and_others_need_or_as_the_file_says() -> None:
+    nodes = tuple(node(f"node-{number}", nic=SRIOV, cpus=8) for number in (1, 2, 3, 4))
+    site = rig(nodes, unready())
+    assert site.run().done
+    assert [nic.vfs for nic in site.host().nics] == [2, 2]
+    more = rig(nodes[:1], unready(), virtual_functions=8)
+    assert more.run().done
+    assert [nic.vfs for nic in more.host().nics] == [8, 0]
+
+
+def test_whole_gpus_are_switched_over_at_once_where_the_host_can_and_no_vm_is_stopped() -> None:
+    picture = unready()
+    bystander = vm("web-1", "vm-9", powered_on=True)
+    picture = replace(picture, hosts=(whole(picture.hosts[0]),), vms=(*picture.vms, bystander))
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), picture)
+    assert site.run().done
+    assert site.done() == ["WriteRecord", "SetPassthrough"]
+    assert [gpu.active for gpu in site.host().whole_gpus] == [True, False, False, False]
+
+
+def test_a_host_that_wants_a_reboot_for_passthrough_gets_one() -> None:
+    picture = unready()
+    picture = replace(picture, hosts=(whole(picture.hosts[0]),))
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), picture)
+    site.hosts.there[HostRef("host-1")].rebinds = False
+    assert site.run().done
+    assert "Reboot" in site.done()
+
+
+def test_mig_is_switched_on_over_ssh_and_ampere_is_rebooted_for_it() -> None:
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), quad_8u3(hosts=1, taken=False))
+    assert site.run().done
+    commands = [command for _, command in site.hosts.commands if "-mig" in command]
+    assert commands == ["nvidia-smi -i 0000:3b:00.0 -mig 1"]
+    assert site.done() == ["WriteRecord", "EnterMaintenance", "Reboot", "ExitMaintenance", "WriteRecord"]
+    assert [gpu.vgpu_mode for gpu in site.host().gpus][:2] == ["multiInstanceGpu", "sameSize"]
+
+
+def test_without_a_door_mig_is_not_counted_on() -> None:
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), quad_8u3(hosts=1, taken=False))
+    site.shells = False
+    with pytest.raises(NotPossible, match="no host can take"):
+        site.run()
+
+
+def test_a_door_that_does_not_open_is_a_refusal_with_the_command_to_type() -> None:
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), quad_8u3(hosts=1, taken=False))
+    site.hosts.there[HostRef("host-1")].fails.add("ssh")
+    with pytest.raises(NotPossible) as refused:
+        site.run()
+    assert refused.value.code == "host.not-known"
+    assert refused.value.hint == "nvidia-smi -i 0000:3b:00.0 -mig 1"
+    assert site.hosts.changes == []
+
+
+def test_others_vms_on_the_host_keep_it_from_being_rebooted() -> None:
+    picture = unready()
+    site = rig((node("node-1", nic=SRIOV),), replace(picture, vms=(*picture.vms, vm("web-1", "vm-9", powered_on=True))))
+    with pytest.raises(NotPossible) as refused:
+        site.run()
+    assert refused.value.code == "ats.foreign-vms"
+    assert site.hosts.changes == []
+
+
+def test_a_gpu_that_somebody_uses_is_left_in_its_mode() -> None:
+    picture = quad_8u3(hosts=1, taken=False)
+    user = vm("etl-7", "vm-7", powered_on=True)
+    busy = held(picture.hosts[0], user, [gpu.address for gpu in picture.hosts[0].gpus])
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), replace(picture, hosts=(busy,), vms=(user, *picture.vms)))
+    with pytest.raises(NotPossible, match="no host can take"):
+        site.run()
+
+
+def test_our_own_running_nodes_are_stopped_only_when_that_is_allowed_and_started_again() -> None:
+    nodes = (node("node-1", nic=SRIOV), node("node-2", nic=SRIOV), node("node-3", nic=SRIOV))
+    site = rig(nodes[:1], unready())
+    assert site.run().done
+    site.spec = replace(site.spec, nodes=nodes)
+    with pytest.raises(NotPossible) as refused:
+        site.run()
+    assert refused.value.code == "plan.interrupts"
+    assert site.run(downtime=True).done
+    assert {vm.name for vm in site.site.inventory.vms if vm.powered_on} == {"node-1", "node-2", "node-3"}
+
+
+def test_a_setting_that_is_not_in_effect_after_the_reboot_ends_the_run_before_any_vm() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    machine = site.hosts.there[HostRef("host-1")]
+
+    def forget(change: object) -> None:
+        if type(change).__name__ == "Reboot":
+            machine.graphics[0] = "shared"
+
+    site.hosts.before = forget
+    with pytest.raises(VSphereError) as failed:
+        site.run()
+    assert failed.value.code == "host.not-ready"
+    assert not machine.maintenance
+    assert [vm.name for vm in site.site.inventory.vms if not vm.template] == []
+
+
+@pytest.mark.parametrize("after", range(1, 9))
+def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> None:
+    site = rig((node("node-1", nic=SRIOV), node("node-2", nic=SRIOV)), unready(2))
+    site.hosts.cut_after = after
+    with pytest.raises(Cut):
+        site.run()
+    site.hosts.mend()
+    report = site.run()
+    assert report.done
+    assert {seat.host_name for seat in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert not any(host.maintenance for host in site.site.inventory.hosts)
+    assert not site.run().acted

@@ -1,0 +1,82 @@
+"""How hosts are made ready for nodes, as a plan shows it: what changes from what to what, how, and what it stops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli.views.changes import listed
+from vsphere_ml.cli.views.envelope import plain
+from vsphere_ml.cli.views.text import line
+from vsphere_ml.core.host_changes import NoteRunning, WriteRecord, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.text import Text
+
+    from vsphere_ml.core.ats import Fact
+    from vsphere_ml.core.ats_plan import HostPlan
+
+TITLE = "hosts made ready"
+
+
+def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
+    """Yield each host's settings, its steps, and what speaks against them."""
+    if not hosts:
+        return
+    yield line((TITLE, "bold"))
+    for host in hosts:
+        for fact in host.facts.lacking:
+            yield line(("   ~ ", "yellow"), f"{host.name}: {_setting(fact)}")
+        yield line("     ", f"{host.name}: {_how(host)}")
+        if host.stopped or host.foreign:
+            yield line(
+                ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {listed((*host.stopped, *host.foreign))}"
+            )
+        yield from (line(("   ? ", "magenta"), f"{host.name}: {caution}") for caution in host.cautions)
+        for reason in host.refusals:
+            yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
+            yield line("     ", ("hint: ", "bold cyan"), reason.hint)
+
+
+def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
+    """Return each host's settings and what they mean for who works there; the steps are the plan's first stage."""
+    return [
+        {
+            "host": host.name,
+            "settings": [_fields(fact) for fact in host.facts.lacking],
+            "reboots": host.reboots,
+            "stopped": list(host.stopped),
+            "foreign": list(host.foreign),
+            "refusals": plain(host.refusals),
+            "cautions": list(host.cautions),
+        }
+        for host in hosts
+    ]
+
+
+def _setting(fact: Fact) -> str:
+    place = f" of {fact.on}" if fact.on else ""
+    if fact.is_pending:
+        return f"{fact.name}{place}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
+    when = "at once" if fact.at_once else "after a reboot"
+    return f"{fact.name}{place}: {fact.configured or 'not known'} → {fact.wanted}, {when}, by {fact.door}"
+
+
+def _how(host: HostPlan) -> str:
+    told = [described(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    return "; ".join(told) or "nothing is done"
+
+
+def _fields(fact: Fact) -> dict[str, Any]:
+    return {
+        "part": fact.part.value,
+        "name": fact.name,
+        "on": fact.on,
+        "configured": fact.configured,
+        "effective": fact.effective,
+        "wanted": fact.wanted,
+        "at_once": fact.at_once,
+        "door": fact.door.value,
+        "by_hand": list(fact.by_hand),
+    }

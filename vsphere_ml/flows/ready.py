@@ -1,0 +1,182 @@
+"""Makes ESXi hosts ready for nodes: the part of a plan that comes before its VMs.
+
+What hosts lack is told by the seats; how a host is emptied, rebooted and waited for is the same as for `enable-ats`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import ats_record, nvidia_smi
+from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
+from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.host_changes import SetMig
+from vsphere_ml.core.ready import Asked, ShellSeen, facts, seats_of, wants_mig
+from vsphere_ml.core.spec import ReadyKind
+from vsphere_ml.flows.host_shell import HostShell, shut
+from vsphere_ml.flows.host_walk import HostsWalk, Patience, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.ats import HostFacts
+    from vsphere_ml.core.ats_record import Record
+    from vsphere_ml.core.esx import HostSight
+    from vsphere_ml.core.host_changes import ByShell
+    from vsphere_ml.core.host_events import HostListener
+    from vsphere_ml.core.host_ports import Hosts, HostShells
+    from vsphere_ml.core.inventory import HostRef, Inventory
+    from vsphere_ml.core.ports import Clock
+    from vsphere_ml.core.seats import Placement, Seat
+    from vsphere_ml.core.spec import ClusterSpec, MakeReady
+    from vsphere_ml.flows.host_walk import HostOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostsDoor:
+    """The ways to ESXi hosts, and what may be done to the VMs that run there."""
+
+    hosts: Hosts
+    tell: HostListener
+    shells: HostShells | None = None
+    leave: Leave = field(default_factory=Leave)
+    patience: Patience = field(default_factory=Patience)
+    vcenter: frozenset[str] = frozenset()  # its own names and addresses
+
+    def wish(self, asked: MakeReady) -> MakeReady:
+        """Return what is asked for and can be done: MIG mode takes a shell."""
+        return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {ReadyKind.MIG})
+
+
+@dataclass(slots=True)
+class Readiness:
+    """The hosts of one cluster while they are looked at and made ready."""
+
+    spec: ClusterSpec
+    door: HostsDoor
+    clock: Clock
+    _inventory: Inventory | None = None
+    _seats: Mapping[str, tuple[Seat, ...]] = field(default_factory=dict)
+    _records: Mapping[HostRef, Record] = field(default_factory=dict)
+
+    def in_service(self, inventory: Inventory) -> Inventory:
+        """Return the site with the hosts in service that a run of ours has emptied: the plan brings them back."""
+        away = [host.ref for host in inventory.hosts if host.maintenance or not host.connected]
+        seen = self.door.hosts.see(away) if away else {}
+        records = {ref: ats_record.parse(sight.record) for ref, sight in seen.items()}
+        self._records = {
+            ref: record
+            for ref, record in records.items()
+            if record is not None and record.ready and record.maintenance and record.cluster == self.spec.name
+        }
+        back = (
+            replace(host, connected=True, maintenance=False) if host.ref in self._records else host
+            for host in inventory.hosts
+        )
+        return replace(inventory, hosts=tuple(back))
+
+    def plans(self, inventory: Inventory, placement: Placement) -> tuple[HostPlan, ...]:
+        """Return what is to be done to each host before its nodes can be there; hosts that lack nothing are left out.
+
+        A host that must not be touched is among them, with the reasons.
+        """
+        self._inventory, self._seats = inventory, seats_of(placement)
+        refs = [host.ref for host in inventory.hosts if host.ref in self._seats or host.ref in self._records]
+        seen = self.door.hosts.see(refs)
+        made = (self._plan(seen[ref]) for ref in refs if ref in seen)
+        return tuple(each for each in made if each or (each.refusals and each.facts.lacking))
+
+    def carry_out(self, hosts: Sequence[HostPlan]) -> tuple[HostOutcome, ...]:
+        """Make hosts ready, one after another; the first that fails keeps the rest from being begun.
+
+        Raises VSphereError `host.not-ready` then: VMs are begun only where every host is ready.
+        """
+        walk = HostsWalk(
+            hosts=self.door.hosts,
+            by_shell=self._by_shell,
+            check=self._again,
+            tell=self.door.tell,
+            clock=self.clock,
+            patience=self.door.patience,
+        )
+        outcomes = walk.carry_out(hosts)
+        if failed := [each for each in outcomes if each.errors or each.left]:
+            raise _failure(self.spec.name, failed, [each for each in outcomes if not each.begun])
+        return outcomes
+
+    def _plan(self, sight: HostSight) -> HostPlan:
+        return plan(
+            Case(
+                cluster=self.spec.name,
+                nodes=[node.name for node in self.spec.nodes],
+                facts=self._facts(sight),
+                sight=sight,
+                record=ats_record.parse(sight.record),
+                leave=self.door.leave,
+                vcenter=self.door.vcenter,
+                ready=True,
+            )
+        )
+
+    def _facts(self, sight: HostSight) -> HostFacts:
+        if self._inventory is None:
+            raise AssertionError("nobody has looked yet")
+        asked = Asked(
+            wish=self.door.wish(self.spec.make_ready),
+            host=self._inventory.host(sight.ref),
+            seats=self._seats.get(sight.ref, ()),
+            sight=sight,
+            shell=self._shell(sight),
+        )
+        return facts(asked)
+
+    def _shell(self, sight: HostSight) -> ShellSeen:
+        """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
+        if self._inventory is None or ReadyKind.MIG not in self.spec.make_ready.kinds:
+            return ShellSeen(mig={})
+        if not wants_mig(self._seats.get(sight.ref, ()), self._inventory.host(sight.ref)):
+            return ShellSeen(mig={})
+        why = shut(self.door.shells, sight)
+        if why or self.door.shells is None:
+            return ShellSeen(mig={}, why=why)
+        try:
+            with HostShell(self.door.hosts, self.door.shells, sight) as run:
+                answer = run(nvidia_smi.QUERY)
+        except VsmlError as error:
+            return ShellSeen(mig={}, why=error.message)
+        why = "" if answer.ok else f"nvidia-smi: {nvidia_smi.words(answer)}"
+        return ShellSeen(mig=nvidia_smi.modes(answer.out), why=why)
+
+    def _again(self, host: HostPlan) -> HostFacts:
+        seen = self.door.hosts.see([host.facts.host])
+        if host.facts.host not in seen:
+            raise VSphereError(f"{host.name} is not in vCenter any more", code="vsphere.not-found", target=host.name)
+        return self._facts(seen[host.facts.host])
+
+    def _by_shell(self, change: ByShell) -> None:
+        """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
+        if not isinstance(change, SetMig) or self.door.shells is None:
+            raise AssertionError("a door that is not open was not read through either")
+        sight = self.door.hosts.see([change.host])[change.host]
+        with HostShell(self.door.hosts, self.door.shells, sight) as run:
+            answer = run(nvidia_smi.setting(change.gpu, change.value))
+        if not answer.ok:
+            raise VSphereError(
+                f"{change.host_name}: nvidia-smi refuses MIG mode of GPU {change.gpu}: {nvidia_smi.words(answer)}",
+                code="host.refused",
+                target=change.host_name,
+                hint=f"on the host: {nvidia_smi.setting(change.gpu, change.value)}",
+            )
+
+
+def _failure(cluster: str, failed: list[HostOutcome], waiting: list[HostOutcome]) -> VSphereError:
+    first = failed[0]
+    rest = f"; not begun: {', '.join(each.plan.name for each in waiting)}" if waiting else ""
+    return VSphereError(
+        f"{cluster}: {', '.join(each.plan.name for each in failed)} could not be made ready{rest}; no VM was touched",
+        code="host.not-ready",
+        target=first.plan.name,
+        hint=first.errors[0].hint if first.errors else "run the same command again",
+        details=tuple(line for each in failed for line in words(each)),
+    )
