@@ -52,6 +52,7 @@ class Wire:
 
     links: tuple[LinkResult, ...] = ()
     bytes_per_s: float | None = None
+    remarks: tuple[Remark, ...] = ()  # what was not measured, and why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,13 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         sweep=() if failed else _sweep(told),
         proofs=proofs,
         paths=went,
-        remarks=(*proof.shared_hosts(job, scene.hosts), *_unlike(scene), *_stopped(job, stop), *lost),
+        remarks=(
+            *scene.wire.remarks,
+            *proof.shared_hosts(job, scene.hosts),
+            *_unlike(scene),
+            *_stopped(job, stop),
+            *lost,
+        ),
     )
 
 
@@ -119,7 +126,7 @@ def linked(scene: Scene) -> Run:
         _blank(scene),
         method=_method(scene.job, (), None),
         proofs=(scene.clean,) if scene.clean else (),
-        remarks=proof.shared_hosts(scene.job, scene.hosts),
+        remarks=(*scene.wire.remarks, *proof.shared_hosts(scene.job, scene.hosts)),
     )
 
 

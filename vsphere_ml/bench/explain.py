@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
+from vsphere_ml.bench import figures, frames
 from vsphere_ml.bench.frames import DEFAULT_MTU
 from vsphere_ml.bench.predict import jumbo_gain
 from vsphere_ml.bench.record import Outcome, Remark, Transport, Verdict
@@ -135,8 +135,18 @@ def _links(seen: Study) -> Iterator[Remark]:
 
 
 def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
-    """Yield each link that carries clearly less than the other links do."""
+    """Yield each link that carries clearly less than the other links do, or than its own line rate."""
     for link in links:
+        usable = frames.usable_of(link)
+        if usable is not None and link.bytes_per_s < LINK_WELL * usable:
+            yield Remark(
+                code="bench.slow-link",
+                target=f"{link.sender} to {link.receiver}",
+                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through, "
+                f"{figures.percent(link.bytes_per_s / usable)} of the {figures.bandwidth(usable)} that headers leave "
+                f"at an RDMA MTU of {link.rdma_mtu_bytes}",
+                hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
+            )
         others = [each.bytes_per_s for each in links if each is not link and _alike(each, link)]
         usual = statistics.median(others) if others else 0.0
         if link.bytes_per_s < SLOW_LINK * usual:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.record import Transport
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.record import Link
+    from vsphere_ml.bench.record import Link, LinkResult
 
 GAP = 20  # bytes on the wire beside each Ethernet frame: preamble 8, gap 12
 ETHERNET = 18  # header 14, check sequence 4
@@ -37,8 +37,12 @@ def frame(transport: Transport, mtu_bytes: int) -> Frame:
     """Return the packet that this transport fills on Ethernet of this MTU."""
     if transport is Transport.TCP:
         return Frame(payload_bytes=mtu_bytes - TCP_IP, wire_bytes=mtu_bytes + ETHERNET + GAP)
-    payload = rdma_mtu(mtu_bytes)
-    return Frame(payload_bytes=payload, wire_bytes=payload + ROCE + GAP)
+    return rdma_frame(rdma_mtu(mtu_bytes))
+
+
+def rdma_frame(payload_bytes: int) -> Frame:
+    """Return a full RoCEv2 packet of this RDMA MTU."""
+    return Frame(payload_bytes=payload_bytes, wire_bytes=payload_bytes + ROCE + GAP)
 
 
 def rdma_mtu(mtu_bytes: int) -> int:
@@ -49,6 +53,13 @@ def rdma_mtu(mtu_bytes: int) -> int:
 def usable_bytes_per_s(line_rate_bits_per_s: float, transport: Transport, mtu_bytes: int, nics: int = 1) -> float:
     """Return what a node can send at most, headers left out."""
     return line_rate_bits_per_s / 8 * nics * frame(transport, mtu_bytes).share
+
+
+def usable_of(link: LinkResult) -> float | None:
+    """Return what headers leave of the line rate at the RDMA MTU a link was measured with; None where either lacks."""
+    if link.line_rate_bits_per_s is None or link.rdma_mtu_bytes is None:
+        return None
+    return link.line_rate_bits_per_s / 8 * rdma_frame(link.rdma_mtu_bytes).share
 
 
 def usable(link: Link, transport: Transport) -> float | None:

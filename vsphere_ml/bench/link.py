@@ -28,16 +28,6 @@ printf '%s' "$out"
 """
 
 
-def no_tool(node: str) -> BenchError:
-    """Return the error for links that are to be measured where not every guest has the tool."""
-    return BenchError(
-        "the links cannot be measured: not every guest has iperf3",
-        code="bench.no-iperf3",
-        target=node,
-        hint="vsml run -- apt-get install -y iperf3",
-    )
-
-
 def pairs(nodes: Sequence[Peer]) -> tuple[tuple[Peer, Peer], ...]:
     """Return who sends to whom: a ring, so that each node sends once and receives once."""
     return tuple((node, nodes[(at + 1) % len(nodes)]) for at, node in enumerate(nodes)) if len(nodes) > 1 else ()

@@ -29,6 +29,7 @@ class Wish:
     nodes: tuple[int, ...]
     slots: int = 1  # ranks a node
     transports: tuple[Transport, ...] = (Transport.TCP,)
+    link_transports: tuple[Transport, ...] = ()  # of the workload `link`; empty: those
     gradients: tuple[str, ...] = ("fp32",)
     launcher: str = HOROVODRUN
     backend: str = GLOO
@@ -57,9 +58,13 @@ def expand(wish: Wish) -> tuple[Configuration, ...]:
         for workload in _WORKLOADS
         if workload in wish.workloads and (nodes >= _PAIR or workload in _ALONE)
         for transport in (_TRANSPORTS if nodes >= _PAIR else _TRANSPORTS[:1])
-        if transport in wish.transports or nodes < _PAIR
+        if transport in _transports(wish, workload) or nodes < _PAIR
         for gradients in (sorted(set(wish.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
     )
+
+
+def _transports(wish: Wish, workload: Workload) -> tuple[Transport, ...]:
+    return (wish.link_transports or wish.transports) if workload is Workload.LINK else wish.transports
 
 
 def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:

@@ -148,6 +148,8 @@ class LinkResult:
     bytes_per_s: float
     message_bytes: int | None = None
     gpu_memory: bool = False
+    line_rate_bits_per_s: float | None = None  # of the slower end
+    rdma_mtu_bytes: int | None = None  # payload of a full RDMA packet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ def check(run: Run) -> None:
         _positive(point.size_bytes, ("sweep", at, "size_bytes"))
         _times(point.time_s, ("sweep", at, "time_s"))
     for at, result in enumerate(run.link_results):
-        _positive(result.bytes_per_s, ("link_results", at, "bytes_per_s"))
+        for key in ("bytes_per_s", "line_rate_bits_per_s", "rdma_mtu_bytes"):
+            _positive(getattr(result, key), ("link_results", at, key))
 
 
 def _steps(steps: Steps, ranks: int) -> None:

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import inside, nccl_tests, rdma
+from vsphere_ml.bench import inside, nccl_tests, perftest, rdma
 from vsphere_ml.bench.job import FOLDER, MPICH, OPEN_MPI, Runtime, Within
 from vsphere_ml.core import container
 from vsphere_ml.core.errors import BenchError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.inside import Inside
     from vsphere_ml.bench.job import Tools
     from vsphere_ml.bench.nccl_tests import AllReducePerf
+    from vsphere_ml.bench.perftest import Perftest
     from vsphere_ml.bench.rdma import Port
     from vsphere_ml.core.guest import Answer, Peer
 
@@ -54,6 +55,7 @@ class Surveyed:
     iperf3: bool = False
     ports: tuple[Port, ...] = ()  # of RDMA devices
     all_reduce_perf: AllReducePerf | None = None
+    perftest: Perftest | None = None
     container: Inside | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
@@ -98,6 +100,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
         "mpirun": f"command -v {mpirun}",
         "mpi": f"{mpirun} --version",
         "nccl_tests": nccl_tests.probe(tools.all_reduce_perf),
+        "perftest": perftest.PROBE,
     }
     if tools.within is Within.GUEST:
         return asked
@@ -132,6 +135,7 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         iperf3=seen["iperf3"].ok,
         ports=rdma.read(seen["rdma"].out),
         all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),
+        perftest=perftest.found(seen["perftest"].out),
         container=within,
         peermem=seen["peermem"].ok,
         dma_buf="Open Kernel Module" in seen["module"].out,

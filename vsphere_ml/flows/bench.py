@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import matrix, store, survey
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning
-from vsphere_ml.bench.evidence import Wire
 from vsphere_ml.bench.machines import machines
 from vsphere_ml.bench.record import Cluster, Workload
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
-from vsphere_ml.flows.launch import Before, Ground, Means, clean_slate, hindrance, in_each, links, made, refused
+from vsphere_ml.flows.launch import Before, Ground, Means, clean_slate, hindrance, in_each, made, refused
+from vsphere_ml.flows.links import Calibrated, where_possible, wire
 from vsphere_ml.flows.plan import look
 from vsphere_ml.flows.saved import digest
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.events import BenchListener
     from vsphere_ml.bench.matrix import Planned, Wish
-    from vsphere_ml.bench.record import Configuration, Run
+    from vsphere_ml.bench.record import Run
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.ports import Clock, Guests, VCenter
@@ -60,7 +60,7 @@ def bench(
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
     ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only, playbooks)
-    wish = matrix.over_mpi(wish, ground.runtime)
+    wish = where_possible(matrix.over_mpi(wish, ground.runtime), ground)
     recorded = store.read(folder) if any(folder.glob("*.json")) else ()
     planned = matrix.plan(wish, recorded)
     tell_bench(Planning(launches=planned))
@@ -89,7 +89,7 @@ class _Series:
     tell: BenchListener
     runs: list[Run] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
-    calibrated: dict[int, float | None] = field(default_factory=dict)  # by number of nodes
+    calibrated: Calibrated = field(default_factory=dict)
 
     def make(self, launches: Sequence[Planned]) -> Sequence[Planned]:
         """Make them, and return those that were not: guests that cannot be measured in end the series."""
@@ -97,7 +97,7 @@ class _Series:
             try:
                 clean = clean_slate(self.ground)
                 self.tell(Launching(launch=each, number=number, of=len(launches)))
-                before = Before(clean=clean, wire=_wire(self.ground, each.configuration, self.calibrated))
+                before = Before(clean=clean, wire=wire(self.ground, each.configuration, self.calibrated))
             except VsmlError as error:
                 self._keep(each, refused(self.ground, self.wish, each, error), error)
                 return launches[number:]
@@ -109,15 +109,6 @@ class _Series:
         self.tell(Measured(launch=launch, run=run))
         self.runs.append(run)
         self.errors += [error] if error else []
-
-
-def _wire(ground: Ground, asked: Configuration, calibrated: dict[int, float | None]) -> Wire:
-    """Return what the nodes have between them, measured once for each number of nodes and whenever it is asked for."""
-    if asked.nodes in calibrated and asked.workload is not Workload.LINK:
-        return Wire(bytes_per_s=calibrated[asked.nodes])
-    measured = links(ground, asked.nodes)
-    calibrated[asked.nodes] = min((each.bytes_per_s for each in measured), default=None)
-    return Wire(links=measured, bytes_per_s=calibrated[asked.nodes])
 
 
 def _ground(  # noqa: PLR0917 - each is a thing of its own

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.bench import evidence, lines, link, nccl_tests, programs, proof, running, store, transports
+from vsphere_ml.bench import evidence, lines, nccl_tests, programs, proof, running, store, transports, yardsticks
 from vsphere_ml.bench.events import Reaped
 from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.machines import Machine
     from vsphere_ml.bench.matrix import Planned, Wish
     from vsphere_ml.bench.nccl_tests import AllReducePerf
-    from vsphere_ml.bench.record import Cluster, LinkResult, Proof, Remark, Run
+    from vsphere_ml.bench.record import Cluster, Proof, Remark, Run, Transport
     from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
     from vsphere_ml.core.guest import Peer, Shell
@@ -69,20 +69,6 @@ class Ground:
     folder: Path
 
 
-def links(ground: Ground, nodes: int) -> tuple[LinkResult, ...]:
-    """Return what gets through between the nodes, one pair after the other; nothing where iperf3 lacks."""
-    if not all(each.iperf3 for each in ground.surveyed[:nodes]):
-        return ()
-    return tuple(_between(ground, *pair) for pair in link.pairs(ground.peers[:nodes]))
-
-
-def _between(ground: Ground, sender: Peer, receiver: Peer) -> LinkResult:
-    places = {place.name: place for place in ground.places}
-    in_each(ground.guests, [places[receiver.name]], lambda shell: link.serve(shell, receiver.address, "link"))
-    measured = in_each(ground.guests, [places[sender.name]], lambda shell: link.measure(shell, sender, receiver))
-    return measured[sender.name]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
     """What was found out just before a launch."""
@@ -97,7 +83,7 @@ def made(ground: Ground, wish: Wish, planned: Planned, before: Before) -> tuple[
     try:
         job = _ready(ground, job)
         if planned.configuration.workload is Workload.LINK:
-            return _linked(ground, _scene(ground, job, planned.launch, began, before)), None
+            return evidence.linked(_scene(ground, job, planned.launch, began, before)), None
         heard = _run(ground, job)
         run = evidence.run(_scene(ground, job, planned.launch, began, before), heard.told, heard.log, heard.stop)
         run = replace(run, remarks=(*run.remarks, *heard.remarks))
@@ -124,20 +110,21 @@ def _ready(ground: Ground, job: Job) -> Job:
     """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
     asked = job.configuration
     surveyed = _surveyed(ground, job)
+    if asked.workload is Workload.LINK:
+        _measurable(asked.transport, surveyed, ground.means.rdma_device)
+        return job
     asks = transports.variables(asked.transport, ground.interface, surveyed, ground.means.rdma_device)
     job = replace(job, variables={**asks, **ground.means.variables})
-    if asked.workload is Workload.LINK:
-        return job
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
     launched(job)
     return job
 
 
-def _linked(ground: Ground, scene: evidence.Scene) -> Run:
-    if not scene.wire.links:
-        raise link.no_tool(ground.places[0].name)
-    return evidence.linked(scene)
+def _measurable(transport: Transport, surveyed: Sequence[Surveyed], device: str) -> None:
+    why = yardsticks.lack(transport, surveyed, device)
+    if why is not None:
+        raise yardsticks.no_tool(transport, why, surveyed[0].node)
 
 
 def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:

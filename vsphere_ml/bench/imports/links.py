@@ -76,6 +76,7 @@ def perftest(content: str) -> Parsed:
         bytes_per_s=average * factor,
         message_bytes=size,
         gpu_memory="gpu buffer" in content.lower(),
+        rdma_mtu_bytes=int(found(r"^\s*Mtu\s*:\s*(\d+)\[B\]", content) or 0) or None,
     )
     return Parsed(tool=PERFTEST, workload=Workload.LINK, ranks=2, links=(link,))
 

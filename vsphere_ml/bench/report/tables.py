@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.explain import title
-from vsphere_ml.bench.frames import DEFAULT_MTU
+from vsphere_ml.bench.frames import DEFAULT_MTU, usable_of
 from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
@@ -141,10 +141,15 @@ def _shares(sweep: Sweep) -> str:
 def links(seen: Study) -> Table:
     """Return what point-to-point tools measured."""
     rows = tuple(
-        (each.sender, each.receiver, each.tool, _memory(each), figures.bandwidth(each.bytes_per_s))
+        (each.sender, each.receiver, each.tool, _memory(each), figures.bandwidth(each.bytes_per_s), _of_usable(each))
         for each in seen.links
     )
-    return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH"), rows=rows)
+    return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
+
+
+def _of_usable(link: LinkResult) -> str:
+    usable = usable_of(link)
+    return "-" if usable is None else f"{figures.percent(link.bytes_per_s / usable)} (RDMA MTU {link.rdma_mtu_bytes})"
 
 
 def _memory(link: LinkResult) -> str:

@@ -1,0 +1,78 @@
+"""The links between nodes, measured by the plain tool of what goes over them, one pair after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import link, perftest, yardsticks
+from vsphere_ml.bench.evidence import Wire
+from vsphere_ml.bench.record import Transport, Workload
+from vsphere_ml.flows.launch import in_each
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.matrix import Wish
+    from vsphere_ml.bench.record import Configuration, LinkResult, Remark
+    from vsphere_ml.core.guest import Peer
+    from vsphere_ml.flows.launch import Ground
+
+_MARK = "link"  # of the tools' processes
+Calibrated = dict[tuple[int, Transport], Wire]
+
+
+def where_possible(wish: Wish, ground: Ground) -> Wish:
+    """Return the wish with its links also measured over every transport that the guests have the tools for."""
+    possible = [each for each in Transport if _lack(ground, max(wish.nodes), each) is None]
+    return replace(wish, link_transports=tuple(dict.fromkeys([*wish.transports, *possible])))
+
+
+def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
+    """Return what the nodes have between them, measured once for each number of nodes and whenever it is asked for.
+
+    Where it cannot be measured, the record says so.
+    """
+    key = (asked.nodes, asked.transport)
+    if key in calibrated and asked.workload is not Workload.LINK:
+        return replace(calibrated[key], links=())
+    measured = _between(ground, *key)
+    calibrated[key] = replace(measured, remarks=(*measured.remarks, *_others(ground, asked)))
+    return calibrated[key]
+
+
+def _lack(ground: Ground, nodes: int, transport: Transport) -> str | None:
+    return yardsticks.lack(transport, ground.surveyed[:nodes], ground.means.rdma_device)
+
+
+def _others(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
+    """Return what the links are not measured by besides, when measuring them is all that was asked for."""
+    if asked.workload is not Workload.LINK or asked.transport is not Transport.TCP:
+        return ()
+    lacks = {each: _lack(ground, asked.nodes, each) for each in (Transport.ROCE, Transport.GPUDIRECT)}
+    return tuple(yardsticks.not_measured(each, why) for each, why in lacks.items() if why is not None)
+
+
+def _between(ground: Ground, nodes: int, transport: Transport) -> Wire:
+    """Return the wire between so many nodes; alone, a node has none."""
+    pairs = link.pairs(ground.peers[:nodes])
+    if pairs and (why := _lack(ground, nodes, transport)) is not None:
+        return Wire(remarks=(yardsticks.not_measured(transport, why),))
+    measure = _by_iperf3 if transport is Transport.TCP else _by_perftest
+    links = tuple(measure(ground, sender, receiver, transport) for sender, receiver in pairs)
+    return Wire(links=links, bytes_per_s=min((each.bytes_per_s for each in links), default=None))
+
+
+def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transport) -> LinkResult:
+    places = {place.name: place for place in ground.places}
+    in_each(ground.guests, [places[receiver.name]], lambda shell: link.serve(shell, receiver.address, _MARK))
+    measured = in_each(ground.guests, [places[sender.name]], lambda shell: link.measure(shell, sender, receiver))
+    return measured[sender.name]
+
+
+def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> LinkResult:
+    places = {place.name: place for place in ground.places}
+    surveyed = {each.node: each for each in ground.surveyed}
+    within, device = ground.means.tools.within, ground.means.rdma_device
+    one, other = (yardsticks.end(each, surveyed[each.name], transport, within, device) for each in (sender, receiver))
+    in_each(ground.guests, [places[receiver.name]], lambda shell: perftest.serve(shell, other, _MARK))
+    measured = in_each(ground.guests, [places[sender.name]], lambda shell: perftest.measure(shell, one, other, _MARK))
+    return measured[sender.name]
