@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
-from vsphere_ml.bench.job import MPICH
+from vsphere_ml.bench.job import MPICH, Within
 from vsphere_ml.bench.matrix import Wish, expand, over_mpi, plan
 from vsphere_ml.bench.record import Outcome, Run, Transport, Workload
 
@@ -67,3 +67,24 @@ def test_the_version_of_mpi_makes_another_configuration() -> None:
     assert expand(over_mpi(wish, OPEN_MPI_4)) != expand(over_mpi(wish, OPEN_MPI_5))
     assert expand(over_mpi(wish, OPEN_MPI_5)) != expand(over_mpi(wish, replace(OPEN_MPI_5, mpi=MPICH)))
     assert expand(over_mpi(WISH, OPEN_MPI_4)) == expand(WISH)
+
+
+def test_links_are_measured_over_more_than_what_is_launched_over() -> None:
+    wish = replace(WISH, workloads=(Workload.LINK, Workload.ALLREDUCE), nodes=(2,), transports=(Transport.TCP,))
+    made = expand(replace(wish, link_transports=(Transport.TCP, Transport.ROCE)))
+    assert [(each.workload.value, each.transport.value) for each in made] == [
+        ("link", "tcp"),
+        ("link", "roce"),
+        ("allreduce", "tcp"),
+    ]
+
+
+def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
+    (made,) = expand(replace(WISH, workloads=(Workload.NCCL,), nodes=(2,), transports=(Transport.ROCE,), slots=2))
+    assert (made.launcher, made.backend, made.ranks) == ("mpirun", "nccl", 4)
+    (inside,) = expand(
+        replace(
+            WISH, workloads=(Workload.NCCL,), nodes=(2,), transports=(Transport.ROCE,), slots=2, within=Within.CONTAINER
+        )
+    )
+    assert inside.options == {"in": "container"}
