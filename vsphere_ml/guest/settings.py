@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-# What steps and `vsml bench run` ask for without a playbook's word.
-_ALWAYS = {"proxy", "no_proxy", "interface", "mpirun", "mesh_public_key", "known_hosts"}
+# What steps ask for without a playbook's word, and what `vsml bench` does.
+_OF_STEPS = {"proxy", "no_proxy", "interface", "mesh_public_key", "known_hosts"}
+_OF_BENCH = {"mpirun", "container_python", "container_mpirun", "nccl_tests", "rdma_device"}
 
 
 def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Iterable[str]) -> None:
@@ -23,7 +24,7 @@ def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Ite
     A mistyped name would leave the default in force without a word. Others that nothing asks for do no harm.
     """
     read = list(templates)
-    known = _ALWAYS.union(*(_asked(path) for path in (*shipped.playbooks().glob("*.toml"), *playbooks)))
+    known = (_OF_STEPS | _OF_BENCH).union(*(_asked(path) for path in (*shipped.playbooks().glob("*.toml"), *playbooks)))
     for name in settings:
         near = None if name in known or any(name in text for text in read) else nearest(name, known)
         if near:
