@@ -233,7 +233,22 @@ def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
     assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.lost-node", "node-2")]
     assert [each["node"] for each in run["placement"]] == ["node-1"]
     assert run["steps"] is None
+    assert [each["ranks"] for each in run["worlds"]] == [2, 1]
+    assert run["worlds"][0]["first_step"] == 0
+    assert run["worlds"][1]["first_step"] <= len(run["worlds"][0]["step_s"])
+    assert run["worlds"][1]["first_step"] + len(run["worlds"][1]["step_s"]) == 150
     assert leftovers(cluster) == []
+
+
+def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(cluster: Cluster) -> None:
+    both = ("--transport", "tcp", "--transport", "roce", "--workload", "allreduce", "--into", "both", "-o", "json")
+    done = bench(cluster, *both)
+    assert done.status == 3, done.err
+    tcp, roce = done.document["data"]["runs"]
+    assert (tcp["configuration"]["transport"], tcp["outcome"]) == ("tcp", "complete")
+    assert (roce["configuration"]["transport"], roce["outcome"], roce["sweep"]) == ("roce", "failed", [])
+    assert "NCCL needs a GPU in each guest" in roce["reason"]
+    assert "cannot be made: allreduce on 2 nodes (roce" in done.err
 
 
 def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
@@ -259,3 +274,19 @@ def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_min
         assert "a node's SSH host key is not the one that is pinned in the mesh" in refused.err
     finally:
         cluster.shell.vsml("run", "--only", "node-1", "--", f"mv {known}.was {known}")
+
+
+def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
+    """The last test of this file: node-2 cannot be entered after it."""
+    process = start(cluster, "--steps", "100000", "--repeats", "3", "--into", "lost", "-o", "json")
+    until(lambda: training(cluster), "no rank trains")
+    cluster.shell.vsml(
+        "run", "--only", "node-2", "--", "setsid sh -c 'sleep 1; pkill -9 sshd; pkill -9 -f [t]rain.py' &"
+    )
+    out, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 6, err
+    launched, refused = json.loads(out)["data"]["runs"]
+    assert (launched["outcome"], refused["outcome"]) == ("failed", "failed")
+    assert "horovodrun on node-1 ended with status" in launched["reason"]
+    assert "node-2" in refused["reason"]
+    assert len(list((cluster.shell.folder / "lost").glob("*.json"))) == 2

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from vsphere_ml.bench.matrix import Planned
     from vsphere_ml.bench.record import Configuration, Run
+    from vsphere_ml.bench.stop import Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,14 @@ class Hindered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sufficed:
+    """A launch is spared, since its configuration was launched often enough."""
+
+    launch: Planned
+    why: Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launching:
     launch: Planned
     number: int  # of the launches to make, from 1
@@ -55,7 +64,7 @@ class Measured:
     run: Run
 
 
-BenchEvent = Planning | Hindered | Reaped | Launching | Stepped | Measured
+BenchEvent = Planning | Hindered | Sufficed | Reaped | Launching | Stepped | Measured
 
 
 class BenchListener(Protocol):

@@ -22,6 +22,7 @@ from vsphere_ml.bench.record import (
     SweepPoint,
     Verdict,
     Workload,
+    World,
 )
 from vsphere_ml.core.errors import BenchError, PlacementError
 
@@ -107,6 +108,7 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         method=_method(job, told, stop),
         placement=proof.places(told, scene.machines),
         steps=None if failed or lost else _steps(job.configuration, told),
+        worlds=_worlds(told),
         sweep=() if failed else _sweep(told),
         proofs=proofs,
         paths=went,
@@ -319,6 +321,18 @@ def _steps(asked: Configuration, told: Sequence[Told]) -> Steps | None:
         step_s=tuple(tuple(each.step_s) for each in told),
         compute_s=tuple(tuple(each.compute_s) for each in told) if computed else (),
         samples_per_step=asked.batch,
+    )
+
+
+def _worlds(told: Sequence[Told]) -> tuple[World, ...]:
+    """Return how an elastic job's ranks became fewer or more; empty for a job of fixed size."""
+    if not told or not told[0].worlds:
+        return ()
+    starts = [start for *_, start in told[0].worlds]
+    ends = [*starts[1:], len(told[0].step_s)]
+    return tuple(
+        World(ranks=ranks, first_step=step, step_s=tuple(told[0].step_s[start:end]))
+        for (ranks, step, start), end in zip(told[0].worlds, ends, strict=True)
     )
 
 

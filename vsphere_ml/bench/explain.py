@@ -195,6 +195,8 @@ def _inside(scaling: Scaling, message: str) -> Remark:
         message += (
             f"; {figures.seconds(exposed)} of each step wait for the {figures.seconds(bounds.ring_s)} of exchange"
         )
+    if bounds is not None and bounds.ceiling_is_network:
+        message += "; even with all of it hidden the exchange takes longer than the computing"
     compress = "fp16 compression halves the exchange; " if asked.gradients == "fp32" else ""
     return Remark(
         code="bench.network",

@@ -36,7 +36,7 @@ class Told:
     clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
-    elastic: list[Mapping[str, Any]] = field(default_factory=list)
+    worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
 
 
 def read(texts: Mapping[str, str]) -> tuple[Told, ...]:
@@ -103,7 +103,7 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
         case "clocks":
             told.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
         case "elastic":
-            told.elastic.append(line)
+            told.worlds.append((int(line["size"]), int(line["step"]), len(told.step_s)))
         case "end":
             told.ended = True
 

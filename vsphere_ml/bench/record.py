@@ -131,6 +131,18 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """How an elastic job went on with one number of ranks, as the first rank that reached the end saw it.
+
+    A step that was made again after a loss is in both worlds.
+    """
+
+    ranks: int
+    first_step: int  # from 0; the last commit before what was lost
+    step_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
     """One message size of an all-reduce sweep; each repeat's time is that of its slowest rank."""
 
@@ -212,6 +224,7 @@ class Run:
     link: Link = field(default_factory=Link)
     placement: tuple[Place, ...] = ()
     steps: Steps | None = None
+    worlds: tuple[World, ...] = ()  # of an elastic job, in time
     sweep: tuple[SweepPoint, ...] = ()
     link_results: tuple[LinkResult, ...] = ()
     proofs: tuple[Proof, ...] = ()

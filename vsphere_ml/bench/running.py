@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WORKLOADS = Path(__file__).parent / "workloads"
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
+LOOK_S = 10  # between two looks of a job at whether it was forgotten
 FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
 
 # The job's own pid 1, so to speak: it leaves its exit status, and ends the job when vsml is gone.
@@ -30,7 +31,7 @@ cd {folder} || exit 1
 : >alive
 timeout -k 15 {limit} {command} >job.out 2>job.err </dev/null &
 job=$!
-(while sleep 10; do [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job; done) &
+(while sleep {look}; do [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job; done) &
 watch=$!
 wait $job
 echo $? >rc.new
@@ -146,7 +147,11 @@ def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> 
 def start(shell: Shell, job: Job, how: Launch) -> None:
     """Start the job in its first guest and return at once."""
     script = _SCRIPT.format(
-        folder=job.folder, limit=round(job.limit_s), command=shlex.join(how.command), forgotten=FORGOTTEN_MIN
+        folder=job.folder,
+        limit=round(job.limit_s),
+        command=shlex.join(how.command),
+        forgotten=FORGOTTEN_MIN,
+        look=LOOK_S,
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o755, owner=f"{job.runtime.user}:")
     pairs = shlex.join(f"{name}={value}" for name, value in how.variables.items())

@@ -24,6 +24,10 @@ def check(run: Run) -> None:
         _positive(getattr(run.link, key), ("link", key))
     if run.steps is not None:
         _steps(run.steps, asked.ranks)
+    for at, world in enumerate(run.worlds):
+        _positive(world.ranks, ("worlds", at, "ranks"))
+        for step, value in enumerate(world.step_s):
+            _positive(value, ("worlds", at, "step_s", step))
     for at, point in enumerate(run.sweep):
         _positive(point.size_bytes, ("sweep", at, "size_bytes"))
         _times(point.time_s, ("sweep", at, "time_s"))

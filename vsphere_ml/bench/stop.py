@@ -45,4 +45,4 @@ def _stop(*, reached: bool, elapsed_s: float, cap_s: float) -> Stop | None:
 
 
 def _narrow(seen: float | None, wanted: float) -> bool:
-    return seen is not None and seen <= wanted
+    return seen is not None and wanted > 0 and seen <= wanted

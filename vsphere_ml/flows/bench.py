@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import matrix, store, survey
-from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning
+from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Sufficed
 from vsphere_ml.bench.machines import machines
-from vsphere_ml.bench.record import Cluster, Workload
+from vsphere_ml.bench.matrix import same
+from vsphere_ml.bench.metric import metric
+from vsphere_ml.bench.record import Cluster, Outcome, Remark, Workload
+from vsphere_ml.bench.stop import Stop, launches_suffice
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.events import BenchListener
     from vsphere_ml.bench.matrix import Planned, Wish
-    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.record import Configuration, Run
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.guest import Playbook
     from vsphere_ml.core.ports import Clock, Guests, VCenter
@@ -68,7 +71,7 @@ def bench(
     for each in to_make:
         if (why := hindrance(ground, wish, each)) is not None:
             tell_bench(Hindered(launch=each, why=why.message))
-    series = _Series(ground=ground, wish=wish, tell=tell_bench)
+    series = _Series(ground=ground, wish=wish, tell=tell_bench, began=clock.now())
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
     return Benchmarked(
@@ -87,6 +90,7 @@ class _Series:
     ground: Ground
     wish: Wish
     tell: BenchListener
+    began: float
     runs: list[Run] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
     calibrated: Calibrated = field(default_factory=dict)
@@ -94,6 +98,10 @@ class _Series:
     def make(self, launches: Sequence[Planned]) -> Sequence[Planned]:
         """Make them, and return those that were not: guests that cannot be measured in end the series."""
         for number, each in enumerate(launches, start=1):
+            stop = self._enough(each.configuration) if each.launch > 1 else None
+            if stop is not None:
+                self.tell(Sufficed(launch=each, why=stop))
+                continue
             try:
                 clean = clean_slate(self.ground)
                 self.tell(Launching(launch=each, number=number, of=len(launches)))
@@ -104,10 +112,32 @@ class _Series:
             self._keep(each, *made(self.ground, self.wish, each, before))
         return ()
 
+    def _enough(self, asked: Configuration) -> Stop | None:
+        """Return why this configuration needs no more launches; None when it does."""
+        complete = [run for run in self.runs if run.outcome is Outcome.COMPLETE and same(run.configuration, asked)]
+        enough = self.ground.means.enough_launches
+        return launches_suffice(
+            [told[1] for run in complete if (told := metric(run)) is not None],
+            elapsed_s=self.ground.clock.now() - self.began,
+            cap_s=enough.seconds or float("inf"),
+            half_width=enough.half_width,
+        )
+
+    def _noted(self, launch: Planned, run: Run) -> Run:
+        """Return the run with a remark when it is the one after which no more launches are needed."""
+        stop = self._enough(launch.configuration)
+        if stop is None or self.wish.repeats == launch.launch:
+            return run
+        what = "this configuration" if stop is Stop.PRECISE else "any configuration"
+        message = f"launch {launch.launch} of at most {self.wish.repeats}; {what} is not launched again: {stop.value}"
+        remark = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
+        return replace(run, remarks=(*run.remarks, remark))
+
     def _keep(self, launch: Planned, run: Run, error: VsmlError | None) -> None:
+        self.runs.append(run)
+        run = self.runs[-1] = self._noted(launch, run)
         store.write(run, self.ground.folder)
         self.tell(Measured(launch=launch, run=run))
-        self.runs.append(run)
         self.errors += [error] if error else []
 
 

@@ -43,6 +43,7 @@ class Means:
     rdma_device: str = ""  # empty: every one that RoCE can go by
     limit_s: float = 3600.0  # of one launch
     enough: Enough = field(default_factory=Enough)
+    enough_launches: Enough = field(default_factory=lambda: Enough(half_width=0.0))
     least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
     script: Path | None = None
     arguments: tuple[str, ...] = ()

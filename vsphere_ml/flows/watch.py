@@ -27,9 +27,9 @@ LOOK_AFTER_S = running.FORGOTTEN_MIN * 60 / 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enough:
-    """When a job that trains has told enough."""
+    """When a job that trains has told enough, or a configuration was launched often enough."""
 
-    half_width: float = HALF_WIDTH  # of the 95 % interval of the step time, as a share
+    half_width: float = HALF_WIDTH  # of the 95 % interval, as a share; 0: never enough
     seconds: float = 0.0  # 0 is no limit
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.bench.jobs import job, place, told, trained
@@ -14,9 +16,11 @@ from vsphere_ml.core.errors import BenchError, PlacementError
 HOSTS = {"node-1": "esx-01", "node-2": "esx-02"}
 
 
-def record(texts: dict[str, str], workload: Workload = Workload.TRAIN, hosts: dict[str, str] = HOSTS) -> Run:
+def record(
+    texts: dict[str, str], workload: Workload = Workload.TRAIN, hosts: dict[str, str] = HOSTS, least_nodes: int = 0
+) -> Run:
     scene = evidence.Scene(
-        job=job(workload),
+        job=replace(job(workload), least_nodes=least_nodes),
         launch=1,
         started="2026-01-31T12:00:00Z",
         ended="2026-01-31T12:01:00Z",
@@ -110,3 +114,18 @@ def test_a_gpu_that_was_used_is_named_by_its_uuid() -> None:
     used = trained(0, gpus=gpus).replace('"CPU"', '"GPU:0"')
     run = record({"node-1": used, "node-2": trained(1)})
     assert [each.device for each in run.placement] == ["GPU-0aa", "cpu"]
+
+
+def test_an_elastic_job_tells_how_its_ranks_became_fewer() -> None:
+    begun = place(0) + told(kind="elastic", step=0, size=2) + told(kind="step", seconds=0.2) * 3
+    went_on = told(kind="elastic", step=2, size=1) + told(kind="step", seconds=0.1) * 2
+    run = record(
+        {"node-1": begun + went_on + told(kind="sync", weights="aa") + told(kind="end"), "node-2": place(1)},
+        least_nodes=1,
+    )
+    assert [(each.ranks, each.first_step, each.step_s) for each in run.worlds] == [
+        (2, 0, (0.2, 0.2, 0.2)),
+        (1, 2, (0.1, 0.1)),
+    ]
+    assert run.steps is None
+    assert [(each.code, each.target) for each in run.remarks] == [("bench.lost-node", "node-2")]

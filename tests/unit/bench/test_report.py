@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.record import LinkResult, Outcome, Steps
+from vsphere_ml.bench.record import LinkResult, Outcome, Remark, Steps, World
 from vsphere_ml.bench.report.canvas import linear, ticks
 from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.page import page
@@ -109,6 +109,24 @@ def test_the_verdict_names_figure_base_and_bounds() -> None:
         r"the wire allows between [\d.]+ % and 100.0 %: inside the bracket",
         verdict,
     )
+
+
+def test_the_sheet_names_figures_as_superbench_does_and_in_its_units() -> None:
+    rows = [row for row in csv.DictReader(io.StringIO(sheet(RECORD))) if row["superbench_metric"]]
+    of = {row["superbench_metric"]: row for row in rows}
+    bus = of["horovod-bw/allreduce_4194304_busbw"]
+    assert float(bus["superbench_value"]) == pytest.approx(float(bus["value"]) / 1e9)
+    assert float(of["horovod-train/resnet50_fp32_train_step_time"]["superbench_value"]) > 100  # ms
+    assert all(re.fullmatch(r"[a-z-]+/[A-Za-z0-9_.-]+", name) for name in of)
+
+
+def test_what_was_noted_and_how_ranks_became_fewer_is_told() -> None:
+    noted = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
+    worlds = (World(ranks=2, first_step=0, step_s=(0.2,)), World(ranks=1, first_step=0, step_s=(0.1, 0.1)))
+    told = story(study((replace(RECORD[0], remarks=(noted,), worlds=worlds),)))
+    tables = {each.heading: each.rows for each in told.tables}
+    assert [row[2:] for row in tables["Elastic"]] == [("2", "0", "1", "200 ms"), ("1", "0", "2", "100 ms")]
+    assert tables["Noted while it ran"][0][2:] == ("node-2", "lost on the way")
 
 
 def test_no_efficiency_is_told_without_a_base() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.record import Workload
 from vsphere_ml.bench.sweeps import sizes
 from vsphere_ml.bench.training import training
 
@@ -13,10 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.sweeps import Size
+    from vsphere_ml.bench.training import Training
 
 TITLES = (
     *("run_id", "started", "outcome", "lab", "synthetic", "workload", "model", "nodes", "ranks", "transport", "launch"),
     *("figure", "size_bytes", "value"),
+    # The same figure by the name and in the unit that SuperBench's rules know: GB/s, µs, ms, samples/s.
+    *("superbench_metric", "superbench_value"),
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -39,20 +45,43 @@ def _about(run: Run) -> tuple[object, ...]:
     )
 
 
-def _figures(run: Run) -> Iterator[tuple[str, object, object]]:
+def _figures(run: Run) -> Iterator[tuple[object, ...]]:
     told = training(run)
     if told is not None:
-        if told.samples_per_s is not None:
-            yield "samples_per_s", "", told.samples_per_s.value
-        yield "step_mean_s", "", told.summary.mean_s
-        yield "step_median_s", "", told.summary.median_s
-        yield "step_p95_s", "", told.summary.p95_s
-        yield "warm_up_steps", "", told.warm_up.dropped
+        yield from _of_training(run, told)
+    bench = f"{'nccl' if run.configuration.workload is Workload.NCCL else 'horovod'}-bw"
     for size in sizes(run.sweep, run.configuration.ranks):
-        yield "allreduce_median_s", size.size_bytes, size.median_s
-        yield "allreduce_bus_bytes_per_s", size.size_bytes, size.bus_bytes_per_s
+        name = f"{bench}/allreduce_{size.size_bytes}"
+        yield "allreduce_median_s", size.size_bytes, size.median_s, f"{name}_time", size.median_s * 1e6
+        bandwidth = size.bus_bytes_per_s
+        yield "allreduce_bus_bytes_per_s", size.size_bytes, bandwidth, f"{name}_busbw", bandwidth / 1e9
+        yield "allreduce_bytes_per_s", size.size_bytes, *_algorithm(size, name)
     for link in run.link_results:
-        yield f"{_cell(link.tool)}_bytes_per_s {_cell(link.sender)} {_cell(link.receiver)}", "", link.bytes_per_s
+        figure = f"{_cell(link.tool)}_bytes_per_s {_cell(link.sender)} {_cell(link.receiver)}"
+        name = f"link-bw/{_part(link.tool)}_{_part(link.sender)}_{_part(link.receiver)}_bw"
+        yield figure, "", link.bytes_per_s, name, link.bytes_per_s / 1e9
+
+
+def _of_training(run: Run, told: Training) -> Iterator[tuple[object, ...]]:
+    asked = run.configuration
+    name = f"horovod-train/{_part(asked.model or asked.workload)}_{asked.gradients}_train"
+    if told.samples_per_s is not None:
+        rate = told.samples_per_s.value
+        yield "samples_per_s", "", rate, f"{name}_throughput", rate
+    yield "step_mean_s", "", told.summary.mean_s, f"{name}_step_time", told.summary.mean_s * 1e3
+    yield "step_median_s", "", told.summary.median_s, f"{name}_step_time_50", told.summary.median_s * 1e3
+    yield "step_p95_s", "", told.summary.p95_s, f"{name}_step_time_95", told.summary.p95_s * 1e3
+    yield "warm_up_steps", "", told.warm_up.dropped, "", ""
+
+
+def _algorithm(size: Size, name: str) -> tuple[object, ...]:
+    bandwidth = size.algorithm_bytes_per_s
+    return bandwidth, f"{name}_algbw", bandwidth / 1e9
+
+
+def _part(text: str) -> str:
+    """Return text as a part of a metric's name, which has no blanks, commas or slashes."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "_", text)
 
 
 def _cell(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,9 @@ def _training(each: Scaling) -> str:
     if each.bracket is None:
         return told
     between = f"between {figures.percent(each.bracket.floor)} and {figures.percent(each.bracket.ceiling)}"
-    return f"{told}; the wire allows {between}: {each.standing}"
+    reached = each.efficiency.value / each.bracket.ceiling
+    share = f" ({figures.percent(reached)} of the ceiling)" if each.bracket.ceiling_is_network else ""
+    return f"{told}{share}; the wire allows {between}: {each.standing}"
 
 
 def _about(seen: Study) -> Iterator[Table]:
@@ -112,6 +115,11 @@ def _about(seen: Study) -> Iterator[Table]:
             titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
             rows=tuple(_place(each) for each in widest.placement),
         )
+    if worlds := tuple(row for run in seen.runs for row in _worlds(run)):
+        titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")
+        yield Table(heading="Elastic", titles=titles, rows=worlds)
+    if noted := tuple(dict.fromkeys(row for run in seen.runs for row in _noted(run))):
+        yield Table(heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted)
     yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
 
 
@@ -119,6 +127,17 @@ def _place(each: Place) -> tuple[str, ...]:
     numa = "" if each.numa_node is None else str(each.numa_node)
     told = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
     return (str(each.rank), each.node, *(cell or "-" for cell in told))
+
+
+def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
+    for each in run.worlds:
+        median = figures.seconds(statistics.median(each.step_s)) if each.step_s else "-"
+        told = (str(run.launch), str(each.ranks), str(each.first_step), str(len(each.step_s)), median)
+        yield (title(run.configuration), *told)
+
+
+def _noted(run: Run) -> Iterator[tuple[str, ...]]:
+    yield from ((title(run.configuration), str(run.launch), each.target, each.message) for each in run.remarks)
 
 
 def _latest(runs: Iterable[Run]) -> list[Run]:

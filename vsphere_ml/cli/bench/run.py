@@ -114,7 +114,18 @@ def run(
         str, typer.Option(metavar="FROM:TO", help="Smallest and largest message of `nccl`; sizes double.")
     ] = "8:1G",
     nccl_iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Iterations of each size of `nccl`.")] = 20,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration, at most.")
+    ] = 1,
+    repeats_half_width: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="PERCENT", help="No more launches when three or more are known to ± this much; 0: never."
+        ),
+    ] = 0.0,
+    repeats_seconds: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="Launch nothing again after this long; 0: no limit.")
+    ] = 0.0,
     variable: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Set this for every rank; it is recorded, so never a secret."),
@@ -203,6 +214,7 @@ def run(
             means=replace(
                 _means(spec, Within(within), interface, limit),
                 enough=Enough(half_width=half_width / 100, seconds=seconds),
+                enough_launches=Enough(half_width=repeats_half_width / 100, seconds=repeats_seconds),
                 least_nodes=least_nodes,
                 script=script,
                 variables=variables,

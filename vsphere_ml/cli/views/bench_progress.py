@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from rich.live import Live
 
-from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped
+from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
 from vsphere_ml.bench.record import Outcome
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.text import count, line
@@ -165,8 +165,10 @@ def words(event: BenchEvent) -> str:
             done = sum(each.done is not None for each in event.launches)
             known = f"; the record has {done} of them" if done else ""
             return f"{count(len(event.launches), 'launch', 'launches')} to make{known}"
-        case Hindered():
-            return f"cannot be made: {_launch(event.launch)}: {event.why}"
+        case Hindered() | Sufficed():
+            return (
+                f"{'cannot be made' if isinstance(event, Hindered) else 'spared'}: {_launch(event.launch)}: {event.why}"
+            )
         case Reaped():
             return f"{event.node}: ended {count(event.processes, 'process', 'processes')} that an earlier run left"
         case Launching():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.bench.summary import figures_of
+from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.bench.study import notes
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import line, table
@@ -42,6 +43,8 @@ def _parts(told: Story, seen: Study) -> Iterator[RenderableType]:
     for made in told.tables:
         yield line((made.heading, "bold cyan"))
         yield table(made.titles, made.rows)
+        if made.heading == "Training":
+            yield from curves(seen)
     for each in (*told.fits, *told.method):
         yield line((each, "dim"))
     for each in told.not_measured:

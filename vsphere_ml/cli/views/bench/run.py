@@ -37,6 +37,8 @@ def _parts(done: Benchmarked) -> Iterator[RenderableType]:
         yield explained.text(seen, explain(seen))
     elif any(run.lab for run in done.runs):
         yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
+    for each in done.not_made:
+        yield line(("not begun: ", "yellow"), title(each.configuration), f", launch {each.launch}")
     yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
 
 

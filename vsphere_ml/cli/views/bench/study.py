@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.report import tables
+from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.text import line, table
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def scaling_table(seen: Study) -> Iterator[RenderableType]:
     """Yield the scaling table, where there is training."""
     if seen.scalings:
         yield _table(tables.scaling(seen))
+        yield from curves(seen)
 
 
 def sweep_tables(seen: Study) -> Iterator[RenderableType]:

@@ -1,0 +1,82 @@
+"""The script that starts a job in its first guest, run here as it runs there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.bench.jobs import job
+from vsphere_ml.bench import running
+from vsphere_ml.bench.launchers import Launch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WAIT_S = 60
+FORGOTTEN_S = running.FORGOTTEN_MIN * 60 + 61  # find counts whole minutes
+
+
+class Here:
+    """A shell on this machine that only keeps what is written."""
+
+    name = "here"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.script = ""
+
+    def write(self, _path: str, text: str, **_how: object) -> None:
+        self.script = text.replace(job().folder, str(self.folder))
+
+    def run(self, _command: str, **_how: object) -> None:
+        """Start nothing: the test does."""
+
+
+def started(folder: Path, patch: pytest.MonkeyPatch, *command: str) -> subprocess.Popen[bytes]:
+    patch.setattr(running, "LOOK_S", 1)
+    here = Here(folder)
+    running.start(here, job(), Launch(command=command, variables={}, files={}))  # type: ignore[arg-type]
+    (folder / "job.sh").write_text(here.script)
+    return subprocess.Popen(["sh", folder / "job.sh"], start_new_session=True)
+
+
+def there(file: Path) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not file.exists():
+        assert time.monotonic() < deadline, f"{file.name} is not there"
+        time.sleep(0.05)
+
+
+def test_a_job_leaves_the_status_of_its_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started(tmp_path, monkeypatch, "sh", "-c", "echo out; echo err >&2; exit 7").wait(WAIT_S)
+    assert (tmp_path / "rc").read_text() == "7\n"
+    assert ((tmp_path / "job.out").read_text(), (tmp_path / "job.err").read_text()) == ("out\n", "err\n")
+
+
+def test_a_job_that_nobody_looks_after_ends_itself_and_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    process = started(tmp_path, monkeypatch, "sh", "-c", f"echo $$ >{begun}; exec sleep 900")
+    there(begun)
+    (tmp_path / "alive").touch()
+    long_ago = time.time() - FORGOTTEN_S
+    os.utime(tmp_path / "alive", (long_ago, long_ago))
+    process.wait(WAIT_S)
+    assert int((tmp_path / "rc").read_text()) != 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+
+
+def test_a_job_that_is_looked_after_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = started(tmp_path, monkeypatch, "sh", "-c", "sleep 4; echo whole")
+    there(tmp_path / "alive")
+    nearly = time.time() - (running.FORGOTTEN_MIN - 1) * 60
+    os.utime(tmp_path / "alive", (nearly, nearly))
+    process.wait(WAIT_S)
+    assert (tmp_path / "rc").read_text() == "0\n"
+    assert (tmp_path / "job.out").read_text() == "whole\n"
