@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from math import lcm
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import catalogue
@@ -44,10 +45,41 @@ def _shares_left(profile: Profile, others: tuple[Profile, ...], *, mixed: bool) 
     if not mixed:
         alike = all(each.framebuffer_mib == profile.framebuffer_mib for each in others)
         return max(0, profile.most - len(others)) if alike else 0
-    # two H100L-47C are a little more than one H100L-94C, and fit all the same
-    whole = max(each.framebuffer_mib * each.most_mixed for each in catalogue.of(BY_CODE[profile.name.board]))
-    free = whole - sum(each.framebuffer_mib for each in others)
-    return max(0, min(profile.most_mixed - same, free // profile.framebuffer_mib))
+    return next(
+        (more for more in range(profile.most_mixed - same, 0, -1) if _mixable((*others, *(profile,) * more))), 0
+    )
+
+
+def _mixable(profiles: tuple[Profile, ...]) -> bool:
+    """Return whether vGPUs of several sizes can lie side by side on a GPU.
+
+    In mixed-size mode a profile may begin at fixed places only (Frank Denneman, articles of 2026-02-17 and 2026-02-24).
+    That there is one for each that a GPU can have, and that they are equally wide, follows from NVIDIA's counts for the
+    mode: of A100-8C it has 4 and not 5, since each takes as much as an A100-10C.
+    """
+    if not all(each.most_mixed for each in profiles):
+        return False
+    width = lcm(*(each.most_mixed for each in catalogue.of(BY_CODE[profiles[0].name.board]) if each.most_mixed))
+    spans = Counter(width // each.most_mixed for each in profiles)
+    return _aligned(tuple(sorted(spans.items(), reverse=True)), 0, width)
+
+
+@lru_cache(maxsize=1 << 16)
+def _aligned(spans: tuple[tuple[int, int], ...], at: int, width: int) -> bool:
+    """Return whether so many of each span fit from a point on, each beginning at a multiple of itself."""
+    if not spans:
+        return True
+    if sum(span * count for span, count in spans) > width - at:
+        return False
+    here = [span for span, _ in spans if at % span == 0]
+    if any(_aligned(_without(spans, span), at + span, width) for span in here):
+        return True
+    return _aligned(spans, at + 1, width)
+
+
+def _without(spans: tuple[tuple[int, int], ...], taken: int) -> tuple[tuple[int, int], ...]:
+    fewer = ((span, count - (span == taken)) for span, count in spans)
+    return tuple((span, count) for span, count in fewer if count)
 
 
 def _instances_left(profile: Profile, others: tuple[Profile, ...]) -> int:

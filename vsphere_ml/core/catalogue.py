@@ -2,7 +2,8 @@
 
 Sources: framebuffers, how many a GPU holds of equal and of mixed size, and which vSphere has the newer MIG types, are
 from NVIDIA's appendix "NVIDIA AI Enterprise and NVIDIA vGPU (C-Series)". It gives 6 for `H100-16C`, where 5 × 16384 MiB
-already fill the GPU; 5 is used. Where MIG instances may start is from
+already fill the GPU; 5 is used. The MIG types of `H100XS` are from NVIDIA's vGPU Device Manager, whose list of counts
+(examples/config-example.yaml) agrees with all others. Where MIG instances may start is from
 `nvidia-smi mig -lgipp` as NVIDIA's MIG user guide prints it for A100, and is the same for H100; A30 has half of it.
 """
 
@@ -107,6 +108,7 @@ def _sevenths(
 
 _MIG_40 = _sevenths((40, 40960), (20, 20480), (10, 10240), (5, 5120))
 _MIG_80 = _sevenths((80, 81920), (40, 40960), (20, 20480), (10, 10240))
+_MIG_64 = _sevenths((64, 65536), (32, 32768), (16, 16384), (8, 8192))
 _MIG_94 = _sevenths((94, 96246), (47, 48128), (24, 24672), (12, 12288))
 _MIG_141 = _sevenths((141, 144384), (71, 72704), (35, 35840), (18, 18432))
 _A30_TWO, _A30_ONE = Instance(starts=(0, 2), span=2), Instance(starts=(0, 1, 2, 3), span=1)
@@ -119,7 +121,8 @@ _MIG_A30: _Slices = (
 )
 _MIG: dict[str, _Slices] = {
     "A100": _MIG_40, "A100X": _MIG_40, "A100D": _MIG_80, "A100DX": _MIG_80, "A30": _MIG_A30,
-    "H100": _MIG_80, "H100XM": _MIG_80, "H100L": _MIG_94, "H100XL": _MIG_94, "H200": _MIG_141, "H200X": _MIG_141,
+    "H100": _MIG_80, "H100XM": _MIG_80, "H100L": _MIG_94, "H100XL": _MIG_94, "H100XS": _MIG_64, "H200": _MIG_141,
+    "H200X": _MIG_141,
 }  # fmt: skip
 
 # Boards whose whole GPUs may be joined by NVLink, by NVIDIA's list of peer-to-peer capable vGPUs; of Ampere those for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from vsphere_ml.core.profiles import ProfileName, parse
 if TYPE_CHECKING:
     from vsphere_ml.core.catalogue import Profile
 
+CASES = Path(__file__).parents[2] / "cases"
 EVERY = [profile for board in BOARDS for profile in catalogue.of(board)]
 
 
@@ -30,6 +32,17 @@ def test_an_empty_gpu_holds_as_many_as_the_table_says(profile: Profile) -> None:
     assert left(profile.name, (profile.name,) * profile.most, mode) == 0
     if profile.most_mixed:
         assert left(profile.name, (), MIXED_SIZE) == profile.most_mixed
+
+
+def test_nvidias_own_device_manager_counts_the_same_types_and_as_many_of_each() -> None:
+    lines = (CASES / "vgpu" / "counts.txt").read_text().splitlines()
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    told = {
+        f"{board}-{name}": int(count)
+        for board, *each in rows
+        for name, _, count in (one.partition("=") for one in each)
+    }
+    assert {str(profile.name): profile.most for profile in EVERY} == told
 
 
 @pytest.mark.parametrize(
@@ -52,6 +65,40 @@ def test_vgpus_of_two_sizes_share_a_gpu_in_mixed_size_mode_only() -> None:
     assert room("A100-10C", "A100-20C", mode=None) == 0
     assert room("A100-10C", "A100-20C", mode=MIXED_SIZE) == 2
     assert room("A100-40C", "A100-4C", mode=MIXED_SIZE) == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "beside", "more"),
+    [
+        ("A100-4C", ["A100-8C", "A100-8C"], 4),  # 24 GiB are unused, but an 8C takes the place of a 10C
+        ("A100-10C", ["A100-8C"] * 3, 1),
+        ("A100-20C", ["A100-10C", "A100-5C"], 1),
+        ("A100-20C", ["A100-20C", "A100-4C"], 0),
+        ("H100L-47C", ["H100L-47C"], 1),  # together a little more than one H100L-94C
+        ("H200-28C", ["H200-70C"], 2),  # a half leaves two fifths whole
+        ("H200-70C", ["H200-28C", "H200-28C"], 1),
+        ("H200-35C", ["H200-28C", "H200-28C", "H200-28C"], 1),  # four fifths of a half are no two quarters
+        ("T4-4C", ["T4-8C"], 0),  # T4 knows no mixed sizes
+    ],
+)
+def test_mixed_sizes_begin_at_fixed_places(wanted: str, beside: list[str], more: int) -> None:
+    assert room(wanted, *beside, mode=MIXED_SIZE) == more
+
+
+def _brute(spans: tuple[int, ...], width: int, taken: frozenset[int] = frozenset()) -> bool:
+    if not spans:
+        return True
+    places = (frozenset(range(start, start + spans[0])) for start in range(0, width, spans[0]))
+    return any(not taken & place and _brute(spans[1:], width, taken | place) for place in places)
+
+
+@given(
+    st.lists(st.sampled_from([each for each in catalogue.of(BY_CODE["H200"]) if each.most_mixed > 0][:6]), max_size=5)
+)
+def test_what_fits_in_mixed_sizes_is_what_can_be_laid_out_at_all(chosen: list[Profile]) -> None:
+    *beside, last = (each.name for each in (*chosen, catalogue.of(BY_CODE["H200"])[2]))
+    fits = _brute(tuple(160 // each.most_mixed for each in (*chosen, catalogue.of(BY_CODE["H200"])[2])), 160)
+    assert bool(left(last, tuple(beside), MIXED_SIZE)) is fits
 
 
 def test_mig_and_time_sliced_vgpus_never_share_a_gpu() -> None:

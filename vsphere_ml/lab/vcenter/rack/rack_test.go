@@ -288,3 +288,12 @@ func TestPortsOfOneCardShareNoAddress(t *testing.T) {
 		t.Errorf("the first virtual function is %s", got)
 	}
 }
+
+// Of a GPU for mixed sizes an 8C takes a quarter, as a 10C does: beside two of them there is room for four 4C, not six.
+func TestMixedSizesLieAtFixedPlaces(t *testing.T) {
+	rack := site(func(m *topology.Model) { m.GPUs = m.GPUs[:1]; m.GPUs[0].VGPUMode = MixedSize })
+	for number, profile := range []string{"8c", "8c", "4c", "4c", "4c", "4c"} {
+		mustBook(t, rack, vgpus(fmt.Sprint(number), "grid_a100-"+profile))
+	}
+	mustRefuse(t, rack, vgpus("one more", "grid_a100-4c"), NoGraphics)
+}
