@@ -1,0 +1,129 @@
+"""Which links are measured before a launch, by what, and in which order. Guests answer with hand-written output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.bench.jobs import PEERS
+from tests.unit.bench.sites import rdma_nodes
+from vsphere_ml.bench.job import Runtime, Tools, Within
+from vsphere_ml.bench.matrix import Wish
+from vsphere_ml.bench.perftest import Perftest
+from vsphere_ml.bench.record import Cluster, Configuration, Transport, Workload
+from vsphere_ml.core.guest import Answer
+from vsphere_ml.core.ports import GuestPlace
+from vsphere_ml.flows import links
+from vsphere_ml.flows.launch import Ground, Means
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from vsphere_ml.core.guest import Shell
+
+IMPORTS = Path(__file__).parents[2] / "cases" / "imports"
+GPU_MEMORY = (IMPORTS / "ib-write-bw.txt").read_text(encoding="utf-8")
+TOLD = {
+    "iperf3 -c": '{"end": {"sum_received": {"bits_per_second": 9.6e9}}}',
+    "--use_cuda": GPU_MEMORY,
+    "ib_write_bw": GPU_MEMORY.replace("allocating GPU buffer\n", "").replace("92.39", "97.00"),
+}
+TOOL = Perftest(path="/usr/bin/ib_write_bw", cuda=True, dma_buf=False)
+
+
+@dataclass
+class Told:
+    """Guests that answer each tool, and keep who was told what."""
+
+    commands: list[tuple[str, str]] = field(default_factory=list)
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], Any]) -> Mapping[str, Any]:
+        return {place.name: work(_Guest(place.name, self.commands)) for place in places}  # type: ignore[arg-type]
+
+
+@dataclass
+class _Guest:
+    name: str
+    commands: list[tuple[str, str]]
+
+    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> Answer:
+        self.commands.append((self.name, command))
+        return Answer(0, next((text for tool, text in TOLD.items() if tool in command), ""))
+
+
+def ground(guests: Told, within: Within = Within.GUEST, **has: Any) -> Ground:
+    everything: dict[str, Any] = {"iperf3": True, "perftest": TOOL, "peermem": True, **has}
+    surveyed = [replace(each, **everything) for each in rdma_nodes()]
+    return Ground(
+        spec=None,  # type: ignore[arg-type]
+        guests=guests,  # type: ignore[arg-type]
+        clock=None,  # type: ignore[arg-type]
+        tell=lambda _event: None,
+        means=Means(tools=Tools(within=within)),
+        places=tuple(GuestPlace(name=peer.name, address=peer.address, vm=f"vm-{peer.name}") for peer in PEERS),
+        peers=PEERS,
+        cluster=Cluster(name="train"),
+        machines={},
+        surveyed=tuple(surveyed),
+        runtime=Runtime(),
+        interface="eth0",
+        folder=Path("unused"),
+    )
+
+
+def asked(workload: Workload, transport: Transport = Transport.TCP) -> Configuration:
+    return Configuration(workload=workload, nodes=2, ranks=2, transport=transport)
+
+
+@pytest.mark.parametrize(
+    ("transport", "rate"), [(Transport.TCP, 1.2e9), (Transport.ROCE, 97e9 / 8), (Transport.GPUDIRECT, 92.39e9 / 8)]
+)
+def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate: float) -> None:
+    guests = Told()
+    wire = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
+    assert wire.bytes_per_s == pytest.approx(rate)
+    # A ring: whoever receives is told first.
+    assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
+    assert all("VSML_BENCH_RUN=link" in command for _, command in guests.commands if "ib_write_bw" in command)
+
+
+def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
+    guests, calibrated = Told(), links.Calibrated()
+    there = ground(guests)
+    first = links.wire(there, asked(Workload.NCCL, Transport.ROCE), calibrated)
+    again = links.wire(there, asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    assert (again.bytes_per_s, again.links, len(guests.commands)) == (first.bytes_per_s, (), 4)
+    links.wire(there, asked(Workload.TRAIN, Transport.TCP), calibrated)
+    assert len(guests.commands) == 8
+
+
+def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in() -> None:
+    wire = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
+    assert (wire.bytes_per_s, wire.links) == (None, ())
+    assert [each.message for each in wire.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
+
+
+def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
+    wire = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
+    assert [(each.target, each.message) for each in wire.remarks] == [
+        ("ib_write_bw", "not measured: node-1, node-2: no RDMA device"),
+        ("ib_write_bw from GPU memory", "not measured: node-1, node-2: no RDMA device"),
+    ]
+
+
+def test_links_are_measured_by_every_tool_that_is_there() -> None:
+    wish = Wish(nodes=(2,), workloads=(Workload.LINK,))
+    assert links.where_possible(wish, ground(Told())).link_transports == tuple(Transport)
+    assert links.where_possible(wish, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
+    lacking = replace(wish, transports=(Transport.ROCE,))
+    # What was asked for stays, and fails aloud.
+    assert links.where_possible(lacking, ground(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
+
+
+def test_in_containers_perftest_is_called_there() -> None:
+    guests = Told()
+    links.wire(ground(guests, Within.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
+    assert all(command.startswith("docker exec vsml-worker sh -c ") for _, command in guests.commands)
