@@ -24,6 +24,9 @@ pytestmark = [
     pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
     pytest.mark.timeout(1500),  # the runtime is built the first time
 ]
+# Which mount namespace a rank is in: the lab's stand-in of Docker gives each container one of its own.
+FILE = "/var/tmp/vsml-bench/where"
+WHERE = f"import os, pathlib\npathlib.Path({FILE!r}).write_text(os.readlink('/proc/self/ns/mnt'))\n"
 HOME = runtime.IN_GUESTS
 BOOKS = ("base", "driver", "container", "mpi")
 
@@ -72,8 +75,16 @@ def test_mpirun_goes_from_container_to_container(cluster: Cluster, mpi: str) -> 
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
 
 
-def test_ranks_ran_behind_the_containers_sshd_and_none_is_left(cluster: Cluster) -> None:
-    # Without its sshd nothing starts, though the guests' own runs on.
+def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cluster) -> None:
+    cluster.shell.write("where.py", WHERE)
+    run_of(bench(cluster, "--script", "where.py", "--into", "where"))
+    same = f'test "$(cat {FILE})" = "$(docker exec vsml-worker readlink /proc/self/ns/mnt)"'
+    other = f'test "$(cat {FILE})" != "$(readlink /proc/self/ns/mnt)"'
+    told = cluster.shell.vsml("run", "--", f"{same} && {other}")
+    assert told.status == 0, told.out + told.err
+
+
+def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Cluster) -> None:
     assert cluster.shell.vsml("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
     refused = bench(cluster, "--into", "without")
     assert refused.status != 0
@@ -81,6 +92,22 @@ def test_ranks_ran_behind_the_containers_sshd_and_none_is_left(cluster: Cluster)
     left = cluster.shell.vsml("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
     assert not [line for line in left.out.splitlines() if line.startswith("/proc")]
     assert cluster.configure().status == 0
+
+
+def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(cluster: Cluster) -> None:
+    run = run_of(cluster.shell.vsml("bench", "cluster.toml", "--workload", "link", "--into", "link", "-o", "json"))
+    assert [(each["tool"], each["sender"]) for each in run["link_results"]] == [
+        ("iperf3", "node-1"),
+        ("iperf3", "node-2"),
+    ]
+    said = {each["target"]: each["message"] for each in run["remarks"] if each["code"] == "bench.not-measured"}
+    assert said == dict.fromkeys(
+        ("ib_write_bw", "ib_write_bw from GPU memory"), "not measured: node-1, node-2: no RDMA device"
+    )
+    asked = ("bench", "cluster.toml", "--workload", "link", "--transport", "roce", "--into", "roce")
+    refused = cluster.shell.vsml(*asked)
+    assert refused.status != 0
+    assert "the links cannot be measured by ib_write_bw: node-1, node-2: no RDMA device" in refused.err
 
 
 def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster: Cluster) -> None:
