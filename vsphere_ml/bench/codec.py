@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 Step = str | int
 _NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+LARGEST = 1 << 63  # beyond it other readers of JSON lose digits, and a float may overflow
 
 
 class Mismatch(Exception):  # noqa: N818 - what the reader found, not a failure of its own
@@ -75,6 +76,8 @@ def fields_of(kind: type) -> dict[str, Any]:
 
 
 def _scalar(kind: type, value: object, path: tuple[Step, ...]) -> object:
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise Mismatch(path, f"a number is wanted, not one of {len(str(abs(value)))} digits")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Run, Steps
 
 
+SMALLEST, LARGEST = 1e-12, 1e18  # a picosecond; an exabyte
+
+
 def check(run: Run) -> None:
     """Raise Mismatch with the path to the first value that cannot be meant."""
     for key in ("started", "ended"):
@@ -64,8 +67,12 @@ def _times(values: Iterable[float], path: tuple[str | int, ...]) -> None:
 
 
 def _positive(value: float | None, path: tuple[str | int, ...]) -> None:
-    if value is not None and value <= 0:
+    if value is None:
+        return
+    if value <= 0:
         raise Mismatch(path, f"more than 0 is wanted, not {value}")
+    if not SMALLEST <= value <= LARGEST:
+        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {value:.3g}")
 
 
 def _time(value: str, key: str) -> None:

@@ -57,7 +57,7 @@ def keep_log(folder: Path, run_id: str, log: str) -> Path:
 
 
 def read(*paths: Path) -> tuple[Run, ...]:
-    """Return the runs of these records (folders) and documents (files), in the order they were started.
+    """Return the runs of these records (folders) and documents (files), each once, in the order they were started.
 
     Raises ConfigError with every bad document's file and line, or when there is no run at all.
     """
@@ -73,6 +73,7 @@ def read(*paths: Path) -> tuple[Run, ...]:
     if not runs:
         told = " and ".join(str(each) for each in paths)
         raise ConfigError(f"there is no run in {told}", code="record.empty", target=told, hint="`vsml bench` makes one")
+    runs = [run for at, run in enumerate(runs) if run not in runs[:at]]
     return tuple(sorted(runs, key=lambda run: (run.started, run.launch)))
 
 
@@ -84,6 +85,8 @@ def parse(content: str, name: str) -> Run:
         raise _unreadable([Problem(file=name, line=error.lineno, key="", message=f"not JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise _unreadable([Problem(file=name, line=None, key="", message="nested too deep")]) from error
+    except ValueError as error:  # a number of more than 4300 digits
+        raise _unreadable([Problem(file=name, line=None, key="", message=str(error))]) from error
     try:
         run = codec.decode(Run, _body(document))
         check(run)
@@ -119,7 +122,7 @@ def _text(file: Path) -> str:
     try:
         if file.stat().st_size > LARGEST:
             raise _unreadable([Problem(file=str(file), line=None, key="", message="larger than 256 MiB")])
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")  # editors on Windows put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error

@@ -72,6 +72,15 @@ def test_runs_come_in_the_order_they_were_started(tmp_path: Path) -> None:
         (("proofs",), {}, "proofs", "a list is wanted, not an object"),
         (("cluster",), [], "cluster", "an object is wanted, not a list"),
         (("link", "mtu_bytes"), -1500, "link.mtu_bytes", "more than 0 is wanted, not -1500"),
+        (("steps", "step_s", 1, 2), 10**400, "steps.step_s.1.2", "a number is wanted, not one of 401 digits"),
+        (
+            ("configuration", "parameters"),
+            10**30,
+            "configuration.parameters",
+            "a number is wanted, not one of 31 digits",
+        ),
+        (("steps", "step_s", 1, 2), 1e300, "steps.step_s.1.2", "a number from 1e-12 to 1e+18 is wanted, not 1e+300"),
+        (("steps", "step_s", 1, 2), 1e-300, "steps.step_s.1.2", "a number from 1e-12 to 1e+18 is wanted, not 1e-300"),
     ],
 )
 def test_a_wrong_value_is_told_with_its_place(path: tuple[str | int, ...], value: Any, key: str, message: str) -> None:
@@ -148,6 +157,22 @@ def test_a_place_is_found_in_any_document(value: Any) -> None:
 
 def test_a_place_in_a_list_is_counted() -> None:
     assert line_of('[1,\n2,\n{"x": [5,\n6]}]', (2, "x", 1)) == 4
+
+
+def test_a_number_of_more_digits_than_python_reads_is_told() -> None:
+    content = store.text(RUN).replace('"launch": 1', '"launch": 1' + "0" * 5000)
+    assert "4300" in refused(content)[2]
+
+
+def test_what_an_editor_on_windows_makes_of_a_document_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_bytes(b"\xef\xbb\xbf" + store.text(RUN).replace("\n", "\r\n").encode())
+    assert store.read(file) == (RUN,)
+
+
+def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    file = store.write(RUN, tmp_path)
+    assert store.read(tmp_path, file) == (RUN,)
 
 
 def test_the_schema_that_ships_is_that_of_the_reader() -> None:

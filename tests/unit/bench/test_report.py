@@ -106,7 +106,7 @@ def test_the_verdict_names_figure_base_and_bounds() -> None:
     verdict = story(study(RECORD)).verdicts[0]
     assert re.fullmatch(
         r"train resnet50, 3 nodes, 3 ranks, tcp: [\d.]+ samples/s ± [\d.]+ %, [\d.]+ % of one node times as many; "
-        r"the wire allows between [\d.]+ % and 100.0 %: inside the bracket",
+        r"the wire allows between [\d.]+ % and 100.0 %: inside the bracket; placement proven, 3 nodes on 3 ESXi hosts",
         verdict,
     )
 

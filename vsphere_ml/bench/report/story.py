@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.anchors import ANCHORS
 from vsphere_ml.bench.explain import explain, title
+from vsphere_ml.bench.record import Verdict
 from vsphere_ml.bench.report.environment import environment, unknown
 from vsphere_ml.bench.report.method import method
 from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
 from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from vsphere_ml.bench.record import Place, Remark, Run
     from vsphere_ml.bench.study import Scaling, Study, Sweep
@@ -69,10 +70,21 @@ def _verdicts(seen: Study) -> Iterator[str]:
     for each in seen.scalings:
         asked = each.point.configuration
         largest[(asked.workload, asked.model)] = each
-    yield from map(_training, largest.values())
+    for scaling in largest.values():
+        yield f"{_training(scaling)}; {_placed(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     if sweeps:
-        yield _all_reduce(sweeps[-1])
+        yield f"{_all_reduce(sweeps[-1])}; {_placed(sweeps[-1].runs)}"
+
+
+def _placed(runs: Sequence[Run]) -> str:
+    """Return whether the ranks are proven to have run where they should, and on how many ESXi hosts that was."""
+    if not all(run.proof("placement") is Verdict.YES for run in runs):
+        return "where the ranks ran is not proven"
+    nodes = {place.node for place in runs[0].placement}
+    hosts = {place.host for place in runs[0].placement if place.host}
+    on = f"{len(hosts)} ESXi host{'' if len(hosts) == 1 else 's'}" if hosts else "hosts nobody told"
+    return f"placement proven, {len(nodes)} node{'' if len(nodes) == 1 else 's'} on {on}"
 
 
 def _all_reduce(sweep: Sweep) -> str:

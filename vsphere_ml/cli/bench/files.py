@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,26 @@ from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+LARGEST = 256 << 20  # bytes
 
 
 def content(file: Path) -> bytes:
-    """Return what a file holds; raises ConfigError when it cannot be read."""
+    """Return what a file holds; raises ConfigError when it cannot be read, or is larger than 256 MiB."""
     try:
-        return file.read_bytes()
+        if file.stat().st_size <= LARGEST:
+            return file.read_bytes()
     except OSError as error:
-        raise ConfigError(
-            f"{file} cannot be read: {error.strerror}", code="file.unreadable", target=str(file), hint=f"ls -l {file}"
-        ) from error
+        raise _unreadable(file, error.strerror or str(error)) from error
+    raise _unreadable(file, "it is larger than 256 MiB")
+
+
+def _unreadable(file: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"{file} cannot be read: {why}",
+        code="file.unreadable",
+        target=str(file),
+        hint=f"ls -l {shlex.quote(str(file))}",
+    )
 
 
 def text(file: Path) -> str:
@@ -26,12 +37,7 @@ def text(file: Path) -> str:
     try:
         return content(file).decode()
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{file} cannot be read: it is no UTF-8 text",
-            code="file.unreadable",
-            target=str(file),
-            hint=f"file {file}",
-        ) from error
+        raise _unreadable(file, "it is no UTF-8 text") from error
 
 
 def write(file: Path, text: str) -> None:
