@@ -259,6 +259,7 @@ class VmSettings:
     devices: tuple[VmDevice, ...]
     groups: tuple[GroupInstance, ...]
     annotation: str = ""
+    guest_id: str = ""  # what vCenter has the guest's system for, such as ubuntu64Guest; empty when it does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

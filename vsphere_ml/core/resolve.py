@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.seats import Ground
-from vsphere_ml.core.spec import CloneKind, NicKind
+from vsphere_ml.core.source import usable
+from vsphere_ml.core.spec import NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +26,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> Ground:
     """Return what the spec's names stand for.
 
     Raises NotPossible `site.not-found` or `site.ambiguous` with every name that is missing or has several meanings, and
-    `source.no-snapshot`, `source.linked-disk` or `source.not-efi` when the source cannot be used as asked.
+    as `usable` when the source cannot be used as asked.
     """
     search = _Search()
     search.datacenter(spec, inventory)
@@ -37,7 +38,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> Ground:
     networks = search.networks(spec, inventory)
     if search.problems or cluster is None or pool is None or datastore is None or source is None:
         raise search.error(inventory)
-    _usable(source, spec)
+    usable(source, spec)
     return Ground(
         cluster=cluster,
         hosts=hosts,
@@ -187,38 +188,6 @@ def names_host(name: str, host: Host) -> bool:
     """Return whether a name or glob means this host, by its full name or by what stands before the first dot."""
     wanted, full = name.casefold(), host.name.casefold()
     return fnmatchcase(full, wanted) or fnmatchcase(full.partition(".")[0], wanted)
-
-
-def _usable(source: Vm, spec: ClusterSpec) -> None:
-    if spec.source.clone is CloneKind.LINKED and source.snapshot is None:
-        raise NotPossible(
-            f"`{source.name}` has no snapshot, and a linked clone starts from one",
-            code="source.no-snapshot",
-            target=source.name,
-            hint=f'`govc snapshot.create -vm {source.name} base`, or set source.clone = "full"',
-        )
-    if spec.source.clone is CloneKind.LINKED:
-        _refuse_growth(source, spec)
-    if source.settings is not None and source.settings.firmware != "efi":
-        raise NotPossible(
-            f"`{source.name}` boots by {source.settings.firmware.upper()}; a vGPU needs a guest installed in EFI mode",
-            code="source.not-efi",
-            target=source.name,
-            hint="set source.template to a template that was installed with EFI firmware",
-        )
-
-
-def _refuse_growth(source: Vm, spec: ClusterSpec) -> None:
-    """A linked clone's disk is a difference to its parent's, and vSphere does not extend such a disk."""
-    there = source.settings.disk if source.settings is not None else None
-    larger = [node for node in spec.nodes if node.disk is not None and there is not None and node.disk > there]
-    if larger:
-        raise NotPossible(
-            f"a linked clone keeps the size of its parent's disk, which is {there}; {larger[0].disk} wanted",
-            code="source.linked-disk",
-            target=larger[0].name,
-            hint='leave out nodes.disk, or set source.clone = "full"',
-        )
 
 
 def _matching(name: str, things: Sequence[T], path: Callable[[T], str]) -> list[T]:

@@ -57,6 +57,7 @@ FULL = (
     "config.latencySensitivity.level",
     "config.deviceGroups",
     "config.annotation",
+    "config.guestId",
     "guest.ipAddress",
     "guest.toolsRunningStatus",
     "snapshot.currentSnapshot",
@@ -132,6 +133,7 @@ def settings(vm: Vm, props: Mapping[str, Any]) -> VmSettings:
         devices=tuple(made for made in map(device, devices) if made is not None),
         groups=_groups(props.get("config.deviceGroups")),
         annotation=props.get("config.annotation") or "",
+        guest_id=props.get("config.guestId") or "",
     )
 
 

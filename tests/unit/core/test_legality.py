@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fakes.pictures import quad_8u3, r750xa
+from tests.fakes.pictures import quad_8u3, r750xa, settings
 from tests.fakes.wishes import cluster, node, nodes
 from tests.unit.config.texts import ONE_NODE
 from tests.unit.core.sites import changed, one_host, one_node, planned, refused
@@ -265,6 +265,56 @@ def test_a_rule_is_found_by_id_and_by_number_and_a_near_one_is_meant() -> None:
     assert (caught.value.code, caught.value.hint) == ("rule.unknown", "did you mean `vgpus-per-vm`?")
     with pytest.raises(ConfigError):
         find("29")
+
+
+LINKED, SWITCHED = (
+    GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=2),
+    GpuRequest(kind=GpuKind.NVLINK, profile="A100X-40C", count=4),
+)
+
+
+def of_guest(guest: str, **knobs: object) -> list[str]:
+    """Return the rules that clones of a template of this guest break."""
+    site = quad_8u3()
+    source = next(vm for vm in site.vms if vm.template)
+    return [each.rule for each in judge.of_source(replace(source, settings=settings(guest_id=guest)), one(**knobs))]
+
+
+def one(**knobs: object) -> ClusterSpec:
+    return cluster((node("node-1", **knobs),))
+
+
+@pytest.mark.parametrize(
+    ("guest", "knobs", "rules"),
+    [
+        ("ubuntu64Guest", {"gpu": LINKED}, []),
+        ("rhel9_64Guest", {"gpu": SWITCHED}, []),
+        ("otherGuest64", {"gpu": LINKED, "nic": PVRDMA}, []),
+        ("", {"gpu": LINKED}, []),
+        ("ubuntuGuest", {}, ["efi-and-mmio"]),
+        ("ubuntuGuest", {"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")}, []),
+        ("windows2022srvNext_64Guest", {}, ["gpudirect-rdma"]),
+        ("windows2022srvNext_64Guest", {"peer_to_peer": False}, []),
+        ("windows2022srvNext_64Guest", {"gpu": LINKED, "peer_to_peer": False}, ["nvlink-whole-gpus"]),
+        ("freebsd14_64Guest", {"gpu": SWITCHED, "peer_to_peer": False}, ["nvswitch"]),
+        ("windows2022srvNext_64Guest", {"nic": PVRDMA}, ["pvrdma-one-switch"]),
+        ("debian12Guest", {"nic": PVRDMA}, ["efi-and-mmio", "pvrdma-one-switch"]),
+    ],
+)
+def test_the_sources_system_decides_too(guest: str, knobs: dict[str, object], rules: list[str]) -> None:
+    assert of_guest(guest, **knobs) == rules
+
+
+def test_a_template_of_a_system_that_will_not_do_is_refused_with_its_rules() -> None:
+    site = quad_8u3()
+    windows = tuple(
+        replace(vm, settings=settings(guest_id="windows2022srvNext_64Guest")) if vm.template else vm for vm in site.vms
+    )
+    error = refused(one(gpu=LINKED), replace(site, vms=windows))
+    assert error.code == "source.guest"
+    assert error.hint is not None
+    assert "vsml rules why nvlink-whole-gpus" in error.hint
+    assert [each.rpartition(" (rule ")[2] for each in error.details] == ["nvlink-whole-gpus)", "gpudirect-rdma)"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from vsphere_ml.core.legality.table import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from vsphere_ml.core.inventory import Host, Inventory
+    from vsphere_ml.core.inventory import Host, Inventory, Vm
     from vsphere_ml.core.legality.rule import Rule, Words
     from vsphere_ml.core.reasons import Reason
     from vsphere_ml.core.seats import Placement
@@ -42,6 +42,20 @@ def of_host(host: Host, wish: Wish) -> Iterator[Reason]:
     """Yield why rules keep a wish from a host."""
     for against in _OF_HOSTS:
         yield from against(host, wish)
+
+
+def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
+    """Return the rules that clones of this source would break, by the system that vCenter has it for."""
+    guest = source.settings.guest_id if source.settings is not None else ""
+    if not guest:
+        return ()
+    return _together(
+        _breach(rule, each, (node.name,))
+        for node in spec.nodes
+        for rule in RULES
+        if rule.of_source is not None
+        for each in rule.of_source(guest, node)
+    )
 
 
 def of_seats(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:

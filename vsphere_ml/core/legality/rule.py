@@ -35,6 +35,7 @@ class Words:
 OfNode: TypeAlias = "Callable[[NodeSpec], Iterator[Words]]"
 OfCluster: TypeAlias = "Callable[[ClusterSpec], Iterator[Words]]"
 OfHost: TypeAlias = "Callable[[Host, Wish], Iterator[Reason]]"
+OfSource: TypeAlias = "Callable[[str, NodeSpec], Iterator[Words]]"  # the source's guestId
 OfSeat: TypeAlias = "Callable[[Seat, Host], Iterator[Words]]"
 
 
@@ -52,6 +53,7 @@ class Rule:
     of_node: OfNode | None = None
     of_cluster: OfCluster | None = None
     of_host: OfHost | None = None
+    of_source: OfSource | None = None
     of_seat: OfSeat | None = None
 
 

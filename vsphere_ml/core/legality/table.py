@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.legality import by_host, by_seat, by_wish
+from vsphere_ml.core.legality import by_host, by_seat, by_source, by_wish
 from vsphere_ml.core.legality.rule import Rule, Severity
 from vsphere_ml.core.nearest import nearest
 
@@ -27,7 +27,9 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="a VM with a C-series vGPU boots a 64-bit system by EFI, and has 64-bit MMIO space by NVIDIA's table",
         sources=("CSER", "FD-BIOS"),
-        kept=f"{_SET}; `mmio_gib` below the table is refused in the file, a template that boots by BIOS with the plan",
+        kept=f"{_SET}; `mmio_gib` below the table is refused in the file, a template that boots by BIOS, or is of a "
+        "32-bit system, with the plan",
+        of_source=by_source.narrow,
     ),
     Rule(
         id="secure-boot-off",
@@ -90,7 +92,8 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="NVLink joins whole, time-sliced C-series vGPUs of a board that has it, in one Linux VM, and never MIG",
         sources=("MULTI", "CSER", "P2P"),
-        kept=_REFUSED,
+        kept=f"{_REFUSED}; a template of another system with the plan",
+        of_source=by_source.no_linux_for_link,
     ),
     Rule(
         id="no-pcie-peers",
@@ -108,7 +111,8 @@ RULES: tuple[Rule, ...] = (
         says="an NVSwitch joins the whole vGPUs of an HGX board in one Linux VM",
         sources=("CSER", "NVSW"),
         versions="Ampere: from ESXi 8.0 U1 on; Hopper: from 8.0 U2 on",
-        kept=f"{_REFUSED} for boards without one; {_PASSED_OVER}",
+        kept=f"{_REFUSED} for boards without one, a template of another system with the plan; {_PASSED_OVER}",
+        of_source=by_source.no_linux_for_switch,
         of_host=by_host.old_for_nvswitch,
     ),
     Rule(
@@ -135,7 +139,8 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="GPUDirect RDMA is for C-series on Ampere, Ada and Hopper, in Linux VMs, with ConnectX-5, 6 or 7",
         sources=("CSER",),
-        kept=f"{_REFUSED}; `peer_to_peer = false` does without GPUDirect",
+        kept=f"{_REFUSED}, a template of another system with the plan; `peer_to_peer = false` does without GPUDirect",
+        of_source=by_source.no_linux_for_gpudirect,
         of_node=by_wish.no_gpudirect,
     ),
     Rule(
@@ -168,10 +173,13 @@ RULES: tuple[Rule, ...] = (
         id="pvrdma-one-switch",
         number=18,
         severity=_ERROR,
-        says="PVRDMA wants all VMs on one distributed switch, virtual hardware 13, and a NIC as its only uplink",
+        says="PVRDMA wants all VMs on one distributed switch, virtual hardware 13, 64-bit Linux, and a NIC as its only "
+        "uplink",
         sources=("PVRDMA",),
         versions="from 6.5 on",
-        kept=f"nodes that are not on one distributed switch are refused; {_PASSED_OVER}",
+        kept=f"nodes that are not on one distributed switch, and a template of another system, are refused; "
+        f"{_PASSED_OVER}",
+        of_source=by_source.no_linux_for_pvrdma,
     ),
     Rule(
         id="pvrdma-host-memory",
