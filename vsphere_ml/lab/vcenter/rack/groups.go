@@ -3,6 +3,7 @@ package rack
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"vsml.dev/lab/vcenter/catalogue"
 	"vsml.dev/lab/vcenter/topology"
@@ -78,6 +79,9 @@ func (h *host) isSwitch(address string) bool {
 func (h *host) nvlinkGroups() []instance {
 	var found []instance
 	for _, link := range h.model.NVLinks {
+		if link.Switch && !h.programsSwitch(link) {
+			continue
+		}
 		for _, size := range groupSizes(link) {
 			for begin := 0; begin+size <= len(link.GPUs); begin += size {
 				if one, ok := h.nvlinkGroup(link.GPUs[begin : begin+size]); ok {
@@ -87,6 +91,19 @@ func (h *host) nvlinkGroups() []instance {
 		}
 	}
 	return found
+}
+
+// programsSwitch tells whether this ESXi joins GPUs by their NVSwitch: those of Ampere from 8.0 U1 on, those of Hopper
+// from 8.0 U2 on. Source: NVIDIA AI Enterprise 8.0, page on NVSwitch.
+func (h *host) programsSwitch(link topology.NVLink) bool {
+	first := h.gpu(link.GPUs[0])
+	switch {
+	case first == nil:
+		return false
+	case strings.HasPrefix(first.Board.Name, "H"):
+		return parseVersion(h.model.ESXiVersion).atLeast(version{8, 0, 2})
+	}
+	return parseVersion(h.model.ESXiVersion).atLeast(version{8, 0, 1})
 }
 
 // groupSizes: a bridge joins a pair; an NVSwitch system is cut into 2, 4 or 8 GPUs.

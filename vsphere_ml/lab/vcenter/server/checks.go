@@ -46,7 +46,7 @@ func (l *Lab) checkSpec(ctx *simulator.Context, now wish, spec *types.VirtualMac
 		func() types.BaseMethodFault { return l.checkGroups(then, spec, at) },
 		func() types.BaseMethodFault { return checkDeviceKeys(now, spec) },
 		func() types.BaseMethodFault { return l.checkDevices(ctx, then, spec, at) },
-		func() types.BaseMethodFault { return checkDeviceCount(then, spec) },
+		func() types.BaseMethodFault { return checkDeviceCount(then, spec, apiVersion(l.File)) },
 	} {
 		if fault := check(); fault != nil {
 			return fault
@@ -132,8 +132,9 @@ func checkDeviceKeys(now wish, spec *types.VirtualMachineConfigSpec) types.BaseM
 	return nil
 }
 
-// checkDeviceCount: PCI devices a VM can have, by hardware version. Source: VMware's configuration maximums.
-func checkDeviceCount(then wish, spec *types.VirtualMachineConfigSpec) types.BaseMethodFault {
+// checkDeviceCount: PCI devices a VM can have. Sources: Frank Denneman, articles of 2022-08-30 and 2023-04-26, and
+// Broadcom KB 309986: 16 with hardware version 19, 32 with 20, 64 with it on 8.0 U1, 128 with 21.
+func checkDeviceCount(then wish, spec *types.VirtualMachineConfigSpec, api string) types.BaseMethodFault {
 	count := 0
 	for _, device := range then.devices {
 		if isPCI(device) {
@@ -150,16 +151,18 @@ func checkDeviceCount(then wish, spec *types.VirtualMachineConfigSpec) types.Bas
 			count--
 		}
 	}
-	if count <= mostPCIDevices(then.version) {
+	if count <= mostPCIDevices(then.version, api) {
 		return nil
 	}
 	return &types.TooManyDevices{InvalidVmConfig: types.InvalidVmConfig{Property: "configSpec.deviceChange"}}
 }
 
-func mostPCIDevices(version int) int {
+func mostPCIDevices(version int, api string) int {
 	switch {
 	case version >= 21:
 		return 128
+	case version == 20 && !older(api, "8.0.1.0"):
+		return 64
 	case version == 20:
 		return 32
 	}

@@ -54,7 +54,6 @@ func TestCreateRefusals(t *testing.T) {
 		"unknown guest":     {"InvalidArgument", func(s *types.VirtualMachineConfigSpec) { s.GuestId = "plan9" }},
 		"secure BIOS":       {"InvalidVmConfig", func(s *types.VirtualMachineConfigSpec) { s.Firmware = "bios"; s.BootOptions = secureBoot() }},
 		"endless memory":    {"InvalidArgument", func(s *types.VirtualMachineConfigSpec) { s.MemoryMB = 1 << 30 }},
-		"too many devices":  {"TooManyDevices", func(s *types.VirtualMachineConfigSpec) { *s = gpuSpec(s.Name, make33()...) }},
 		"unknown network": {"InvalidDeviceBacking", func(s *types.VirtualMachineConfigSpec) {
 			s.DeviceChange = append(s.DeviceChange, added(cardOn("nowhere")))
 		}},
@@ -95,14 +94,6 @@ func fixedDevice(key int32, address string) *types.VirtualPCIPassthrough {
 
 func secureBoot() *types.VirtualMachineBootOptions {
 	return &types.VirtualMachineBootOptions{EfiSecureBootEnabled: types.NewBool(true)}
-}
-
-func make33() []string {
-	profiles := make([]string, 33)
-	for i := range profiles {
-		profiles[i] = "grid_a100-4c"
-	}
-	return profiles
 }
 
 func cardOn(network string) *types.VirtualVmxnet3 {
