@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.job import OPEN_MPI, Within
 from vsphere_ml.bench.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,6 +82,19 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
             done = runs[launch - 1] if len(runs) >= launch else None
             planned.append(Planned(configuration=configuration, launch=launch, done=done))
     return tuple(planned)
+
+
+def check_record(recorded: Sequence[Run], cluster: str, *, lab: bool) -> None:
+    """Raise ConfigError `record.other-cluster` when what a run would go on with was not measured here."""
+    others = [run for run in recorded if run.cluster is None or run.cluster.name != cluster or run.lab != lab]
+    if others:
+        what = others[0].cluster.name if others[0].cluster and others[0].cluster.name != cluster else "elsewhere"
+        raise ConfigError(
+            f"the record has launches of another cluster ({what}): what it has would not be measured here",
+            code="record.other-cluster",
+            target=others[0].run_id,
+            hint="--into a folder of its own",
+        )
 
 
 def over_mpi(wish: Wish, runtime: Runtime) -> Wish:

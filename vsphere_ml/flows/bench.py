@@ -62,9 +62,10 @@ def bench(
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
+    recorded = store.read(folder) if any(folder.glob("*.json")) else ()
+    matrix.check_record(recorded, spec.name, lab=spec.vcenter.lab is not None)
     ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only, playbooks)
     wish = where_possible(matrix.over_mpi(wish, ground.runtime), ground)
-    recorded = store.read(folder) if any(folder.glob("*.json")) else ()
     planned = matrix.plan(wish, recorded)
     tell_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]

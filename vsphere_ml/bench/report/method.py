@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.explain import title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from vsphere_ml.bench.record import Run
     from vsphere_ml.bench.study import Study
@@ -38,5 +38,11 @@ def _launches(seen: Study) -> Iterator[str]:
     """Yield how often each configuration was launched, and why each launch ended."""
     for point in (each.point for each in seen.scalings):
         ends = ", ".join(dict.fromkeys(run.method.ended for run in point.runs if run.method.ended))
-        times = f"{len(point.runs)} launch{'' if len(point.runs) == 1 else 'es'}"
-        yield f"{title(point.configuration)}: {times}{f', ended because {ends}' if ends else ''}."
+        yield f"{title(point.configuration)}: {_times(point.runs)}{f', ended because {ends}' if ends else ''}."
+    for sweep in seen.sweeps:
+        repeats = [len(point.time_s) for run in sweep.runs for point in run.sweep]
+        yield f"{title(sweep.configuration)}: {_times(sweep.runs)}, at least {min(repeats)} repeats of each size."
+
+
+def _times(runs: Sequence[Run]) -> str:
+    return f"{len(runs)} launch{'' if len(runs) == 1 else 'es'}"

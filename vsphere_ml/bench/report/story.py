@@ -121,6 +121,9 @@ def _about(seen: Study) -> Iterator[Table]:
         rows=tuple(_proofs(run) for run in seen.runs),
     )
     widest = max(runs, key=lambda run: run.configuration.ranks)
+    if went := tuple(_paths(seen.runs)):
+        columns = ("CONFIGURATION", "CARRIED BY", "CHANNELS", "FOR EXAMPLE")
+        yield Table(heading="What the bytes went by", titles=columns, rows=went)
     if widest.placement:
         yield Table(
             heading="Placement",
@@ -139,6 +142,16 @@ def _place(each: Place) -> tuple[str, ...]:
     numa = "" if each.numa_node is None else str(each.numa_node)
     told = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
     return (str(each.rank), each.node, *(cell or "-" for cell in told))
+
+
+def _paths(runs: Iterable[Run]) -> Iterator[tuple[str, ...]]:
+    """Yield each kind of way that the runs' own logs or their kernels tell, with one line of theirs."""
+    went: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for path in run.paths:
+            went.setdefault((title(run.configuration), path.carrier), []).append(path.evidence)
+    for (configuration, carrier), lines in went.items():
+        yield configuration, carrier, str(len(lines)), lines[0]
 
 
 def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
