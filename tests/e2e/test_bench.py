@@ -277,13 +277,14 @@ def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_min
 
 
 def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
-    """The last test of this file: node-2 cannot be entered after it."""
     process = start(cluster, "--steps", "100000", "--repeats", "3", "--into", "lost", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
-    cluster.shell.vsml(
-        "run", "--only", "node-2", "--", "setsid sh -c 'sleep 1; pkill -9 sshd; pkill -9 -f [t]rain.py' &"
-    )
-    out, err = process.communicate(timeout=LAUNCH_S)
+    try:
+        for fault in ("ssh-refused", "cut"):
+            assert cluster.shell.vsml("lab", "fault", "node-2", fault).status == 0
+        out, err = process.communicate(timeout=LAUNCH_S)
+    finally:
+        cluster.shell.vsml("lab", "fault", "node-2", "--clear")
     assert process.returncode == 6, err
     launched, refused = json.loads(out)["data"]["runs"]
     assert (launched["outcome"], refused["outcome"]) == ("failed", "failed")

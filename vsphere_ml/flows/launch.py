@@ -185,15 +185,15 @@ def _run(ground: Ground, job: Job) -> Heard:
     try:
         in_each(ground.guests, places, lambda shell: running.lay_out(shell, job, how, ground.means.script))
         ended = _watch(ground, job).until_end(ground.guests, places[0], lambda shell: running.start(shell, job, how))
-        texts = _collected(ground, job, places)
         log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
+        store.keep_log(ground.folder, job.run_id, log)
+        if ended.status != 0:  # told before anything is fetched of guests that may be the reason
+            raise evidence.ended_badly(job, ended.status, log)
+        texts = _collected(ground, job, places)
         result = in_each(ground.guests, places[:1], lambda shell: running.result(shell, job, nccl_tests.RESULT))
     finally:
         # A guest that cannot be reached now is told of before the next launch.
         ground.guests.each(ground.places, lambda shell: running.end(shell, job))
-    store.keep_log(ground.folder, job.run_id, log)
-    if ended.status != 0:
-        raise evidence.ended_badly(job, ended.status, log)
     told = lines.read(texts)
     if job.configuration.workload is not Workload.NCCL:
         return Heard(told=told, log=log, stop=ended.stop)
