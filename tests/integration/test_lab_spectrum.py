@@ -50,17 +50,23 @@ PVRDMA = '{ kind = "pvrdma", port_group = "roce" }'
 # The cluster, how many nodes its two hosts can take, the NIC, and what is asked for.
 WAYS = {
     "switch8": ("hgx-h100", 2, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 8 }'),
+    "switch8a": ("hgx-a100", 2, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 8 }'),
     "switch4": ("hgx-a100", 4, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 4 }'),
     "switch2": ("hgx-a100", 8, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 2 }'),
+    "switch4h": ("hgx-h100", 4, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 4 }'),
+    "switch2h": ("hgx-h100", 8, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 2 }'),
     "bridge": ("pairs", 4, CX6, '{ kind = "nvlink", profile = "A100-40C", count = 2 }'),
+    "whole": ("pairs", 8, CX6, '{ profile = "A100-40C" }'),
     "half": ("pairs", 16, CX6, '{ profile = "A100-20C" }'),
     "several": ("hgx-a100", 4, CX6, '{ profile = "A100X-40C", count = 4 }'),
     "third": ("mig", 8, CX6, '{ profile = "A100-3-20C" }'),
+    "seventh": ("mig", 14, CX6, '{ profile = "A100-1-5C", count = 2 }'),
     "sliced": ("mig", 8, CX6, '{ profile = "A100-20C" }'),
     "mixed": ("mixed", 16, CX6, '{ profile = "A100D-20C", count = 2 }'),
     "fixed": ("direct", 8, CX6, '{ kind = "passthrough", device = "A100" }'),
     "pvrdma": ("pvrdma", 8, PVRDMA, '{ profile = "A100-40C" }'),
-    "dynamic": ("direct", 4, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
+    "dynamic": ("direct", 8, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1" }'),
+    "labelled": ("direct", 4, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
 }
 
 
