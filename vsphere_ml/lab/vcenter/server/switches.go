@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/vmware/govmomi/simulator"
@@ -93,6 +94,7 @@ func (l *Lab) join(made *simulator.DistributedVirtualSwitch, like topology.Switc
 			made.Summary.HostMember = append(made.Summary.HostMember, machine.system.Self)
 			config.Host = append(config.Host, hostMember(machine, like))
 			l.connectPortgroups(made, machine)
+			l.addAdapters(made, machine)
 		}
 		for _, reference := range made.Portgroup {
 			if !slices.Contains(owner.Network, reference) {
@@ -101,6 +103,22 @@ func (l *Lab) join(made *simulator.DistributedVirtualSwitch, like topology.Switc
 		}
 	}
 	made.Summary.NumHosts = int32(len(config.Host))
+}
+
+// addAdapters gives the host its VMkernel adapters on the switch's port groups.
+func (l *Lab) addAdapters(made *simulator.DistributedVirtualSwitch, machine *esx) {
+	network := machine.system.Config.Network
+	for _, device := range slices.Sorted(maps.Keys(machine.model.VMKernel)) {
+		group, ok := l.site.portgroups[machine.model.VMKernel[device]]
+		if !ok || !slices.Contains(made.Portgroup, group.Self) {
+			continue
+		}
+		port := &types.DistributedVirtualSwitchPortConnection{SwitchUuid: made.Uuid, PortgroupKey: group.Key}
+		network.Vnic = append(network.Vnic, types.HostVirtualNic{
+			Device: device, Key: "key-vim.host.VirtualNic-" + device,
+			Spec: types.HostVirtualNicSpec{Ip: &types.HostIpConfig{Dhcp: true}, Mtu: 9000, DistributedVirtualPort: port},
+		})
+	}
 }
 
 func (l *Lab) connectPortgroups(made *simulator.DistributedVirtualSwitch, machine *esx) {

@@ -74,6 +74,9 @@ func checkModel(model Model, found *problems) {
 		device.check(model, found)
 	}
 	checkLinks(model, found)
+	if tagged := model.PVRDMAVmknic; tagged != "" && model.VMKernel[tagged] == "" && tagged != "vmk0" {
+		found.add("model %q: pvrdma_vmknic is %q, which [model.vmkernel] lacks", model.Name, tagged)
+	}
 }
 
 // device is what GPUs, NICs and bridges have in common.
@@ -151,6 +154,13 @@ func checkStorage(file File, hosts map[string]Model, found *problems) {
 }
 
 func checkNetworks(file File, found *problems) {
+	for _, model := range file.Models {
+		for device, portgroup := range model.VMKernel {
+			if _, ok := named(file.Portgroups, portgroup, func(p Portgroup) string { return p.Name }); !ok {
+				found.add("model %q: vmkernel %s: no [[portgroup]] is named %q", model.Name, device, portgroup)
+			}
+		}
+	}
 	for _, group := range file.Portgroups {
 		if _, ok := named(file.Switches, group.DVS, func(s Switch) string { return s.Name }); !ok {
 			found.add("portgroup %q: no [[dvs]] is named %q", group.Name, group.DVS)

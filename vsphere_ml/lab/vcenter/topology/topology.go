@@ -59,7 +59,9 @@ type Model struct {
 	MFT                string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
 	Kernel             map[string]bool `toml:"kernel"`
 	// Modules are the option strings of drivers, by module: nmlx5_core = "ecn=1". Virtual functions are of [[model.nic]].
-	Modules        map[string]string `toml:"module_options"`
+	Modules map[string]string `toml:"module_options"`
+	// VMKernel are VMkernel adapters beyond vmk0, each with the distributed port group it is on: vmk1 = "roce".
+	VMKernel       map[string]string `toml:"vmkernel"`
 	PVRDMAVmknic   string            `toml:"pvrdma_vmknic"`   // VMkernel adapter tagged for PVRDMA; "" for none
 	PVRDMAFirewall bool              `toml:"pvrdma_firewall"` // whether the firewall lets PVRDMA through
 	NUMA           []NUMANode        `toml:"numa"`
