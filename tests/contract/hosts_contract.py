@@ -21,13 +21,17 @@ from vsphere_ml.core.host_changes import (
     NoteRunning,
     PowerOnAgain,
     Reboot,
+    SetDriver,
+    SetFirewall,
     SetFunctions,
     SetGraphics,
     SetKernel,
+    SetVmknic,
     ShutDown,
     WriteRecord,
 )
 from vsphere_ml.core.inventory import PciAddress
+from vsphere_ml.core.roce import CORE, RDMA, parameters
 
 if TYPE_CHECKING:
     from vsphere_ml.core.esx import HostSight, VmOnHost
@@ -158,6 +162,28 @@ class HostsContract:
         one, *_ = sorted(hosts.see().graphics.now)
         hosts.do(SetGraphics, value="sharedDirect", gpus=((one, "shared"),))
         assert (hosts.see().graphics.default, hosts.see().graphics.devices[one]) == ("sharedDirect", "shared")
+
+    def test_a_drivers_parameters_are_set_beside_the_others(self, hosts: HostsRig) -> None:
+        hosts.do(SetDriver, module=CORE, keys=(("ecn", "1"),))
+        hosts.do(SetDriver, module=CORE, keys=(("pfctx", "0x08"), ("pfcrx", "0x08")))
+        seen = hosts.see().drivers
+        assert seen is not None
+        assert {"ecn": "1", "pfctx": "0x08", "pfcrx": "0x08"}.items() <= parameters(seen[CORE]).items()
+        hosts.do(SetDriver, module=RDMA, keys=(("dscp_force", "26"),))
+        seen = hosts.see().drivers
+        assert seen is not None
+        assert seen[RDMA] == "dscp_force=26"
+
+    def test_pvrdma_has_a_tag_and_a_firewall_rule(self, hosts: HostsRig) -> None:
+        hosts.do(SetVmknic, value="vmk1")
+        hosts.do(SetFirewall, value=True)
+        seen = hosts.see().pvrdma
+        assert seen is not None
+        assert (seen.vmknic, seen.firewall) == ("vmk1", True)
+        hosts.do(SetFirewall, value=False)
+        seen = hosts.see().pvrdma
+        assert seen is not None
+        assert not seen.firewall
 
     def test_a_host_that_is_there_is_not_waited_for(self, hosts: HostsRig) -> None:
         hosts.do(AwaitHost)

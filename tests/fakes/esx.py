@@ -10,7 +10,7 @@ from vsphere_ml.core.esx import Connection
 from vsphere_ml.core.inventory import VgpuProfile
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Host, NicPort, PciAddress
+    from vsphere_ml.core.inventory import Host, NicPort, PciAddress, Pvrdma
 
 
 @dataclass(slots=True)
@@ -33,6 +33,8 @@ class FakeEsx:
     option: bool = True
     graphics: list[str] = field(default_factory=lambda: ["sharedDirect", "sharedDirect"])
     mig: dict[PciAddress, list[bool]] = field(default_factory=dict)  # of its GPUs: next boot, now
+    drivers: dict[str, list[str]] = field(default_factory=lambda: {"nmlx5_core": ["", ""], "nmlx5_rdma": ["", ""]})
+    pvrdma: Pvrdma | None = None
     rebinds: bool = True  # passthrough is switched at once
     gpus: dict[str, list[str]] = field(default_factory=dict)  # graphics types of GPUs that have one of their own
     connection: Connection = Connection.CONNECTED
@@ -62,8 +64,8 @@ class FakeEsx:
             function.vfs[1] = function.vfs[0]
             function.passthrough[1] = function.passthrough[0]
             function.ats[1] = function.ats[0]
-        for mode in self.mig.values():
-            mode[1] = mode[0]
+        for mode in (*self.mig.values(), *self.drivers.values()):
+            mode[1] = mode[0]  # type: ignore[index]
         self.connection = Connection.CONNECTED
 
 
@@ -81,6 +83,7 @@ def esx(host: Host, **knobs: object) -> FakeEsx:
         }
         | {gpu.address: Function([0, 0], [gpu.active, gpu.active], [False, False]) for gpu in host.whole_gpus},
         graphics=[host.gpus[0].graphics_type] * 2 if host.gpus else ["shared", "shared"],
+        pvrdma=host.pvrdma,
         mig={gpu.address: [gpu.vgpu_mode == MIG] * 2 for gpu in host.gpus},
     )
     return replace(plain, **knobs)  # type: ignore[arg-type]
@@ -105,7 +108,7 @@ def as_seen(machine: FakeEsx, host: Host) -> Host:
     more = (VgpuProfile(name="grid_a100-3-20c"),) if sliced else ()
     left = tuple(gpu for gpu in gpus if not any(each.active and each.address == gpu.address for each in whole))
     profiles = (*host.profiles, *(each for each in more if each not in host.profiles))
-    return replace(host, gpus=left, nics=nics, whole_gpus=whole, profiles=profiles)
+    return replace(host, gpus=left, nics=nics, whole_gpus=whole, profiles=profiles, pvrdma=machine.pvrdma)
 
 
 def _port(machine: FakeEsx, nic: NicPort) -> NicPort:

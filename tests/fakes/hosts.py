@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tests.fakes import mft, smi
 from tests.fakes.esx import as_seen
 from tests.fakes.site import Cut
+from vsphere_ml.core import roce
 from vsphere_ml.core.ats import Door
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.esx import Connection, FunctionSeen, GraphicsSeen, HostSight, KernelOption, VmOnHost
@@ -18,13 +19,17 @@ from vsphere_ml.core.host_changes import (
     NoteRunning,
     PowerOnAgain,
     Reboot,
+    SetDriver,
+    SetFirewall,
     SetFunctions,
     SetGraphics,
     SetKernel,
     SetPassthrough,
+    SetVmknic,
     ShutDown,
     WriteRecord,
 )
+from vsphere_ml.core.inventory import Pvrdma
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -102,6 +107,11 @@ class FakeHosts:
                 if change.at_once and machine.rebinds:
                     machine.functions[change.port].passthrough[1] = change.value
                     self._show(machine)
+            case SetDriver():
+                options = machine.drivers[change.module]
+                options[0] = roce.merged(options[0], dict(change.keys))
+            case SetVmknic() | SetFirewall():
+                self._pvrdma(machine, change)
             case Reboot():
                 self._reboot(machine, deadline_s, tell)
             case AwaitHost():
@@ -137,6 +147,12 @@ class FakeHosts:
             raise VSphereError(f"{machine.name} refuses kernel setting atsSupport", code="ats.refused")
         if "kernel forgets" not in machine.fails:
             machine.kernel[0] = change.value
+
+    def _pvrdma(self, machine: FakeEsx, change: SetVmknic | SetFirewall) -> None:
+        before = machine.pvrdma or Pvrdma(vmknic="", firewall=False)
+        tag = {"vmknic": change.value} if isinstance(change, SetVmknic) else {"firewall": change.value}
+        machine.pvrdma = replace(before, **tag)
+        self._show(machine)
 
     def _reboot(self, machine: FakeEsx, deadline_s: float, tell: Callable[[str], None]) -> None:
         if not machine.maintenance:
@@ -233,6 +249,8 @@ class FakeHosts:
             ssh_running=machine.ssh,
             record=machine.record,
             rebinds=machine.rebinds,
+            drivers={module: options[0] for module, options in machine.drivers.items()},
+            pvrdma=machine.pvrdma,
         )
 
     def _vms(self, machine: FakeEsx) -> tuple[VmOnHost, ...]:

@@ -14,13 +14,16 @@ from vsphere_ml.core.changes import SetSwitchMtu
 from vsphere_ml.core.outcome import Done
 from vsphere_ml.flows.plan import plan
 from vsphere_ml.flows.provision import provision
+from vsphere_ml.flows.ready import HostsDoor
 from vsphere_ml.vsphere.collect import below
+from vsphere_ml.vsphere.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.report import Report
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
@@ -34,6 +37,7 @@ lab = "default"
 datacenter = "lab-dc"
 cluster = "gpu"
 folder = "jumbo"
+hosts = ["esx-03.lab.test", "esx-04.lab.test"]
 datastore = "vsan"
 [source]
 template = "ubuntu-22.04-gpu"
@@ -41,6 +45,7 @@ template = "ubuntu-22.04-gpu"
 mtu = 9000
 raise_mtu = {raised}
 {more}
+{ready}
 [[nodes]]
 name = "node-[1-2]"
 cpus = 4
@@ -49,6 +54,8 @@ gpu = {{ profile = "A100-40C" }}
 nic = {{ port_group = "roce" }}
 network = {{ port_group = "vm-mgmt" }}
 """
+
+LOSSLESS = "pfc_priority = 3\ndscp = 26\necn = true"
 
 
 @pytest.fixture
@@ -74,8 +81,9 @@ def set_mtu(lab: Lab, mtu: int) -> None:
     session.close()
 
 
-def spec(*, raised: bool, more: str = "") -> ClusterSpec:
-    return load_text(FILE.format(raised="true" if raised else "false", more=more), "cluster.toml")
+def spec(*, raised: bool, more: str = "", kinds: str = "") -> ClusterSpec:
+    ready = f"[make_ready]\nkinds = {kinds}" if kinds else ""
+    return load_text(FILE.format(raised="true" if raised else "false", more=more, ready=ready), "cluster.toml")
 
 
 def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
@@ -100,7 +108,7 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
 
 
 def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gateway) -> None:
-    lossless = spec(raised=True, more="pfc_priority = 3\ndscp = 26\necn = true")
+    lossless = spec(raised=True, more=LOSSLESS)
     made = plan(lossless, vcenter, tell=lambda _: None, clock=SystemClock())
     assert {each.code for each in made.plan.findings} == {"host.roce"}
     assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.findings[0].hint
@@ -108,3 +116,29 @@ def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gate
     unasked = plan(spec(raised=True), vcenter, tell=lambda _: None, clock=SystemClock())
     assert unasked.plan.findings == ()
     assert {each.module_options for each in unasked.inventory.hosts} == {None}
+
+
+def brought(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
+    """Provision, with the hosts' door over a session of its own."""
+    session = labs.sign_in(lab)
+    try:
+        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return provision(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
+    finally:
+        session.close()
+
+
+def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab, vcenter: Gateway) -> None:
+    wish = spec(raised=True, more=LOSSLESS, kinds='["roce"]')
+    report = brought(wish, lab, vcenter)
+    assert report.done, report.error and report.error.details
+    seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
+    used = {seat.host for seat in report.seats}
+    wanted = {
+        "nmlx5_core": "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8",
+        "nmlx5_rdma": "dscp_force=26",
+    }
+    assert [host.module_options for host in seen.hosts if host.ref in used] == [wanted] * len(used)
+    assert {port.vfs for host in seen.hosts for port in host.nics} == {8}
+    assert not any(host.maintenance for host in seen.hosts)
+    assert not brought(wish, lab, vcenter).acted

@@ -116,7 +116,8 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     hosts = sections.one("hosts", schema.Hosts)
     check_hosts(hosts, mistakes)
     roce = sections.one("roce", schema.Roce)
-    check_roce(roce, guest, mistakes)
+    ready = make_ready(sections.one("make_ready", schema.Ready))
+    check_roce(roce, guest, ready, mistakes)
     if guest is not None:
         check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
@@ -134,7 +135,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         guest=access(guest, file.parent) if guest is not None else GuestAccess(),
         hosts=hosts_access(hosts, file.parent),
         roce=fabric(roce, guest),
-        make_ready=make_ready(sections.one("make_ready", schema.Ready)),
+        make_ready=ready,
         file=file,
     )
 

@@ -279,8 +279,9 @@ class Ready(Table):
     kinds: list[Annotated[ReadyKind, PlainValidator(f.choice(ReadyKind))]] | None = Field(
         default=None,
         description="what the plan may change on hosts so that they take the nodes: `graphics` (Shared Direct), "
-        "`sriov` (virtual functions), `passthrough` (of GPUs and NIC ports), `mig` (over SSH, by `[hosts]`); default: "
-        "nothing, and the plan says what to type",
+        "`sriov` (virtual functions), `passthrough` (of GPUs and NIC ports), `mig` (over SSH, by `[hosts]`), "
+        "`roce` (the NIC drivers' options that `[roce]` asks for), `pvrdma` (the VMkernel adapter's tag and the "
+        "firewall rule); default: nothing, and the plan says what to type",
     )
     virtual_functions: f.VirtualFunctions | None = Field(
         default=None,

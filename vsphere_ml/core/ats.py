@@ -29,6 +29,9 @@ class Part(StrEnum):
     SRIOV = "SR-IOV"
     PASSTHROUGH = "passthrough"
     MIG = "MIG"
+    DRIVER = "NIC driver"
+    VMKNIC = "PVRDMA tag"
+    FIREWALL = "firewall"
 
 
 class Door(StrEnum):

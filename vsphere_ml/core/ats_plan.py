@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
+from vsphere_ml.core import roce
 from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part, State
 from vsphere_ml.core.ats_facts import ON, graphics_types
 from vsphere_ml.core.ats_record import Record
@@ -15,12 +16,15 @@ from vsphere_ml.core.host_changes import (
     NoteRunning,
     PowerOnAgain,
     Reboot,
+    SetDriver,
+    SetFirewall,
     SetFirmware,
     SetFunctions,
     SetGraphics,
     SetKernel,
     SetMig,
     SetPassthrough,
+    SetVmknic,
     ShutDown,
     WriteRecord,
 )
@@ -146,7 +150,7 @@ def _settings(case: Case) -> Iterator[Setting]:
             yield _setting(case.sight, fact)
 
 
-def _setting(sight: HostSight, fact: Fact) -> Setting:
+def _setting(sight: HostSight, fact: Fact) -> Setting:  # noqa: PLR0911 - one arm for each part
     host, name = sight.ref, sight.name
     port = PciAddress(fact.on)
     match fact.part:
@@ -167,6 +171,13 @@ def _setting(sight: HostSight, fact: Fact) -> Setting:
             return SetPassthrough(host=host, host_name=name, port=port, value=fact.wanted == ON, at_once=fact.at_once)
         case Part.MIG:
             return SetMig(host=host, host_name=name, gpu=port, value=fact.wanted == ON)
+        case Part.DRIVER:
+            keys = roce.changed(fact.configured or "", fact.wanted)
+            return SetDriver(host=host, host_name=name, module=fact.on, keys=keys)
+        case Part.VMKNIC:
+            return SetVmknic(host=host, host_name=name, value=fact.wanted)
+        case Part.FIREWALL:
+            return SetFirewall(host=host, host_name=name, value=fact.wanted == ON)
         case _:
             assert_never(fact.part)
 

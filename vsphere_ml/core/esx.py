@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.core.ats import Door
-    from vsphere_ml.core.inventory import HostRef, PciAddress, VmRef
+    from vsphere_ml.core.inventory import HostRef, PciAddress, Pvrdma, VmRef
 
 
 class Connection(StrEnum):
@@ -81,6 +81,8 @@ class HostSight:
     functions: Mapping[PciAddress, FunctionSeen]
     vms: tuple[VmOnHost, ...]  # in the order of names
     rebinds: bool = False  # takes passthrough without a reboot (deviceRebindWithoutRebootSupported)
+    drivers: Mapping[str, str] | None = None  # options of the NICs' drivers at the next boot; None: not told
+    pvrdma: Pvrdma | None = None
     ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
     record: str = ""  # what an earlier run wrote down on the host
 

@@ -10,11 +10,12 @@ from vsphere_ml.core.changes import SetSwitchMtu
 from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.plan import Finding
 from vsphere_ml.core.seats import WantGroup, WantPvrdma, WantSriov
+from vsphere_ml.core.spec import ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from vsphere_ml.core.inventory import Inventory, Network, Switch
+    from vsphere_ml.core.inventory import HostRef, Inventory, Network, Switch
     from vsphere_ml.core.seats import Placement, Seat
     from vsphere_ml.core.spec import ClusterSpec
 
@@ -51,6 +52,7 @@ def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventor
         if _too_small(each, spec) and not spec.roce.raise_mtu:
             yield _small(each, spec)
         yield from _uplinks(each, inventory)
+        yield from _vmknics(each, spec, inventory)
     yield from _vlans(placement, inventory)
     yield from _drivers(spec, placement, inventory)
 
@@ -69,17 +71,41 @@ def _too_small(used: _Used, spec: ClusterSpec) -> bool:
     return used.switch.mtu is not None and used.switch.mtu < spec.roce.mtu
 
 
+def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[Finding]:
+    """Yield hosts whose VMkernel adapter for PVRDMA is known to be on another switch than the nodes."""
+    if ReadyKind.PVRDMA in spec.make_ready.kinds:
+        return
+    on = {network.ref: network.switch_ref for network in inventory.networks}
+    for ref, name in _with_pvrdma(used):
+        seen = inventory.host(ref).pvrdma
+        group = dict(seen.adapters).get(seen.vmknic) if seen else None
+        if seen is not None and seen.vmknic and seen.adapters and (group is None or on.get(group) != used.switch.ref):
+            there = sorted(each for each, other in seen.adapters if on.get(other) == used.switch.ref)
+            yield Finding(
+                code="network.vmknic",
+                target=name,
+                message=f"{seen.vmknic}, its VMkernel adapter for PVRDMA, is not on switch {used.switch.name}",
+                hint=f"`govc host.option.set -host {name} Net.PVRDMAVmknic {there[0] if there else 'vmkN'}`, "
+                "with an adapter that is there",
+            )
+
+
+def _with_pvrdma(used: _Used) -> list[tuple[HostRef, str]]:
+    """Return the hosts of seats with PVRDMA, by name."""
+    found = {
+        seat.host: seat.host_name
+        for seat in used.seats
+        if any(isinstance(want, WantPvrdma) for want in seat.target.devices)
+    }
+    return sorted(found.items(), key=lambda item: item[1])
+
+
 def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
     """Yield hosts where PVRDMA's switch has other uplinks than one RDMA NIC.
 
     VMware, "PVRDMA Support": the host channel adapter is the only uplink of the switch, and NIC teaming is not done.
     """
-    pvrdma = {
-        seat.host: seat.host_name
-        for seat in used.seats
-        if any(isinstance(want, WantPvrdma) for want in seat.target.devices)
-    }
-    for ref, name in sorted(pvrdma.items(), key=lambda item: item[1]):
+    for ref, name in _with_pvrdma(used):
         uplinks = used.switch.uplinks.get(ref)
         if uplinks is None:
             continue
@@ -121,7 +147,8 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
 
     A NIC that is handed to its VM whole is the guest's: the host's driver does not run it.
     """
-    wanted = roce.wanted(spec.roce)
+    # What is asked to be set is no finding, but a part of the plan.
+    wanted = roce.wanted(spec.roce) if ReadyKind.ROCE not in spec.make_ready.kinds else {}
     for ref in dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory))):
         host = inventory.host(ref)
         seen = host.module_options

@@ -8,7 +8,7 @@ from vsphere_ml.core import vgpus, whole
 from vsphere_ml.core.legality import judge
 from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.reasons import Lack, Reason
-from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.spec import NicKind, ReadyKind
 from vsphere_ml.core.units import MIB, Bytes
 from vsphere_ml.core.versions import PCI_HARDWARE
 
@@ -33,7 +33,7 @@ def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
     if wish.network.ref not in host.networks:
         yield Reason(Lack.NETWORK, f"port group `{wish.network.name}` is not there")
     if wish.nic is NicKind.PVRDMA:
-        yield from _no_pvrdma(host, wish)
+        yield from _no_pvrdma(host, wish, ready)
     version = max(PCI_HARDWARE, wish.hardware_version)
     if version > host.max_hardware_version:
         yield Reason(Lack.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed")
@@ -42,10 +42,14 @@ def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
         yield from vgpus.unfit(host, wish.gpu, wish.gpus, ready)
 
 
-def _no_pvrdma(host: Host, wish: Wish) -> Iterator[Reason]:
+def _no_pvrdma(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
     """Yield what a host lacks for PVRDMA, by VMware's "Configure an ESXi Host for PVRDMA"."""
     if wish.nic_network.ref not in host.networks:
         yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+    if ReadyKind.PVRDMA in ready.kinds:
+        if host.pvrdma is None or not host.pvrdma.adapters:
+            yield Reason(Lack.PVRDMA, "no VMkernel adapter on a distributed switch can be tagged for PVRDMA")
+        return
     if host.pvrdma is None or not host.pvrdma.vmknic:
         yield Reason(Lack.PVRDMA, "no VMkernel adapter is tagged for PVRDMA (Net.PVRDMAVmknic)")
     elif not host.pvrdma.firewall:

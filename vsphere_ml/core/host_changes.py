@@ -100,6 +100,28 @@ class SetMig(_OfHost):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SetDriver(_OfHost):
+    """Set parameters of a NIC driver for the next boot; what else its one string of options has, stays."""
+
+    module: str
+    keys: tuple[tuple[str, str], ...]  # parameter and value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetVmknic(_OfHost):
+    """Tag a VMkernel adapter for PVRDMA, by the advanced option Net.PVRDMAVmknic."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFirewall(_OfHost):
+    """Open or close the host's firewall for PVRDMA."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reboot(_OfHost):
     """Reboot, and wait until the host answers vCenter with a new boot time."""
 
@@ -135,12 +157,17 @@ HostChange = (
     | SetFunctions
     | SetPassthrough
     | SetMig
+    | SetDriver
+    | SetVmknic
+    | SetFirewall
     | Reboot
     | AwaitHost
     | ExitMaintenance
     | PowerOnAgain
 )
-Setting = SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough | SetMig
+Setting = (
+    SetKernel | SetFirmware | SetGraphics | SetFunctions | SetPassthrough | SetMig | SetDriver | SetVmknic | SetFirewall
+)
 ByShell = SetFirmware | SetMig  # made through a shell, not by the vSphere API
 
 
@@ -171,6 +198,13 @@ def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one 
             return f"switch passthrough of {change.port} {'on' if change.value else 'off'}{now}"
         case SetMig():
             return f"switch MIG mode of GPU {change.gpu} {'on' if change.value else 'off'} (by {Door.HOST})"
+        case SetDriver():
+            keys = " ".join(f"{name}={value}" for name, value in change.keys)
+            return f"set {keys} of driver {change.module}, its other options as they are"
+        case SetVmknic():
+            return f"tag {change.value or 'no VMkernel adapter'} for PVRDMA (Net.PVRDMAVmknic)"
+        case SetFirewall():
+            return f"{'open' if change.value else 'close'} the firewall for PVRDMA"
         case Reboot():
             return "reboot"
         case AwaitHost():

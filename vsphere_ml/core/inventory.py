@@ -152,10 +152,14 @@ class DeviceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pvrdma:
-    """What a host does PVRDMA with: the VMkernel adapter tagged for it, and whether the firewall lets it through."""
+    """What a host does PVRDMA with: the VMkernel adapter tagged for it, and whether the firewall lets it through.
+
+    `adapters` are the VMkernel adapters (vmkN) on distributed port groups, each with its own.
+    """
 
     vmknic: str  # "" for none
     firewall: bool
+    adapters: tuple[tuple[str, NetworkRef], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

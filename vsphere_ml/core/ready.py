@@ -6,26 +6,31 @@ A kind of setting is a function of `Asked` to facts, and a row in `KINDS`. How a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import ats_facts, nvidia_smi
+from vsphere_ml.core import ats_facts, nvidia_smi, roce
 from vsphere_ml.core.ats import SHARED_DIRECT, Door, Fact, HostFacts, Part
 from vsphere_ml.core.boards import BY_CODE
 from vsphere_ml.core.capacity import MIG
 from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.profiles import read
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantPassthrough, WantSriov, WantVgpu
-from vsphere_ml.core.spec import ReadyKind
+from vsphere_ml.core.seats import WantDynamic, WantGroup, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
+from vsphere_ml.core.spec import ReadyKind, RoceWish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from vsphere_ml.core.ats_record import Record
     from vsphere_ml.core.esx import HostSight
-    from vsphere_ml.core.inventory import Host, NicPort, PciAddress
+    from vsphere_ml.core.inventory import Host, NetworkRef, NicPort, PciAddress, Pvrdma, SwitchRef
     from vsphere_ml.core.nvidia_smi import MigSeen
     from vsphere_ml.core.seats import Placement, Seat
     from vsphere_ml.core.spec import MakeReady
+
+
+_UNREAD = "the host does not tell it"
+_NO_DRIVER = "the host has no such driver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,9 @@ class Asked:
     seats: tuple[Seat, ...]
     sight: HostSight
     shell: ShellSeen
+    roce: RoceWish = field(default_factory=RoceWish)
+    switches: Mapping[NetworkRef, SwitchRef] = field(default_factory=dict)  # of distributed port groups
+    record: Record | None = None
 
 
 def facts(asked: Asked) -> HostFacts:
@@ -146,9 +154,90 @@ def _on(value: bool) -> str:  # noqa: FBT001 - a word for it
     return ats_facts.ON if value else ats_facts.OFF
 
 
+def _drivers(asked: Asked) -> Iterator[Fact]:
+    """Yield the options of the NIC drivers, each module's as one string: what nobody asked about stays in it."""
+    if not any(_is_connected(want) for seat in asked.seats for want in seat.target.devices):
+        return
+    for module, keys in roce.wanted(asked.roce).items():
+        seen = (asked.sight.drivers or {}).get(module)
+        options = roce.merged(seen or "", keys)
+        yield Fact(
+            part=Part.DRIVER,
+            name="options",
+            on=module,
+            wanted=options,
+            configured=seen,
+            effective=None if seen is None else _running(asked, module, seen),
+            door=Door.API,
+            why="" if seen is not None else _NO_DRIVER if asked.sight.drivers is not None else _UNREAD,
+            by_hand=(roce.by_hand(module, options),),
+        )
+
+
+def _is_connected(want: object) -> bool:
+    """Return whether a NIC of this kind goes through the host's own driver."""
+    if isinstance(want, WantGroup):
+        return any(each.kind is ComponentKind.SRIOV for each in want.group.components)
+    return isinstance(want, WantSriov | WantPvrdma)
+
+
+def _running(asked: Asked, module: str, configured: str) -> str | None:
+    """Return what a driver runs with, which no API tells: what is configured, unless a run of ours was cut there.
+
+    Such a run has configured it and not rebooted yet. What others configure without a reboot cannot be seen.
+    """
+    record, sight = asked.record, asked.sight
+    cut = record is not None and record.maintenance and record.boot == sight.boot_time
+    return record.former.get(f"driver:{module}", configured) if cut and record is not None else configured
+
+
+def _pvrdma(asked: Asked) -> Iterator[Fact]:
+    """Yield the VMkernel adapter tagged for PVRDMA, which must be on the nodes' switch, and the firewall."""
+    wants = [want for seat in asked.seats for want in seat.target.devices if isinstance(want, WantPvrdma)]
+    if not wants:
+        return
+    seen = asked.sight.pvrdma
+    yield _tag(asked, wants[0], seen)
+    yield Fact(
+        part=Part.FIREWALL,
+        name="firewall rule pvrdma",
+        wanted=ats_facts.ON,
+        configured=_on(seen.firewall) if seen else None,
+        effective=_on(seen.firewall) if seen else None,
+        door=Door.API,
+        why="" if seen else _UNREAD,
+        at_once=True,
+        by_hand=("esxcli network firewall ruleset set -e true -r pvrdma",),
+    )
+
+
+def _tag(asked: Asked, want: WantPvrdma, seen: Pvrdma | None) -> Fact:
+    switch = asked.switches.get(want.network)
+    adapters = dict(seen.adapters) if seen else {}
+    there = sorted(each for each, group in adapters.items() if asked.switches.get(group) == switch)
+    now = seen.vmknic if seen else None
+    known = [now] if now in there else there
+    chosen = known[0] if len(known) == 1 and known[0] else None
+    several = f"{', '.join(there)} are on the switch of `{want.network_name}`, and which one is meant is not known"
+    none = f"no VMkernel adapter is on the switch of `{want.network_name}`"
+    return Fact(
+        part=Part.VMKNIC,
+        name="Net.PVRDMAVmknic",
+        wanted=chosen or "vmkN",
+        configured=now if chosen else None,
+        effective=now if chosen else None,
+        door=Door.API,
+        why="" if chosen else several if there else none if seen else _UNREAD,
+        at_once=True,
+        by_hand=(f"esxcli system settings advanced set -o /Net/PVRDMAVmknic -s {chosen or 'vmkN'}",),
+    )
+
+
 KINDS: Mapping[ReadyKind, Callable[[Asked], Iterator[Fact]]] = {
     ReadyKind.GRAPHICS: _graphics,
     ReadyKind.SRIOV: _functions,
     ReadyKind.PASSTHROUGH: _passthrough,
     ReadyKind.MIG: _mig,
+    ReadyKind.ROCE: _drivers,
+    ReadyKind.PVRDMA: _pvrdma,
 }

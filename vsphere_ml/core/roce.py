@@ -59,6 +59,12 @@ def parameters(options: str) -> dict[str, str]:
     return {name: value for name, _, value in words}
 
 
+def changed(options: str, wanted_options: str) -> tuple[tuple[str, str], ...]:
+    """Return the parameters that a wanted string has otherwise than the present one."""
+    seen = parameters(options)
+    return tuple((name, value) for name, value in parameters(wanted_options).items() if seen.get(name) != value)
+
+
 def by_hand(module: str, options: str) -> str:
     """Return what sets a module's string, typed on the host; it needs a reboot afterwards."""
     return f'esxcli system module parameters set -m {module} -p "{options}"'

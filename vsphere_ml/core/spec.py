@@ -251,6 +251,8 @@ class ReadyKind(StrEnum):
     SRIOV = "sriov"
     PASSTHROUGH = "passthrough"
     MIG = "mig"
+    ROCE = "roce"
+    PVRDMA = "pvrdma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,9 @@ def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
         yield from vgpus.lacks(room.host, option.gpus, wish.gpu)
     elif any(each.address in option.gpus and not each.active for each in room.host.whole_gpus):
         yield ReadyKind.PASSTHROUGH
+    done = room.host.pvrdma
+    if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
+        yield ReadyKind.PVRDMA
     if option.nic is None:
         return
     promised = room.promised.get(option.nic, 0) if option.nic_by is ComponentKind.SRIOV else 0

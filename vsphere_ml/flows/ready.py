@@ -128,6 +128,9 @@ class Readiness:
             seats=self._seats.get(sight.ref, ()),
             sight=sight,
             shell=self._shell(sight),
+            roce=self.spec.roce,
+            switches={each.ref: each.switch_ref for each in self._inventory.networks if each.switch_ref is not None},
+            record=ats_record.parse(sight.record),
         )
         return facts(asked)
 

@@ -17,7 +17,7 @@ from vsphere_ml.core.inventory import (
     VgpuProfile,
 )
 from vsphere_ml.core.units import gib
-from vsphere_ml.vsphere import modules
+from vsphere_ml.vsphere import modules, pvrdma
 from vsphere_ml.vsphere.collect import of, reference
 from vsphere_ml.vsphere.gpus import is_gpu
 from vsphere_ml.vsphere.hosts import Extra
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.session import Session
 
 _AT_ONCE = 8
-_PVRDMA_OPTION = "Net.PVRDMAVmknic"  # VMware, "Configure an ESXi Host for PVRDMA"
 # A host without the feature says so by one of these.
 _ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound, vmodl.fault.ManagedObjectNotFound)
 T = TypeVar("T")
@@ -63,7 +62,7 @@ class Assignable:
 
     def ask_for_pvrdma(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts what they do PVRDMA with."""
-        self._pvrdma = _at_once(_pvrdma, machines)
+        self._pvrdma = _at_once(lambda _host, props: pvrdma.pvrdma(props), machines)
 
     def ask_for_modules(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts for the options of their NICs' drivers."""
@@ -129,19 +128,6 @@ def _passes_functions(props: Mapping[str, Any]) -> bool:
     # Virtual functions are active for passthrough too, but need no system id of their own.
     active = {address(info.id) for info in props.get("config.pciPassthruInfo") or () if info.passthruActive}
     return any(each.address in active and (is_port(each) or is_gpu(each)) for each in functions(props).values())
-
-
-def _pvrdma(_host: Any, props: Mapping[str, Any]) -> Pvrdma:
-    options, firewall = props.get("configManager.advancedOption"), props.get("configManager.firewallSystem")
-    try:
-        found = options.QueryOptions(_PVRDMA_OPTION) if options else ()
-    except vim.fault.InvalidName:
-        found = ()
-    info = firewall.firewallInfo if firewall else None
-    return Pvrdma(
-        vmknic=str(next((each.value for each in found), "") or ""),
-        firewall=any(rule.key == "pvrdma" and rule.enabled for rule in (info.ruleset if info else ())),
-    )
 
 
 def _or_none(call: Callable[[], T]) -> T | None:

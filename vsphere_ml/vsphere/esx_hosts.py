@@ -16,12 +16,15 @@ from vsphere_ml.core.host_changes import (
     NoteRunning,
     PowerOnAgain,
     Reboot,
+    SetDriver,
+    SetFirewall,
     SetFirmware,
     SetFunctions,
     SetGraphics,
     SetKernel,
     SetMig,
     SetPassthrough,
+    SetVmknic,
     ShutDown,
     WriteRecord,
     described,
@@ -94,6 +97,12 @@ class EsxHosts:
                 self._settings.graphics(host, change)
             case SetFunctions() | SetPassthrough():
                 self._settings.function(host, change)
+            case SetDriver():
+                self._settings.driver(host, change)
+            case SetVmknic():
+                self._settings.vmknic(host, change)
+            case SetFirewall():
+                self._settings.firewall(host, change)
             case Reboot():
                 self._task(lambda: host.RebootHost_Task(force=False), until, tell)
                 self._await(host, change.host_name, change.boot_time, until, tell)

@@ -6,16 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
 
+from vsphere_ml.core import roce
 from vsphere_ml.core.ats import KERNEL_OPTION, KERNEL_SETTING, TRUE, Door
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.host_changes import SetFunctions
-from vsphere_ml.vsphere import esx_sight, esxcli
+from vsphere_ml.vsphere import esx_sight, esxcli, modules, pvrdma
 from vsphere_ml.vsphere.collect import of
 from vsphere_ml.vsphere.esxcli import EsxcliError
 from vsphere_ml.vsphere.pci import address
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.host_changes import SetGraphics, SetKernel, SetPassthrough
+    from vsphere_ml.core.host_changes import (
+        SetDriver,
+        SetFirewall,
+        SetGraphics,
+        SetKernel,
+        SetPassthrough,
+        SetVmknic,
+    )
     from vsphere_ml.vsphere.session import Session
 
 _PERFORMANCE = "performance"
@@ -76,6 +84,30 @@ class Settings:
             )
         wanted = _function(change, infos[change.port].id)
         self._session.write(lambda: system.UpdatePassthruConfig([wanted]))
+
+    def driver(self, host: Any, change: SetDriver) -> None:
+        """Set parameters in the string as it is now: another setting of this run may have changed it since the look."""
+        system, keys = self._read(host, modules.PATH), dict(change.keys)
+        before = self._options(system, change.module)
+        self._session.write(lambda: system.UpdateModuleOptionString(change.module, roce.merged(before, keys)))
+        if lacks := ", ".join(roce.lacks(self._options(system, change.module), keys)):
+            raise _not_kept(change.host_name, f"options of {change.module}", roce.merged(before, keys), lacks)
+
+    def _options(self, system: Any, module: str) -> str:
+        return str(self._session.read(lambda: system.QueryConfiguredModuleOptionString(module)) or "")
+
+    def vmknic(self, host: Any, change: SetVmknic) -> None:
+        options = self._read(host, "configManager.advancedOption")
+        value = vim.option.OptionValue(key=pvrdma.OPTION, value=change.value)
+        self._session.write(lambda: options.UpdateOptions([value]))
+        seen = self._session.read(lambda: options.QueryOptions(pvrdma.OPTION))
+        if [str(each.value) for each in seen or ()] != [change.value]:
+            raise _not_kept(change.host_name, pvrdma.OPTION, change.value, str(seen[0].value) if seen else None)
+
+    def firewall(self, host: Any, change: SetFirewall) -> None:
+        system = self._read(host, "configManager.firewallSystem")
+        call = system.EnableRuleset if change.value else system.DisableRuleset
+        self._session.write(lambda: call(id=pvrdma.RULESET))
 
     def ssh(self, host: Any, *, run: bool) -> None:
         services = self._read(host, "configManager.serviceSystem")

@@ -10,7 +10,7 @@ from vsphere_ml.core.ats import KERNEL_OPTION, KERNEL_SETTING, Door
 from vsphere_ml.core.esx import Connection, FunctionSeen, GraphicsSeen, HostSight, KernelOption, VmOnHost
 from vsphere_ml.core.inventory import HostRef, VmRef
 from vsphere_ml.core.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
-from vsphere_ml.vsphere import esxcli, hosts
+from vsphere_ml.vsphere import esxcli, hosts, modules, pvrdma
 from vsphere_ml.vsphere.collect import of, reference
 from vsphere_ml.vsphere.esxcli import EsxcliError
 from vsphere_ml.vsphere.pci import address
@@ -34,7 +34,8 @@ HOST = (
     "config.pciPassthruInfo",
     "config.service",
     "capability.deviceRebindWithoutRebootSupported",
-    "configManager.advancedOption",
+    *pvrdma.PATHS,
+    modules.PATH,
     "customValue",
     "vm",
 )
@@ -85,6 +86,8 @@ def _sight(
         functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
         vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
         rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
+        drivers=modules.options(props.get(modules.PATH)) if connection is Connection.CONNECTED else None,
+        pvrdma=pvrdma.pvrdma(props) if connection is Connection.CONNECTED else None,
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
     )

@@ -57,7 +57,6 @@ DEVICES = (
     "configManager.graphicsManager",
     "configManager.assignableHardwareManager",
 )
-PVRDMA = ("configManager.advancedOption", "configManager.firewallSystem")
 
 # Newest virtual hardware by ESXi release (VMware KB 1003746), where vCenter does not say.
 _NEWEST_HARDWARE = (((9, 0), 22), ((8, 0, 2), 21), ((8, 0), 20), ((7, 0, 2), 19), ((7, 0, 1), 18), ((7, 0), 17))

@@ -15,7 +15,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.marks import cut_short
-from vsphere_ml.vsphere import hosts, modules, nics, surroundings, vms
+from vsphere_ml.vsphere import hosts, modules, nics, pvrdma, surroundings, vms
 from vsphere_ml.vsphere.assignable import Assignable
 from vsphere_ml.vsphere.collect import Row, below, of, reference
 from vsphere_ml.vsphere.site import Site
@@ -134,7 +134,7 @@ class _Read:
             self._merge(with_gpus, hosts.DEVICES)
             self.assignable.ask(self._machines(with_gpus))
         if self.scope.pvrdma and self.scope.devices:
-            self._merge(self.scoped, hosts.PVRDMA)
+            self._merge(self.scoped, pvrdma.PATHS)
             self.assignable.ask_for_pvrdma(self._machines(self.scoped))
         if self.scope.roce and self.scope.devices:
             self._merge(self.scoped, (modules.PATH,))

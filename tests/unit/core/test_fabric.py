@@ -12,7 +12,7 @@ from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, planned
 from vsphere_ml.core.changes import CreateFolder, SetSwitchMtu
-from vsphere_ml.core.inventory import Inventory, NetworkRef, Pvrdma
+from vsphere_ml.core.inventory import Inventory, NetworkRef, Pvrdma, SwitchRef
 from vsphere_ml.core.spec import NicKind, NicRequest, RoceWish
 
 if TYPE_CHECKING:
@@ -88,6 +88,25 @@ def test_pvrdma_wants_one_rdma_nic_as_the_only_uplink(site: Inventory, words: st
     (finding,) = planned(cluster(nodes(1, nic=PVRDMA)), site).findings
     assert (finding.code, finding.target) == ("network.uplinks", "esx-01.lab.test")
     assert words in finding.message
+
+
+def tagged(vmknic: str, **adapters: str) -> Inventory:
+    """Return a PVRDMA site whose host has VMkernel adapters on these port groups, one of them tagged."""
+    site = pvrdma_site("vmnic4")
+    other = replace(site.networks[0], ref=NetworkRef("dvportgroup-8"), name="other", switch_ref=SwitchRef("dvs-2"))
+    seen = Pvrdma(
+        vmknic=vmknic, firewall=True, adapters=tuple((each, NetworkRef(group)) for each, group in adapters.items())
+    )
+    host = replace(site.hosts[0], pvrdma=seen)
+    return replace(site, hosts=(host,), networks=(*site.networks, other))
+
+
+def test_a_vmkernel_adapter_on_another_switch_is_a_finding_that_names_one_that_is_there() -> None:
+    spec = cluster(nodes(1, nic=PVRDMA))
+    (finding,) = planned(spec, tagged("vmk2", vmk1=ROCE, vmk2="dvportgroup-8")).findings
+    assert (finding.code, finding.target) == ("network.vmknic", "esx-01.lab.test")
+    assert "Net.PVRDMAVmknic vmk1`" in finding.hint
+    assert planned(spec, tagged("vmk1", vmk1=ROCE, vmk2="dvportgroup-8")).findings == ()
 
 
 def test_uplinks_as_pvrdma_wants_them_and_those_of_functions_are_no_finding() -> None:

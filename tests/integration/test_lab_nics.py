@@ -1,0 +1,151 @@
+"""Every way to give a VM a fast NIC, on a lab: given as the file asks, read back, kept, and refused beyond its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration import labs
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.config.load import load_text
+from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.flows.destroy import destroy
+from vsphere_ml.flows.plan import plan
+from vsphere_ml.flows.provision import provision
+from vsphere_ml.flows.ready import HostsDoor
+from vsphere_ml.lab.server import topology_file
+from vsphere_ml.vsphere.esx_hosts import EsxHosts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from vsphere_ml.core.inventory import Inventory, VmDevice
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.report import Report
+    from vsphere_ml.lab.state import Lab
+    from vsphere_ml.vsphere.gateway import Gateway
+
+pytestmark = pytest.mark.lab
+
+FILE = """
+[cluster]
+name = "{name}"
+[vcenter]
+lab = "default"
+[location]
+datacenter = "lab-dc"
+cluster = "{cluster}"
+folder = "{name}"
+datastore = "vsan"
+[source]
+template = "ubuntu-22.04-gpu"
+[make_ready]
+kinds = [{kinds}]
+[[nodes]]
+name = "{name}-[1-2]"
+cpus = 2
+memory = "32GiB"
+network = {{ port_group = "vm-mgmt" }}
+nic = {nic}
+gpu = {{ profile = "A100-40C" }}
+"""
+# The hosts' cluster in the topology, the NIC asked for, and what each VM then has beside its vGPU.
+KINDS = {
+    "group": ("pairs", '{ kind = "device-group", port_group = "roce" }', ["sriov in a group"]),
+    "function": ("pairs", '{ kind = "sriov", port_group = "roce" }', ["sriov"]),
+    "port": ("whole", '{ kind = "passthrough" }', ["PCI function"]),
+    "paravirtual": ("pvrdma", '{ kind = "pvrdma", port_group = "roce" }', ["pvrdma"]),
+    "plain": ("pairs", '{ kind = "none" }', []),
+}
+_SET_UP = 'pvrdma_vmknic = "vmk1"\npvrdma_firewall = true\n'
+
+
+def topology(folder: Path) -> str:
+    """Write the spectrum with one more cluster, whose NIC ports are handed through whole, and PVRDMA not set up."""
+    text = topology_file("spectrum-8.0u3").read_text()
+    start = text.index("# Hosts whose ConnectX-6 Dx is the uplink")
+    model = text[start : text.index("# Two GPUs in MIG mode")]
+    whole = (
+        model.replace("r750xa-pvrdma", "r750xa-whole")
+        .replace("sriov_enabled = false", "passthrough = true")
+        .replace(_SET_UP, "")
+    )
+    bare = model.replace(_SET_UP, "")
+    cluster = """
+[[cluster]]
+name = "whole"
+drs = "partiallyAutomated"
+hosts = ["whole-[01-02].lab.test"]
+model = "r750xa-whole"
+
+"""
+    file = folder / "nics.toml"
+    file.write_text(text.replace(model, cluster + whole + bare))
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("state")
+    with labs.running(folder, topology(folder)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def vcenter(lab: Lab) -> Iterator[Gateway]:
+    made = labs.gateway(lab)
+    yield made
+    made.close()
+
+
+def spec(name: str, *kinds: str) -> ClusterSpec:
+    cluster, nic, _ = KINDS[name]
+    asked = ", ".join(f'"{kind}"' for kind in kinds)
+    return load_text(FILE.format(name=name, cluster=cluster, nic=nic, kinds=asked), "cluster.toml")
+
+
+def brought(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
+    session = labs.sign_in(lab)
+    try:
+        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return provision(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
+    finally:
+        session.close()
+
+
+def fast(inventory: Inventory, vm: str) -> list[str]:
+    """Return the kinds of a VM's devices that are neither vGPUs nor its management NIC."""
+    (settings,) = [each.settings for each in inventory.vms if each.name == vm]
+    assert settings is not None
+    kinds = [kind for device in settings.devices if (kind := _kind(device))]
+    assert sum(isinstance(each, VgpuDevice) for each in settings.devices) == 1
+    assert "vmxnet3" in kinds
+    return sorted(kind for kind in kinds if kind != "vmxnet3")
+
+
+def _kind(device: VmDevice) -> str:
+    match device:
+        case EthernetCard():
+            return f"{device.adapter} in a group" if device.group is not None else device.adapter
+        case PciFunctionDevice():
+            return "PCI function"
+        case _:
+            return ""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcenter: Gateway) -> None:
+    wish = spec(name, *(["pvrdma"] if name == "paravirtual" else []))
+    try:
+        made = brought(wish, lab, vcenter)
+        assert made.done, made.error and made.error.details
+        seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
+        assert [fast(seen, f"{name}-{number}") for number in (1, 2)] == [KINDS[name][2]] * 2
+        settings = [vm.settings for vm in seen.vms if vm.settings is not None]
+        macs = [card.mac for each in settings for card in each.devices if isinstance(card, EthernetCard)]
+        assert len(set(macs)) == len(macs)
+        assert not brought(wish, lab, vcenter).acted
+    finally:
+        assert destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
