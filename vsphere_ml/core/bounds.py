@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import vgpus, whole
+from vsphere_ml.core import catalogue, vgpus, whole
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.picks import gpu_sets
 from vsphere_ml.core.profiles import ProfileName
@@ -19,21 +19,30 @@ if TYPE_CHECKING:
 _NO_FUNCTION = frozenset({NicKind.NONE, NicKind.PVRDMA})
 
 
+GPU = 720_720  # parts, which most numbers of vGPUs on a GPU divide
+MEMORY, GPUS, LINKED, FUNCTIONS, NUMA = "memory", "GPUs", "NVLink groups", "NIC functions", "NUMA nodes"
+
+
 def at_most(room: Room, wish: Wish, *, lenient: bool = False) -> int:
     """Return a number that nodes of this wish in this room can never exceed; each resource is looked at by itself."""
-    return max(0, min(_limits(room, wish, lenient=lenient)))
+    return min(limits(room, wish, lenient=lenient).values())
 
 
-def _limits(room: Room, wish: Wish, *, lenient: bool) -> Iterator[int]:
-    yield room.memory // wish.memory
-    yield gpus(room, wish) // wish.gpus
+def limits(room: Room, wish: Wish, *, lenient: bool = False) -> dict[str, int]:
+    """Return for how many nodes of this wish each resource of a room is enough, by the resource's name."""
+    return {name: max(0, number) for name, number in _limits(room, wish, lenient=lenient)}
+
+
+def _limits(room: Room, wish: Wish, *, lenient: bool) -> Iterator[tuple[str, int]]:
+    yield GPUS, gpus(room, wish) // wish.gpus
     if wish.kind is GpuKind.NVLINK:
-        yield sum(1 for _ in gpu_sets(room, wish, None))
+        yield LINKED, sum(1 for _ in gpu_sets(room, wish, None))
     ports = functions(room, wish)
     if ports is not None:
-        yield ports
+        yield FUNCTIONS, ports
+    yield MEMORY, room.memory // wish.memory
     if wish.gpus == 1 and not lenient:
-        yield _by_numa(room, wish)
+        yield NUMA, _by_numa(room, wish)
 
 
 def gpus(room: Room, wish: Wish) -> int:
@@ -42,6 +51,26 @@ def gpus(room: Room, wish: Wish) -> int:
         there = (gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, wish.gpu))
         return sum(vgpus.spare(room, gpu, wish.gpu) for gpu in there)
     return sum(whole.free(room, gpu) for gpu in whole.matching(room.host, wish.gpu))
+
+
+def needed(wish: Wish) -> tuple[int, int]:
+    """Return what a node takes at least of all memory and of all GPUs, the latter in parts of a GPU."""
+    if not isinstance(wish.gpu, ProfileName):
+        return wish.memory, wish.gpus * GPU
+    return wish.memory, wish.gpus * _part(wish.gpu)
+
+
+def left(room: Room) -> tuple[int, int]:
+    """Return what a room has at most of what `needed` counts."""
+    there = (address for address in room.gpus if address not in room.holders)
+    parts = (sum(_part(share.profile) for share in room.shares.get(address, ())) for address in there)
+    return room.memory, sum(GPU - taken for taken in parts)
+
+
+def _part(profile: ProfileName) -> int:
+    """Return the part of a GPU that a time-sliced vGPU takes; MIG's slices do not add up, and count as nothing."""
+    known = catalogue.find(profile)
+    return 0 if known is None or known.instance is not None else GPU // max(known.most, known.most_mixed)
 
 
 def functions(room: Room, wish: Wish) -> int | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import HostRef
+from vsphere_ml.core.picks import gpu_kind
 from vsphere_ml.core.resolve import names_host
 from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from vsphere_ml.core.inventory import Host
     from vsphere_ml.core.rooms import Room
@@ -42,18 +44,23 @@ class Likeness:
 
 
 def _left(room: Room) -> tuple[Hashable, ...]:
-    """Return what is left in a room, whoever has the rest."""
-    shares = {gpu: sorted(str(share.profile) for share in there) for gpu, there in room.shares.items() if there}
+    """Return what is left in a room, whoever has the rest, and whichever of GPUs that can stand for each other."""
+    functions = [(nic.address, room.functions[nic.address], nic.address in room.holders) for nic in room.host.nics]
     return (
         room.memory,
         tuple(sorted(room.cores.items())),
         tuple(sorted(room.numa_memory.items())),
-        frozenset(room.holders),
-        frozenset((gpu, tuple(profiles)) for gpu, profiles in shares.items()),
-        tuple(sorted(room.functions.items())),
+        frozenset(Counter(_gpus(room)).items()),
+        frozenset(functions),
         room.grouped > 0,
         room.seats > room.grouped,
     )
+
+
+def _gpus(room: Room) -> Iterator[Hashable]:
+    for address in room.gpus:
+        profiles = tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
+        yield gpu_kind(room, address), address in room.holders, profiles
 
 
 def _built(host: Host) -> Hashable:

@@ -13,7 +13,7 @@ from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.spec import GpuKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from vsphere_ml.core.inventory import Gpu, PciAddress
     from vsphere_ml.core.rooms import Room
@@ -70,17 +70,24 @@ class _Free:
 
 
 def _kind(room: Room, address: PciAddress) -> tuple[object, ...]:
-    """Return all that tells a GPU from others of its host: board, mode, place, what it gives, and its neighbour.
+    return gpu_kind(room, address), tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
+
+
+def gpu_kind(room: Room, address: PciAddress) -> Hashable:
+    """Return all that tells a GPU from others of its host, whoever has it: board, mode, place, and its neighbour.
 
     Neighbours by address are what NVLink groups are taken to be of; pairs of them lie within groups of four and eight.
     """
-    host, function = room.host, room.host.pci.get(address)
-    shared = next(((each.memory, each.vgpu_mode) for each in host.gpus if each.address == address), None)
-    label = next((each.label for each in host.whole_gpus if each.address == address), None)
-    pair = sorted(each.address for each in host.gpus).index(address) // PAIR if shared else None
-    beside = tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
-    board = (function.vendor, function.device) if function is not None else None
-    return board, shared, label, pair, host.numa_of(address), bridges(host, address), beside
+    if address not in room.gpu_kinds:
+        host, function = room.host, room.host.pci.get(address)
+        shared = next(
+            ((each.memory, each.graphics_type, each.vgpu_mode) for each in host.gpus if each.address == address), None
+        )
+        pair = sorted(each.address for each in host.gpus).index(address) // PAIR if shared else None
+        given = next(((each.active, each.label) for each in host.whole_gpus if each.address == address), None)
+        board = (function.vendor, function.device) if function is not None else None
+        room.gpu_kinds[address] = board, shared, pair, given, host.numa_of(address), bridges(host, address)
+    return room.gpu_kinds[address]
 
 
 def _chosen(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress, ...]]:

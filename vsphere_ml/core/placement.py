@@ -10,17 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.conflict import given_up, refused
 from vsphere_ml.core.locality import rank
 from vsphere_ml.core.resolve import resolve
-from vsphere_ml.core.search import Search, Verdict
+from vsphere_ml.core.search import Search
 from vsphere_ml.core.seats import Locality, Placement, Way
 from vsphere_ml.core.spec import NicKind
 from vsphere_ml.core.standing import standing
 from vsphere_ml.core.table import Table
+from vsphere_ml.core.walk import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.core.errors import NotPossible
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.rooms import Option
     from vsphere_ml.core.seats import Ground
@@ -77,44 +80,33 @@ def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
 
 
 def _seat_others(table: Table) -> None:
-    """Seat the nodes that do not stand yet; raises what the first one that found no place was told.
+    """Seat the nodes that do not stand yet; raises why there is no place for all of them.
 
     ESXi may have backed standing nodes by other GPUs than we counted on. So that a run that was cut can always be
     finished, the nodes that follow them may then do without NUMA affinity.
     """
     refusal = _seat_all(table)
     if refusal is not None and table.ours:
-        table.ask(lenient=True)
-        refusal = _seat_all(table) and refusal
+        table.ask(lenient=True, every=False)
+        refusal = _seat_all(table)
     if refusal is not None:
         raise refusal
 
 
-def _seat_all(table: Table) -> Exception | None:
-    """Seat everybody who waits: each where it suits best, or where a search finds places for all."""
-    refusal = _greedy(table)
-    if refusal is None:
+def _seat_all(table: Table) -> NotPossible | None:
+    """Seat everybody who waits: each where it suits best, or else where a search finds places for all."""
+    stranded = table.seat_in_turn(table.waiting)
+    if stranded is None:
         return None
     table.ask(every=True)
-    verdict = Search(table).run()
-    if verdict is Verdict.SEATED:
-        return None
-    table.ask(every=False)
-    return refusal
-
-
-def _greedy(table: Table) -> Exception | None:
-    """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
-    queue = table.waiting
-    for position, node in enumerate(queue):
-        choice = table.best(node)
-        if choice is None:
-            refusal = table.refusal(node)
-            for seated in queue[:position]:
-                table.give(seated)
-            return refusal
-        table.take(node, *choice)
-    return None
+    search = Search(table, table.waiting)
+    match search.run():
+        case Verdict.SEATED:
+            return None
+        case Verdict.NONE:
+            return refused(table, search)
+        case Verdict.GAVE_UP:
+            return given_up(stranded)
 
 
 def _replayed(again: Table, done: Table) -> Iterator[Choice]:

@@ -11,7 +11,7 @@ from vsphere_ml.core.profiles import ProfileName, read
 from vsphere_ml.core.spec import MakeReady, ReadyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from vsphere_ml.core.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef, WholeGpu
     from vsphere_ml.core.seats import Locality, Way
@@ -63,11 +63,17 @@ class Room:
     seats: int = 0
     grouped: int = 0  # seats by device group
     neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)
+    gpu_kinds: dict[PciAddress, Hashable] = field(default_factory=dict)  # by `picks.gpu_kind`, once asked for
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
 
     def may(self, kind: ReadyKind) -> bool:
         """Return whether a setting of the host may be changed for nodes."""
         return kind in self.ready.kinds
+
+    @property
+    def gpus(self) -> tuple[PciAddress, ...]:
+        """Every GPU of the host, whether it gives vGPUs or is handed through whole."""
+        return *(gpu.address for gpu in self.host.gpus), *(gpu.address for gpu in self.host.whole_gpus)
 
     def left_beside(self, gpus: Iterable[PciAddress]) -> int:
         """Return how many GPUs would stay wholly free under the bridges of these, so that a group of them is broken."""

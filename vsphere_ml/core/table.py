@@ -20,8 +20,9 @@ from vsphere_ml.core.ways import nearness, offer
 from vsphere_ml.core.wish import refuse_many_switches, wish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from vsphere_ml.core.errors import NotPossible
     from vsphere_ml.core.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.rooms import Option, Room
     from vsphere_ml.core.seats import Ground
@@ -73,6 +74,18 @@ class Table:
                 raise no_seat(node.name, {room.host.name: found.reasons}, standing_on=room.host.name)
             self.take(node, room, found.options[0])
 
+    def seat_in_turn(self, queue: Sequence[NodeSpec]) -> NotPossible | None:
+        """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
+        for position, node in enumerate(queue):
+            choice = self.best(node)
+            if choice is None:
+                refusal = self.refusal(node)
+                for seated in queue[:position]:
+                    self.give(seated)
+                return refusal
+            self.take(node, *choice)
+        return None
+
     @property
     def waiting(self) -> list[NodeSpec]:
         """The nodes that have no seat, the hardest to seat first."""
@@ -116,7 +129,8 @@ class Table:
             known = self._offers[key] = (room.state, found)
         return known[1]
 
-    def refusal(self, node: NodeSpec) -> Exception:
+    def refusal(self, node: NodeSpec) -> NotPossible:
+        """Return why no host can take a node beside those that have seats."""
         return no_seat(node.name, {room.host.name: self.offer(node, room).reasons for room in self.rooms_for(node)})
 
     def take(self, node: NodeSpec, room: Room, option: Option) -> None:

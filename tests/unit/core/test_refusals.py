@@ -27,6 +27,7 @@ def test_the_refusal_names_who_holds_the_gpus() -> None:
             'esx-02.lab.test: 1 of 4 GPUs free, 2 needed: GPU 0000:3b:00.0 used by vm "etl-7", '
             'GPU 0000:b3:00.0 given to node "node-1", GPU 0000:b4:00.0 given to node "node-1"'
         ),
+        "together: node-1, node-2 need 2 places, and hosts have 1: esx-02.lab.test 1 (GPUs); 1 too few",
     )
     assert error.hint == (
         "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"

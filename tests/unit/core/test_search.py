@@ -1,89 +1,62 @@
-"""Clusters that fit are seated, and those that do not are refused: against every seating there is, by brute force."""
+"""Clusters that fit are seated and others are refused: hard sites with known answers, and any site by brute force."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from itertools import combinations_with_replacement, product
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, node
+from tests.unit.core.brute import MOST, possible
+from tests.unit.core.hard_sites import Case, cases
+from vsphere_ml.core import search
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.placement import solve
+from vsphere_ml.core.search import Search
 from vsphere_ml.core.spec import ClusterSpec, GpuRequest, NicKind, NicRequest, Spread
 from vsphere_ml.core.units import Bytes, gib
+from vsphere_ml.core.walk import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from vsphere_ml.core.inventory import Host, Inventory
-    from vsphere_ml.core.spec import NodeSpec
 
-FITS_ON_A_GPU = {"A100-40C": 1, "A100-20C": 2, "A100-10C": 4}  # time-sliced vGPUs of one size, by NVIDIA's tables
-
-
-@dataclass(frozen=True)
-class Place:
-    """What one node takes of one host: a GPU for each of its vGPUs, and perhaps a function of a NIC."""
-
-    node: NodeSpec
-    gpus: tuple[str, ...]
-    nic: str | None
+CASES = cases()
 
 
-def possible(nodes: Sequence[NodeSpec], hosts: Sequence[Host]) -> bool:
-    """Return whether any way to give nodes to hosts works; nothing here is of vsml's placement."""
-    for at in product(range(len(hosts)), repeat=len(nodes)):
-        there = [[each for each, where in zip(nodes, at, strict=True) if where == number] for number in set(at)]
-        if all(room_for(sat, hosts[number]) for sat, number in zip(there, set(at), strict=True)):
-            return True
-    return False
+def by_name(case: Case) -> str:
+    return case.name
 
 
-def room_for(nodes: Sequence[NodeSpec], host: Host) -> bool:
-    if any(each.host not in {None, host.name} for each in nodes):
-        return False
-    if sum(each.memory for each in nodes) > host.memory:
-        return False
-    return any(legal(chosen, host) for chosen in product(*(list(places(each, host)) for each in nodes)))
+@pytest.mark.parametrize("case", CASES, ids=by_name)
+def test_a_hard_site_has_the_answer_that_is_known(case: Case) -> None:
+    assert refusal(case.spec, case.site) is None if case.fits else refusal(case.spec, case.site) is not None
 
 
-def places(wanted: NodeSpec, host: Host) -> Iterator[Place]:
-    nics = [None] if wanted.nic.kind is NicKind.NONE else [nic.address for nic in host.nics]
-    for gpus in combinations_with_replacement([gpu.address for gpu in host.gpus], wanted.gpu.count):
-        yield from (Place(wanted, gpus, nic) for nic in nics)
+@pytest.mark.parametrize("case", [each for each in CASES if each.brute], ids=by_name)
+def test_the_known_answers_are_right(case: Case) -> None:
+    assert possible(case.spec.nodes, case.site.hosts) is case.fits
 
 
-def legal(chosen: Sequence[Place], host: Host) -> bool:
-    on: dict[str, Counter[str]] = {}
-    for place in chosen:
-        for gpu in place.gpus:
-            on.setdefault(gpu, Counter())[place.node.gpu.profile] += 1
-    for counts in on.values():
-        ((profile, number),) = counts.items() if len(counts) == 1 else (("", 99),)
-        if number > FITS_ON_A_GPU.get(profile, 0):
-            return False
-    functions = Counter(place.nic for place in chosen if place.nic)
-    if any(functions[nic.address] > nic.vfs for nic in host.nics):
-        return False
-    return all(not_crowded(chosen, host, numa.id) for numa in host.numa)
+@pytest.mark.parametrize("case", [each for each in CASES if each.fits], ids=by_name)
+def test_the_sites_said_to_strand_a_greedy_walk_do(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Search, "run", lambda _: Verdict.GAVE_UP)
+    stranded = refusal(case.spec, case.site)
+    assert (stranded is not None) is case.strands
+    assert stranded is None or stranded.details[-1].startswith("not proven: the search for another way took too long")
 
 
-def not_crowded(chosen: Sequence[Place], host: Host, numa: int) -> bool:
-    """A VM whose GPUs sit on one NUMA node, and which fits there, is bound to it; those of others are not."""
-    home = next(each for each in host.numa if each.id == numa)
-    bound = [
-        each.node
-        for each in chosen
-        if {host.numa_of(gpu) for gpu in each.gpus} == {numa}  # type: ignore[arg-type]
-        and each.node.cpus <= home.cores
-        and each.node.memory <= home.memory
-    ]
-    return sum(each.cpus for each in bound) <= home.cores and sum(each.memory for each in bound) <= home.memory
+@pytest.mark.parametrize("case", [each for each in CASES if not each.fits], ids=by_name)
+def test_a_refusal_names_what_is_short_and_where(case: Case) -> None:
+    told = refusal(case.spec, case.site)
+    assert told is not None
+    assert case.says
+    assert not any(line.startswith("not proven") for line in told.details)
+    for words in case.says:
+        assert any(words in line for line in told.details), told.details
 
 
 @st.composite
@@ -91,9 +64,10 @@ def hosts(draw: st.DrawFn, number: int) -> Host:
     host = quad_8u3(hosts=number, taken=False).hosts[-1]
     gpus = draw(st.lists(st.sampled_from(host.gpus), min_size=1, max_size=3, unique=True))
     nics = draw(st.lists(st.sampled_from(host.nics), min_size=1, max_size=2, unique=True))
+    mode = draw(st.sampled_from(["sameSize", "sameSize", "mixedSize"]))
     return replace(
         host,
-        gpus=tuple(sorted(gpus, key=lambda gpu: gpu.address)),
+        gpus=tuple(replace(gpu, vgpu_mode=mode) for gpu in sorted(gpus, key=lambda gpu: gpu.address)),
         nics=tuple(replace(nic, vfs=draw(st.integers(1, 2))) for nic in sorted(nics, key=lambda nic: nic.address)),
         groups=(),
         memory=draw(st.sampled_from([gib(96), gib(160), gib(512)])),
@@ -108,7 +82,7 @@ def wanted(draw: st.DrawFn) -> ClusterSpec:
             f"node-{number}",
             cpus=draw(st.sampled_from([4, 14, 20])),
             memory=draw(st.sampled_from([gib(32), gib(64), gib(96)])),
-            gpu=GpuRequest(profile=draw(st.sampled_from(list(FITS_ON_A_GPU))), count=draw(st.sampled_from([1, 1, 2]))),
+            gpu=GpuRequest(profile=draw(st.sampled_from(list(MOST))), count=draw(st.sampled_from([1, 1, 2]))),
             nic=NicRequest(kind=draw(st.sampled_from([NicKind.SRIOV, NicKind.NONE])), port_group="roce"),
             host=draw(st.sampled_from([None, None, None, "esx-01.lab.test"])),
         )
@@ -117,18 +91,33 @@ def wanted(draw: st.DrawFn) -> ClusterSpec:
     return cluster(nodes, spread=draw(st.sampled_from(Spread)))
 
 
-@settings(deadline=None, max_examples=300)
-@given(wanted(), st.tuples(hosts(1), hosts(2)))
-def test_a_cluster_is_seated_exactly_when_there_is_any_way(spec: ClusterSpec, there: tuple[Host, Host]) -> None:
+@settings(deadline=None, max_examples=200)
+@given(wanted(), st.tuples(hosts(1), hosts(2)), st.sampled_from([0, search.STEPS]))
+def test_a_cluster_is_seated_exactly_when_there_is_any_way(
+    spec: ClusterSpec, there: tuple[Host, Host], steps: int
+) -> None:
+    """Also where the walk gives up at once, and loads of hosts decide."""
     site = replace(quad_8u3(hosts=2, taken=False), hosts=there)
-    assert seated(spec, site) == possible(spec.nodes, site.hosts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "STEPS", steps)
+        told = refusal(spec, site)
+    assert (told is None) == possible(spec.nodes, site.hosts)
+    assert told is None or not told.details[-1].startswith("not proven")
 
 
-def seated(spec: ClusterSpec, site: Inventory) -> bool:
+@pytest.mark.parametrize("case", [each for each in CASES if each.fits], ids=by_name)
+def test_loads_of_hosts_find_seats_where_a_walk_gives_up(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "STEPS", 0)
+    assert refusal(case.spec, case.site) is None
+
+
+def refusal(spec: ClusterSpec, site: Inventory) -> NotPossible | None:
     try:
         placement = solve(spec, site)
     except NotPossible as error:
-        assert error.code == "placement.no-seat"  # noqa: PT017 - seating is asked, not the error
-        return False
-    assert [seat.node for seat in placement.seats] == list(spec.nodes)
-    return True
+        told = error
+    else:
+        assert [seat.node for seat in placement.seats] == list(spec.nodes)
+        return None
+    assert told.code == "placement.no-seat"
+    return told

@@ -1,0 +1,156 @@
+"""A walk through seatings, depth first: the nodes with the least room to spare first, each on the best host.
+
+Three things keep it short. Hosts in the same state are tried once. After every choice, each crowd must still have at
+least as many places as it has nodes waiting, by bounds that never count too few. A state from which no way led to the
+end is never entered again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.bounds import at_most, left, needed
+from vsphere_ml.core.ways import nearness, preference
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from vsphere_ml.core.crowds import Crowd
+    from vsphere_ml.core.likeness import Likeness
+    from vsphere_ml.core.rooms import Option, Room
+    from vsphere_ml.core.spec import NodeSpec
+    from vsphere_ml.core.table import Table
+
+
+class Verdict(Enum):
+    """How a search ended."""
+
+    SEATED = auto()  # everybody has a place
+    NONE = auto()  # there is no place for everybody; this is proven
+    GAVE_UP = auto()  # nobody knows
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    crowd: Crowd
+    node: NodeSpec
+    room: Room
+    option: Option
+
+
+@dataclass(slots=True)
+class Walk:
+    """One walk over a table whose offers are of `every` way to sit. Where it fails, nobody has been seated."""
+
+    table: Table
+    crowds: Sequence[Crowd]
+    likeness: Likeness
+    tries: int  # choices before it gives up
+    _places: dict[int, int] = field(default_factory=dict)  # at most, of each crowd over all rooms
+    _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by crowd and a room's likeness
+    _dead: set[Hashable] = field(default_factory=set)  # states without a way to the end
+    _path: list[_Step] = field(default_factory=list)
+    _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
+
+    def __post_init__(self) -> None:
+        for crowd in self.crowds:
+            self._places[crowd.rank] = sum(self._in(room, crowd) for room in crowd.rooms.values())
+
+    def run(self) -> Verdict:
+        if not self.crowds:
+            return Verdict.SEATED
+        if not self._hopeful() or not self._enough():
+            return Verdict.NONE
+        levels = [self._choices()]
+        for _ in range(self.tries):
+            step = next(levels[-1], None)
+            if step is None:
+                levels.pop()
+                self._dead.add(self._state())
+                if not levels:
+                    return Verdict.NONE
+                self._back()
+                continue
+            self._forth(step)
+            if not any(crowd.waiting for crowd in self.crowds):
+                return Verdict.SEATED
+            if self._hopeful() and self._state() not in self._dead:
+                levels.append(self._choices())
+            else:
+                self._back()
+        while self._path:
+            self._back()
+        return Verdict.GAVE_UP
+
+    def _hopeful(self) -> bool:
+        return all(self._slack(crowd) >= 0 for crowd in self.crowds)
+
+    def _enough(self) -> bool:
+        """Return whether all rooms together have what all who wait need of what every crowd takes."""
+        rooms = {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}
+        have = [sum(parts) for parts in zip(*(left(room) for room in rooms.values()), strict=True)]
+        asked = [[len(crowd.waiting) * each for each in needed(crowd.wish)] for crowd in self.crowds]
+        return all(sum(need) <= has for need, has in zip(zip(*asked, strict=True), have, strict=True))
+
+    def _slack(self, crowd: Crowd) -> int:
+        return self._places[crowd.rank] - len(crowd.waiting)
+
+    def _choices(self) -> Iterator[_Step]:
+        """Return the choices of the crowd with the least room to spare, best first: as `Table.best` would rank them."""
+        crowd = min((each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank))
+        node = crowd.waiting[-1]
+        found = [
+            ((self.table.toward * room.seats, nearness(option), room.order, preference(option)), room, option)
+            for room in self._unlike(crowd)
+            for option in self.table.offer(node, room).options
+        ]
+        found.sort(key=itemgetter(0))
+        return (_Step(crowd, node, room, option) for _, room, option in found)
+
+    def _unlike(self, crowd: Crowd) -> Iterator[Room]:
+        """Yield the rooms with places for a crowd; of those that are alike only the one it would rather have."""
+        seen: set[Hashable] = set()
+        for room in sorted(crowd.rooms.values(), key=lambda each: (self.table.toward * each.seats, each.order)):
+            like = self.likeness.of(room)
+            if like not in seen and self._in(room, crowd):
+                yield room
+            seen.add(like)
+
+    def _forth(self, step: _Step) -> None:
+        self._before.setdefault(step.room.order, self.likeness.of(step.room))
+        self._count(step.room, -1)
+        step.crowd.waiting.pop()
+        self.table.take(step.node, step.room, step.option)
+        self._count(step.room, 1)
+        self._path.append(step)
+
+    def _back(self) -> None:
+        step = self._path.pop()
+        self._count(step.room, -1)
+        self.table.give(step.node)
+        step.crowd.waiting.append(step.node)
+        self._count(step.room, 1)
+
+    def _count(self, room: Room, sign: int) -> None:
+        """Add what a room has for each crowd to the crowd's places, or take it from them."""
+        for crowd in self.crowds:
+            if room.order in crowd.rooms:
+                self._places[crowd.rank] += sign * self._in(room, crowd)
+
+    def _in(self, room: Room, crowd: Crowd) -> int:
+        """Return how many of a crowd a room could take at most."""
+        key = (crowd.rank, self.likeness.of(room))
+        if key not in self._most:
+            some = bool(self.table.offer(crowd.like, room).options)
+            self._most[key] = at_most(room, crowd.wish, lenient=self.table.lenient) if some else 0
+        return self._most[key]
+
+    def _state(self) -> Hashable:
+        """Return what tells this state from others: who waits, and how many rooms became what."""
+        rooms = {step.room.order: step.room for step in self._path}
+        became = Counter((self._before[order], self.likeness.of(room)) for order, room in rooms.items())
+        return tuple(len(crowd.waiting) for crowd in self.crowds), frozenset(became.items())
