@@ -52,6 +52,7 @@ def _left(room: Room) -> tuple[Hashable, ...]:
         tuple(sorted(room.numa_memory.items())),
         frozenset(Counter(_gpus(room)).items()),
         frozenset(functions),
+        frozenset(room.promised.items()),
         room.grouped > 0,
         room.seats > room.grouped,
     )
