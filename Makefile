@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 
-.PHONY: help setup demo test check lint types layers go-test py-test bench-provision bench-guests bench-seats lock clean
+.PHONY: help setup demo test check lint types layers go-test py-test bench-provision bench-guests bench-overhead bench-seats lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-provision: setup ## speed against a limit or a peer in the same run
 
 bench-guests: setup ## a look at 32 lab guests against a bare SSH loop (needs root on Linux)
 	$(BIN)/python -m benchmarks.guests
+
+bench-overhead: setup ## a script under `vsml bench` against horovodrun alone (needs root on Linux)
+	$(BIN)/python -m benchmarks.overhead
 
 bench-seats: setup ## CPU time of seating 64 to 512 VMs on 1,000 hosts
 	$(BIN)/python -m benchmarks.seats

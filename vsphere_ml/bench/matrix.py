@@ -38,7 +38,7 @@ class Wish:
     batch: int = 32
     repeats: int = 1
     within: Within = Within.GUEST
-    variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told
+    variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told; these win
     options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
 
 

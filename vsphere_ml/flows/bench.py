@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import matrix, store, survey
+from vsphere_ml.bench import matrix, store, survey, yardsticks
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Sufficed
+from vsphere_ml.bench.evidence import Wire
 from vsphere_ml.bench.machines import machines
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import metric
 from vsphere_ml.bench.record import Cluster, Outcome, Remark, Workload
 from vsphere_ml.bench.stop import Stop, launches_suffice
-from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
-from vsphere_ml.flows.launch import Before, Ground, Means, clean_slate, hindrance, in_each, made, refused
+from vsphere_ml.flows.launch import Beside, Ground, Means, clean_slate, hindrance, in_each, made, refused
 from vsphere_ml.flows.links import Calibrated, where_possible, wire
 from vsphere_ml.flows.plan import look
 from vsphere_ml.flows.saved import digest
@@ -106,11 +108,11 @@ class _Series:
             try:
                 clean = clean_slate(self.ground)
                 self.tell(Launching(launch=each, number=number, of=len(launches)))
-                before = Before(clean=clean, wire=wire(self.ground, each.configuration, self.calibrated))
             except VsmlError as error:
                 self._keep(each, refused(self.ground, self.wish, each, error), error)
                 return launches[number:]
-            self._keep(each, *made(self.ground, self.wish, each, before))
+            beside = Beside(clean=clean, wire=partial(self._wire, each.configuration))
+            self._keep(each, *made(self.ground, self.wish, each, beside))
         return ()
 
     def _enough(self, asked: Configuration) -> Stop | None:
@@ -133,6 +135,15 @@ class _Series:
         message = f"launch {launch.launch} of at most {self.wish.repeats}; {what} is not launched again: {stop.value}"
         remark = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
         return replace(run, remarks=(*run.remarks, remark))
+
+    def _wire(self, asked: Configuration) -> Wire:
+        """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
+        try:
+            return wire(self.ground, asked, self.calibrated)
+        except BenchError as error:
+            if asked.workload is Workload.LINK:
+                raise
+            return Wire(remarks=(yardsticks.not_measured(asked.transport, error.message),))
 
     def _keep(self, launch: Planned, run: Run, error: VsmlError | None) -> None:
         self.runs.append(run)

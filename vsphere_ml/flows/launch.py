@@ -47,7 +47,6 @@ class Means:
     least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
     script: Path | None = None
     arguments: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)  # what every rank is told besides; wins
     origin: evidence.Origin = field(default_factory=evidence.Origin)
 
 
@@ -71,31 +70,36 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What was found out just before a launch."""
+class Beside:
+    """What is found out beside a launch."""
 
     clean: Proof | None = None
-    wire: evidence.Wire = field(default_factory=evidence.Wire)
+    wire: Callable[[], evidence.Wire] = evidence.Wire  # measured when it is asked for
 
 
-def made(ground: Ground, wish: Wish, planned: Planned, before: Before) -> tuple[Run, VsmlError | None]:
-    """Return the record of a launch, and what makes it worthless."""
+def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
+    """Return the record of a launch, and what makes it worthless.
+
+    The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
+    """
     began, job = _now(), _job(ground, wish, planned)
     try:
         job = _ready(ground, job)
-        if planned.configuration.workload is Workload.LINK:
-            return evidence.linked(_scene(ground, job, planned.launch, began, before)), None
-        heard = _run(ground, job)
-        run = evidence.run(_scene(ground, job, planned.launch, began, before), heard.told, heard.log, heard.stop)
+        heard = None if planned.configuration.workload is Workload.LINK else _run(ground, job)
+        scene = _scene(ground, job, planned.launch, began, beside.clean)
+        scene = replace(scene, wire=beside.wire())
+        if heard is None:
+            return evidence.linked(scene), None
+        run = evidence.run(scene, heard.told, heard.log, heard.stop)
         run = replace(run, remarks=(*run.remarks, *heard.remarks))
     except VsmlError as error:
-        return evidence.failed(_scene(ground, job, planned.launch, began, before), error), error
+        return evidence.failed(_scene(ground, job, planned.launch, began, beside.clean), error), error
     return run, evidence.objection(run)
 
 
 def refused(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.failed(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), Before()), error)
+    return evidence.failed(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
 
 
 def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | None:
@@ -115,7 +119,7 @@ def _ready(ground: Ground, job: Job) -> Job:
         _measurable(asked.transport, surveyed, ground.means.rdma_device)
         return job
     asks = transports.variables(asked.transport, ground.interface, surveyed, ground.means.rdma_device)
-    job = replace(job, variables={**asks, **ground.means.variables})
+    job = replace(job, variables={**asks, **job.variables})
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
     launched(job)
@@ -132,7 +136,7 @@ def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
     return ground.surveyed[: len(job.nodes)]
 
 
-def _scene(ground: Ground, job: Job, launch: int, began: str, before: Before) -> evidence.Scene:
+def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | None) -> evidence.Scene:
     return evidence.Scene(
         job=job,
         launch=launch,
@@ -142,9 +146,8 @@ def _scene(ground: Ground, job: Job, launch: int, began: str, before: Before) ->
         lab=ground.spec.vcenter.lab is not None,
         machines=ground.machines,
         surveyed=_surveyed(ground, job),
-        wire=before.wire,
         origin=ground.means.origin,
-        clean=before.clean,
+        clean=clean,
     )
 
 
@@ -160,6 +163,7 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
         program=(),
         limit_s=ground.means.limit_s,
         least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
+        variables=wish.variables,
     )
 
 

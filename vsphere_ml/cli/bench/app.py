@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from vsphere_ml.cli.bench import anchors, baseline, check, compare, explain, gate, import_, predict, report, run
+from vsphere_ml.cli.bench import (
+    anchors,
+    baseline,
+    check,
+    compare,
+    explain,
+    gate,
+    import_,
+    predict,
+    report,
+    run,
+    selftest,
+)
 from vsphere_ml.cli.bench.group import BenchGroup
 
 app = typer.Typer(
@@ -22,3 +34,4 @@ app.command()(gate.gate)
 app.add_typer(baseline.app, name="baseline")
 app.command("import")(import_.import_)
 app.command()(anchors.anchors)
+app.command()(selftest.selftest)

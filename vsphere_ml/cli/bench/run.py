@@ -212,12 +212,11 @@ def run(
             guests,
             wish,
             means=replace(
-                _means(spec, Within(within), interface, limit),
+                means(spec, Within(within), interface, limit),
                 enough=Enough(half_width=half_width / 100, seconds=seconds),
                 enough_launches=Enough(half_width=repeats_half_width / 100, seconds=repeats_seconds),
                 least_nodes=least_nodes,
                 script=script,
-                variables=variables,
                 arguments=tuple(_words(arguments)),
                 origin=origin(spec.file, link_gbit),
             ),
@@ -236,7 +235,8 @@ def run(
     )
 
 
-def _means(spec: ClusterSpec, within: Within, interface: str, limit_s: float) -> Means:
+def means(spec: ClusterSpec, within: Within, interface: str, limit_s: float) -> Means:
+    """Return what the cluster file says of how launches are made."""
     from vsphere_ml.flows.launch import Means
 
     settings = spec.guest.settings

@@ -25,8 +25,8 @@ def shape(home: Path, rate: str | None, names: tuple[str, ...] = ()) -> list[str
 
     `names` are VM ids as vCenter has them (`vm-61`); none means all. ConfigError for a rate that tc does not know.
     """
-    if rate is not None and not _RATE.fullmatch(rate):
-        raise ConfigError(f"`{rate}` is not a rate", code="lab.bad-rate", target=rate, hint="such as 1gbit or 200mbit")
+    if rate is not None:
+        bits_per_s(rate)
     center = hub.find(home)
     if center is None:
         raise NotPossible("no guests run in this lab", code="lab.no-guests", target=str(home))
@@ -40,6 +40,13 @@ def shape(home: Path, rate: str | None, names: tuple[str, ...] = ()) -> list[str
         _note(at, rate)
         shaped.append(machine.vm_id(at))
     return shaped
+
+
+def bits_per_s(rate: str) -> float:
+    """Return a rate as a number; ConfigError `lab.bad-rate` for one that tc does not know."""
+    if not _RATE.fullmatch(rate):
+        raise ConfigError(f"`{rate}` is not a rate", code="lab.bad-rate", target=rate, hint="such as 1gbit or 200mbit")
+    return int(rate[:-4]) * _UNITS[rate[-4:]]
 
 
 def rate(at: Path) -> str | None:
@@ -71,6 +78,5 @@ def _set(pid: int, device: str, rate: str | None) -> None:
 
 def _bucket(rate: str) -> tuple[str, ...]:
     """Return how much goes through at once, and how long a packet may wait."""
-    number, unit = rate[:-4], rate[-4:]
-    size = max(_LEAST_BYTES, round(_BUCKET_S * int(number) * _UNITS[unit] / 8))
+    size = max(_LEAST_BYTES, round(_BUCKET_S * bits_per_s(rate) / 8))
     return ("burst", str(size), "latency", "50ms")

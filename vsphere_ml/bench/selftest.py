@@ -1,0 +1,128 @@
+"""Whether the tool measures what a link allows, seen where that is known: a lab's links have the rate they were given.
+
+A ring all-reduce of `S` bytes over `n` ranks takes at least `2(n-1)/n S/B` (nccl-tests, doc/PERFORMANCE.md). `B` is
+not measured here but follows from the rate, so a tool that counts wrong is found out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench import figures
+from vsphere_ml.bench.bracket import ring_s
+from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.frames import DEFAULT_MTU, frame
+from vsphere_ml.bench.record import Outcome, Transport, Verdict
+from vsphere_ml.bench.study import study
+from vsphere_ml.bench.sweeps import LARGE, sizes
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.sweeps import Size
+
+COUNTED = 14  # bytes of each frame that tc's token bucket counts besides the MTU: the Ethernet header
+LINK = 0.03  # that iperf3 may lie off what the rate leaves
+NEVER_BELOW = 0.99  # of the bound: a bucket lets a burst through, nothing else does
+NEAR = 0.85  # of the bound, in the best repeat
+CONSTANT = 0.10  # by which the bus bandwidth of different numbers of nodes may differ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that holds where the tool measures right."""
+
+    name: str
+    held: bool
+    message: str
+
+
+def usable(bits_per_s: float) -> float:
+    """Return the bytes a second that TCP carries over a lab link of this rate."""
+    payload = frame(Transport.TCP, DEFAULT_MTU).payload_bytes
+    return bits_per_s / 8 * payload / (DEFAULT_MTU + COUNTED)
+
+
+def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[Check, ...]:
+    """Return what was found in all-reduces over links of the rate, and in links of which one node's were slowed."""
+    measured = [run for run in swept if run.outcome is Outcome.COMPLETE and run.sweep]
+    found = [_proven(swept), _link(swept, usable(bits_per_s))]
+    found += [each for run in measured for each in _bounds(run, usable(bits_per_s))]
+    return (*found, _constant(measured), _slow_link(slowed, slow_node))
+
+
+def failure(found: Sequence[Check]) -> BenchError | None:
+    """Return the error for checks that do not hold; None when all do."""
+    wrong = [each.name for each in found if not each.held]
+    if not wrong:
+        return None
+    return BenchError(
+        f"{len(wrong)} of {len(found)} checks of vsml itself do not hold here: {', '.join(wrong)}",
+        code="bench.selftest",
+        hint="again on an idle machine, or with a lower --rate; if they fail there too, report it",
+    )
+
+
+def _proven(runs: Sequence[Run]) -> Check:
+    wrong = [run.reason or f"{run.outcome}" for run in runs if run.outcome is not Outcome.COMPLETE]
+    wrong += [
+        f"{name}: {run.proof(name).value}"
+        for run in runs
+        for name in ("placement", "in_sync", "path")
+        if run.outcome is Outcome.COMPLETE and run.proof(name) is not Verdict.YES
+    ]
+    said = "; ".join(wrong) or f"placement, sums and path of {len(runs)} launches"
+    return Check(name="proven", held=bool(runs) and not wrong, message=said)
+
+
+def _link(runs: Sequence[Run], wire: float) -> Check:
+    shares = [each.bytes_per_s / wire for run in runs for each in run.link_results]
+    if not shares:
+        return Check(name="link", held=False, message="nothing measured the links: iperf3 lacks")
+    said = f"iperf3 got {_range(shares)} of the {figures.bandwidth(wire)} that the rate leaves for TCP"
+    return Check(name="link", held=all(abs(share - 1) <= LINK for share in shares), message=said)
+
+
+def _bounds(run: Run, wire: float) -> Iterator[Check]:
+    ranks = run.configuration.ranks
+    times = [
+        (time / ring_s(point.size_bytes, ranks, wire), point.size_bytes)
+        for point in run.sweep
+        if point.size_bytes >= LARGE
+        for time in point.time_s
+    ]
+    least, size = min(times, default=(0.0, 0))
+    said = f"the fastest repeat took {least:.3f} of the bound, at {figures.message_size(size)}"
+    yield Check(name=f"bound, {ranks} nodes", held=least >= NEVER_BELOW, message=said)
+    best = {each: min(time for time, of in times if of == each) for _, each in times}
+    slowest, size = max(((time, each) for each, time in best.items()), default=(float("inf"), 0))
+    said = f"the best repeat of each size is within {slowest:.3f} of the bound, at {figures.message_size(size)}"
+    yield Check(name=f"near the bound, {ranks} nodes", held=slowest <= 1 / NEAR, message=said)
+
+
+def _constant(runs: Sequence[Run]) -> Check:
+    largest = {run.configuration.ranks: _largest(run) for run in runs}
+    bus = {ranks: size.best_bus_bytes_per_s for ranks, size in largest.items()}
+    told = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
+    off = 1 - min(bus.values()) / max(bus.values()) if bus else 1.0
+    message = f"bus bandwidth differs by {figures.percent(off)} ({told or 'nothing was measured'})"
+    return Check(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
+
+
+def _largest(run: Run) -> Size:
+    return sizes(run.sweep, run.configuration.ranks)[-1]
+
+
+def _slow_link(runs: Sequence[Run], node: str) -> Check:
+    """Return whether the links of the slowed node, and no others, are named."""
+    named = [each.target for each in explain(study(runs)) if each.code == "bench.slow-link"]
+    held = bool(named) and all(node in target.split(" to ") for target in named)
+    told = ", ".join(named) or "no link"
+    return Check(name="slow link", held=held, message=f"{node} was slowed; explain names {told}")
+
+
+def _range(shares: Sequence[float]) -> str:
+    return f"{figures.percent(min(shares))} to {figures.percent(max(shares))}"

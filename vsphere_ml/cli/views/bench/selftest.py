@@ -1,0 +1,27 @@
+"""The checks of vsml itself, one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from vsphere_ml.bench.selftest import Check
+
+_SAID = {True: ("holds", "green"), False: ("does not hold", "red")}
+
+
+def text(checks: Sequence[Check], record: Path) -> Group:
+    """Return a line a check, and what they say nothing about."""
+    rows = ((line(_SAID[each.held]), each.name, each.message) for each in checks)
+    return Group(
+        table(("", "CHECK", "WHAT WAS SEEN"), rows),
+        line("real TCP, MPICH and Horovod on lab guests; nothing here tells how NCCL, GPUs or RDMA do"),
+        line(f"the record is in {record}; `vsml bench explain {record}` has more of it"),
+    )
