@@ -68,8 +68,10 @@ class Pace:
     def words(self) -> str:
         if not self.last_s:
             return count(self.sizes, "message size") if self.sizes else "starting"
-        rate = (self.asked.batch or 0) * self.asked.ranks * len(self.last_s) / sum(self.last_s)
-        return f"step {self.steps}, {rate:.1f} images/s lately"
+        rate = len(self.last_s) / sum(self.last_s)
+        if self.asked.batch is None:  # a program of the user's, which tells times alone
+            return f"step {self.steps}, {rate:.1f} steps/s lately"
+        return f"step {self.steps}, {rate * self.asked.batch * self.asked.ranks:.1f} images/s lately"
 
 
 @dataclass(slots=True)
