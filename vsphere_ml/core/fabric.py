@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
 
 
+_ONE_SWITCH = "pvrdma-one-switch"  # the rule of PVRDMA's switch
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Used:
     """A distributed switch, and the port groups and seats that use it for fast NICs."""
@@ -86,7 +89,7 @@ def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[F
                 target=name,
                 message=f"{seen.vmknic}, its VMkernel adapter for PVRDMA, is not on switch {used.switch.name}",
                 hint=f"`govc host.option.set -host {name} Net.PVRDMAVmknic {there[0] if there else 'vmkN'}`, "
-                "with an adapter that is there",
+                f"with an adapter that is there; `vsml rules why {_ONE_SWITCH}`",
             )
 
 
@@ -121,7 +124,8 @@ def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
             code="network.uplinks",
             target=name,
             message=f"switch {used.switch.name} has {seen}; {wanted}",
-            hint=f"under Configure, Virtual switches of {name}, leave {used.switch.name} one uplink: an RDMA NIC",
+            hint=f"under Configure, Virtual switches of {name}, leave {used.switch.name} one uplink: an RDMA NIC; "
+            f"`vsml rules why {_ONE_SWITCH}`",
         )
 
 

@@ -60,7 +60,11 @@ def _setting(fact: Fact) -> str:
     if fact.is_pending:
         return f"{fact.name}{place}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
     when = "at once" if fact.at_once else "after a reboot"
-    return f"{fact.name}{place}: {fact.configured or 'not known'} → {fact.wanted}, {when}, by {fact.door}"
+    return f"{fact.name}{place}: {_seen(fact)} → {fact.wanted}, {when}, by {fact.door}"
+
+
+def _seen(fact: Fact) -> str:
+    return "not known" if fact.configured is None else fact.configured or "nothing set"
 
 
 def _how(host: HostPlan) -> str:

@@ -177,8 +177,8 @@ RULES: tuple[Rule, ...] = (
         "uplink",
         sources=("PVRDMA",),
         versions="from 6.5 on",
-        kept=f"nodes that are not on one distributed switch, and a template of another system, are refused; "
-        f"{_PASSED_OVER}",
+        kept=f"nodes that are not on one distributed switch, and a template of another system, are refused; other "
+        f"uplinks of a host, and a VMkernel adapter that is elsewhere, are told with the plan; {_PASSED_OVER}",
         of_source=by_source.no_linux_for_pvrdma,
     ),
     Rule(
