@@ -134,10 +134,10 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     assert report.done, report.error and report.error.details
     seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
     used = {seat.host for seat in report.seats}
-    wanted = {
-        "nmlx5_core": "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8",
-        "nmlx5_rdma": "dscp_force=26",
-    }
+    wanted = (
+        ("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8"),
+        ("nmlx5_rdma", "dscp_force=26"),
+    )
     assert [host.module_options for host in seen.hosts if host.ref in used] == [wanted] * len(used)
     assert {port.vfs for host in seen.hosts for port in host.nics} == {8}
     assert not any(host.maintenance for host in seen.hosts)

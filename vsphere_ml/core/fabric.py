@@ -155,7 +155,7 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     wanted = roce.wanted(spec.roce) if ReadyKind.ROCE not in spec.make_ready.kinds else {}
     for ref in dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory))):
         host = inventory.host(ref)
-        seen = host.module_options
+        seen = dict(host.module_options) if host.module_options is not None else None
         if wanted and seen is None:
             yield Finding(
                 code="host.roce-unknown",

@@ -189,7 +189,7 @@ class Host:
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     pvrdma: Pvrdma | None = None  # only read when it is asked for
     # What the NICs' drivers are loaded with at the next boot, by module; None where it was not asked for or not told.
-    module_options: Mapping[str, str] | None = None
+    module_options: tuple[tuple[str, str], ...] | None = None
     datastores: frozenset[DatastoreRef] = frozenset()
     networks: frozenset[NetworkRef] = frozenset()
 

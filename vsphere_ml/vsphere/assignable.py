@@ -48,7 +48,7 @@ class Assignable:
         self._profiles: dict[str, VgpuProfile] = {}
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
         self._pvrdma: dict[HostRef, Pvrdma] = {}
-        self._modules: dict[HostRef, Mapping[str, str] | None] = {}
+        self._modules: dict[HostRef, tuple[tuple[str, str], ...] | None] = {}
 
     def ask(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts whatever their properties leave open."""
@@ -66,7 +66,7 @@ class Assignable:
 
     def ask_for_modules(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
         """Ask these hosts for the options of their NICs' drivers."""
-        self._modules = _at_once(lambda _host, props: modules.options(props.get(modules.PATH)), machines)
+        self._modules = _at_once(_modules, machines)
 
     def hardware(self, clusters: Iterable[Any]) -> None:
         """Ask clusters for the newest virtual hardware of each of their hosts."""
@@ -128,6 +128,11 @@ def _passes_functions(props: Mapping[str, Any]) -> bool:
     # Virtual functions are active for passthrough too, but need no system id of their own.
     active = {address(info.id) for info in props.get("config.pciPassthruInfo") or () if info.passthruActive}
     return any(each.address in active and (is_port(each) or is_gpu(each)) for each in functions(props).values())
+
+
+def _modules(_host: Any, props: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    found = modules.options(props.get(modules.PATH))
+    return tuple(found.items()) if found is not None else None
 
 
 def _or_none(call: Callable[[], T]) -> T | None:

@@ -71,7 +71,7 @@ class Extra:
     groups: tuple[DeviceGroup, ...] = ()
     system_ids: Mapping[PciAddress, str] = field(default_factory=dict)
     pvrdma: Pvrdma | None = None
-    module_options: Mapping[str, str] | None = None
+    module_options: tuple[tuple[str, str], ...] | None = None
 
 
 def has_gpus(props: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, nodes
-from tests.unit.core.sites import each_host, planned
+from tests.unit.core.sites import each_host, planned, refused
 from vsphere_ml.core import roce
 from vsphere_ml.core.spec import NicKind, NicRequest, RoceWish
 
@@ -47,7 +47,7 @@ def test_what_is_off_by_default_need_not_be_written() -> None:
 
 def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type() -> None:
     site = each_host(
-        quad_8u3(hosts=1, taken=False), module_options={"nmlx5_core": "max_vfs=8,8 ecn=1", "nmlx5_rdma": ""}
+        quad_8u3(hosts=1, taken=False), module_options=(("nmlx5_core", "max_vfs=8,8 ecn=1"), ("nmlx5_rdma", ""))
     )
     (finding,) = planned(cluster(1, roce=LOSSLESS), site).findings
     assert (finding.code, finding.target) == ("host.roce", "esx-01.lab.test")
@@ -60,15 +60,20 @@ def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type() -> Non
 
 def test_hosts_that_have_it_are_none_and_those_that_do_not_tell_are_named() -> None:
     site = quad_8u3(hosts=1, taken=False)
-    ready = {"nmlx5_core": "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1", "nmlx5_rdma": "dscp_force=26"}
+    ready = (("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"), ("nmlx5_rdma", "dscp_force=26"))
     assert planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=ready)).findings == ()
     assert [each.code for each in planned(cluster(1, roce=LOSSLESS), site).findings] == ["host.roce-unknown"]
-    (other,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options={})).findings
+    (other,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=())).findings
     assert other.message == "it has no driver nmlx5_core; it has no driver nmlx5_rdma"
 
 
 def test_nothing_is_asked_of_hosts_whose_nic_is_the_guests_own() -> None:
-    site = each_host(quad_8u3(hosts=1, taken=False), module_options={"nmlx5_core": "", "nmlx5_rdma": ""})
+    site = each_host(quad_8u3(hosts=1, taken=False), module_options=(("nmlx5_core", ""), ("nmlx5_rdma", "")))
     ports = tuple(replace(each, passthrough=True, sriov_enabled=False, vfs=0) for each in site.hosts[0].nics)
     whole = nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))
     assert planned(cluster(whole, roce=LOSSLESS), each_host(site, nics=ports)).findings == ()
+
+
+def test_a_cluster_that_finds_no_place_is_searched_for_and_refused_as_ever() -> None:
+    site = each_host(quad_8u3(hosts=2, taken=False), module_options=(("nmlx5_core", "ecn=1"), ("nmlx5_rdma", "")))
+    assert refused(cluster(nodes(9, cpus=2), roce=LOSSLESS), site).code == "placement.no-seat"

@@ -63,7 +63,7 @@ def test_what_was_there_before_is_written_down_first() -> None:
 
 def test_hosts_that_are_not_to_be_changed_are_a_finding_and_the_nodes_come_up() -> None:
     site = roce_rig(ReadyKind.SRIOV)
-    bare = {"nmlx5_core": "", "nmlx5_rdma": ""}
+    bare = (("nmlx5_core", ""), ("nmlx5_rdma", ""))
     hosts = tuple(replace(each, module_options=bare) for each in site.site.inventory.hosts)
     site.site.inventory = replace(site.site.inventory, hosts=hosts)
     report = site.run()
