@@ -56,14 +56,20 @@ def finite(*values: float | None) -> None:
 
 
 def node_counts(text: str) -> tuple[int, ...]:
-    """Return the numbers in `2,4,8`, in order and each once."""
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and 1 <= int(part[:9]) <= MOST_NODES for part in parts):
-        raise _usage(f"--nodes {text}: numbers from 1 to {MOST_NODES} with commas between them are wanted")
-    counts = sorted({int(part) for part in parts})
-    if len(counts) > MOST_COUNTS:
+    """Return the numbers in `2,4,8` or `1-4,8`, in order and each once."""
+    ranges = [[end.strip() for end in part.split("-")] for part in text.split(",")]
+    if not all(len(ends) in {1, 2} and all(map(_is_count, ends)) for ends in ranges):
+        raise _usage(f"--nodes {text}: numbers from 1 to {MOST_NODES}, such as 2,4,8 or 1-4, are wanted")
+    spans = [range(int(ends[0]), int(ends[-1]) + 1) for ends in ranges]
+    if not all(spans):
+        raise _usage(f"--nodes {text}: a range begins with the smaller number")
+    if sum(map(len, spans)) > MOST_COUNTS:
         raise _usage(f"--nodes: at most {MOST_COUNTS} numbers")
-    return tuple(counts)
+    return tuple(sorted({count for span in spans for count in span}))
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_NODES
 
 
 def _parameters(model: str | None, parameters: float | None) -> int:

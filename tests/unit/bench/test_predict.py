@@ -144,7 +144,22 @@ def test_what_cannot_be_meant_is_refused(given: dict[str, Any], code: str, messa
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "2,", "two", "-1", "2;3", "٢", "99999999999999999999", ",".join(map(str, range(1, 99)))]
+    "text",
+    [
+        "",
+        "0",
+        "2,",
+        "two",
+        "-1",
+        "2;3",
+        "٢",
+        "4-1",
+        "1-2-3",
+        "1-",
+        "1-99",
+        "99999999999999999999",
+        ",".join(map(str, range(1, 99))),
+    ],
 )
 def test_numbers_of_nodes_that_are_none(text: str) -> None:
     with pytest.raises(ConfigError):
@@ -153,6 +168,7 @@ def test_numbers_of_nodes_that_are_none(text: str) -> None:
 
 def test_numbers_of_nodes_come_in_order() -> None:
     assert ask.node_counts("8, 2,2") == (2, 8)
+    assert ask.node_counts("6,1-3,2") == (1, 2, 3, 6)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])

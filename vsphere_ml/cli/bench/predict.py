@@ -16,7 +16,7 @@ Parameters = Annotated[
 Precision = Annotated[
     str, typer.Option(metavar="fp32|fp16", help="Gradients on the wire; fp16 with Horovod's compression.")
 ]
-Nodes = Annotated[str, typer.Option(metavar="N,...", help="Numbers of nodes.")]
+Nodes = Annotated[str, typer.Option(metavar="N,...", help="Numbers of nodes, such as 2,4,8 or 1-4.")]
 RanksPerNode = Annotated[int, typer.Option("--ranks-per-node", min=1, max=64, metavar="N", help="GPUs of one node.")]
 LinkGbit = Annotated[float, typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of one NIC.")]
 Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]

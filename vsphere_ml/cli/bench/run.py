@@ -75,7 +75,7 @@ def run(
     *,
     workload: Annotated[list[WorkloadName] | None, typer.Option(help="What to run; several times for several.")] = None,
     nodes: Annotated[
-        list[int] | None, typer.Option(min=1, metavar="N", help="On so many nodes; several times for several.")
+        list[str] | None, typer.Option(metavar="N,...", help="On so many nodes, such as 1-4 or 1,2,8; default: all.")
     ] = None,
     slots: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Ranks a node; default: as many as it has GPUs.")
@@ -151,8 +151,9 @@ def run(
 
     Every launch is recorded when it has ended. Type the same command with the same `--into` to make only what lacks.
 
-    Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1 --nodes 2`
+    Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
+    from vsphere_ml.bench.ask import node_counts
     from vsphere_ml.bench.job import Within
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
@@ -177,7 +178,7 @@ def run(
     variables = _variables(variable or ())
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
-        nodes=tuple(nodes or [most]),
+        nodes=node_counts(",".join(nodes)) if nodes else (most,),
         slots=slots or min(node.gpu.count for node in spec.nodes),
         transports=tuple(Transport(each) for each in transport or [TransportName.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
