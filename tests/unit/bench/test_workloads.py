@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -35,6 +37,31 @@ def test_nothing_of_vsml_is_imported(script: Path) -> None:
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
     }
     assert not {name for name in modules if name.startswith(("vsphere_ml", "tests"))}
+
+
+TALKS_SHORTLY = """\
+import socket, sys, time
+time.sleep(1)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))):
+    time.sleep(0.6)
+"""
+
+
+def test_a_rank_sees_with_whom_a_short_program_talked(tmp_path: Path) -> None:
+    rank = (running.WORKLOADS / "rank.py").read_text().replace('startswith("127.")', 'startswith("0.")')
+    (tmp_path / "rank.py").write_text(rank)  # which leaves out what goes to the same system
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        program = [sys.executable, "-c", TALKS_SHORTLY, port]
+        subprocess.run(
+            [sys.executable, tmp_path / "rank.py", "--folder", tmp_path, "--", *program],
+            check=True,
+            env={"HOROVOD_RANK": "0", "HOROVOD_SIZE": "2", "PATH": "/usr/bin:/bin"},
+        )
+    (traffic,) = [
+        each for line in (tmp_path / "rank-0.jsonl").read_text().splitlines() if "peers" in (each := json.loads(line))
+    ]
+    assert traffic["peers"] == [{"own": "127.0.0.1", "other": "127.0.0.1", "sockets": 1}]
 
 
 def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:

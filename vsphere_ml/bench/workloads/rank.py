@@ -23,6 +23,7 @@ from pathlib import Path
 RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
 LOCAL_RANK = ("HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")
+SOON_S, SOON = 0.2, 10  # at first, until sockets were seen in so many looks
 LOOK_S = 2.0  # between two looks at the program's sockets
 ESTABLISHED = "01"
 CLOCKS_S = 10.0  # between two looks at the GPUs' clocks: asking takes the driver some milliseconds
@@ -128,15 +129,18 @@ def watched(program: subprocess.Popen[bytes], file: Path | None) -> dict[tuple[s
     """
     most: dict[tuple[str, str], int] = {}
     due = time.monotonic() + CLOCKS_S / 2 if file else float("inf")
+    # A short job talks for less than a second; once its sockets were seen often enough, it is left alone for longer.
+    soon = SOON if number(SIZE, 1) > 1 else 0
     while True:
         for pair, count in sockets(program.pid).items():
             most[pair] = max(count, most.get(pair, 0))
+        soon -= bool(most) and soon > 0
         if file and time.monotonic() >= due:
             rows = clocks()
             tell(file, {"kind": "clocks", "gpus": rows})
             due = time.monotonic() + CLOCKS_S if rows else float("inf")
         try:
-            program.wait(LOOK_S)
+            program.wait(SOON_S if soon else LOOK_S)
         except subprocess.TimeoutExpired:
             continue
         return most

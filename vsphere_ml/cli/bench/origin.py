@@ -35,7 +35,7 @@ def commit(folder: Path) -> str:
 def timezone() -> str:
     """Return this machine's time zone, such as `UTC+01:00 (CET)`."""
     now = datetime.now().astimezone()
-    return f"UTC{now:%:z} ({now.tzname()})"
+    return f"UTC{now.isoformat()[-6:]} ({now.tzname()})"
 
 
 def _git(folder: Path, *words: str) -> str:
