@@ -18,6 +18,10 @@ type Host interface {
 	Commands() []Command
 	// SetFirmware changes a setting of an adapter function; the errors are package rack's.
 	SetFirmware(address, name, value string) error
+	// SetMIG switches a GPU's MIG mode; pending tells that it counts from the next boot. The errors are package rack's.
+	SetMIG(address string, on bool) (pending bool, err error)
+	// RestartXorg puts configured graphics types in force.
+	RestartXorg()
 	// Reboot reboots the host; its error is for people.
 	Reboot() error
 }

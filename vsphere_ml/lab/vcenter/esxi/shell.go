@@ -30,6 +30,7 @@ func init() { // by hand, since some of them look others up
 		"/bin/head": head, "/bin/hostname": hostname, "/bin/id": identity, "/bin/ls": list, "/bin/mktemp": mktemp, "/bin/rm": remove,
 		"/bin/sh": sh, "/bin/sleep": pause, "/bin/tail": tail, "/bin/test": test, "/bin/timeout": timeout, "/bin/uname": uname, "/bin/wc": wc,
 		"/bin/which": which, "/bin/esxcli": esxcli, "/bin/lspci": lspci, "/bin/vmware": vmware, "/bin/reboot": reboot,
+		"/bin/nvidia-smi": nvidiaSMI, "/etc/init.d/xorg": xorg,
 	}
 }
 
@@ -75,7 +76,7 @@ func (p *process) standIn() {
 func find(host Host, name string) (program, string) {
 	if !strings.Contains(name, "/") {
 		for _, folder := range strings.Split(searched, ":") {
-			if found, ok := programs[folder+"/"+name]; ok {
+			if found, ok := programs[folder+"/"+name]; ok && installed(host, name) {
 				return found, folder + "/" + name
 			}
 		}
@@ -85,6 +86,11 @@ func find(host Host, name string) (program, string) {
 		return tool, name
 	}
 	return programs[name], name
+}
+
+// installed tells whether a program is there: nvidia-smi comes with the vGPU manager.
+func installed(host Host, name string) bool {
+	return name != "nvidia-smi" || host.View().Model.VGPUManager != ""
 }
 
 // firmwareToolsVersion is "" where the tools are not installed.

@@ -40,8 +40,10 @@ type GPU struct {
 	NUMA         int
 	Parent       string
 	MIG          bool
+	MIGNext      bool   // as nvidia-smi was told; differs from MIG until the host reboots, on Ampere
 	VGPUMode     string // sameSize or mixedSize
-	GraphicsType string // sharedDirect or shared; the host's default unless set for the device
+	GraphicsType string // sharedDirect or shared, in force; the host's default unless set for the device
+	GraphicsNext string // as configured; in force once X.Org or the host was restarted
 	Passthrough  Passthrough
 }
 
@@ -105,8 +107,8 @@ func newGPU(gpu topology.GPU, board catalogue.Board, graphics string) *GPU {
 		mode = SameSize
 	}
 	return &GPU{
-		Address: gpu.Address, Board: board, NUMA: gpu.NUMA, Parent: gpu.Parent, MIG: gpu.Mode == "mig", VGPUMode: mode,
-		GraphicsType: graphics, Passthrough: Passthrough{gpu.Passthrough, gpu.Passthrough, gpu.Label},
+		Address: gpu.Address, Board: board, NUMA: gpu.NUMA, Parent: gpu.Parent, VGPUMode: mode,
+		MIG: gpu.Mode == "mig", MIGNext: gpu.Mode == "mig", GraphicsType: graphics, GraphicsNext: graphics, Passthrough: Passthrough{gpu.Passthrough, gpu.Passthrough, gpu.Label},
 	}
 }
 

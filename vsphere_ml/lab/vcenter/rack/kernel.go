@@ -74,15 +74,13 @@ func (r *Rack) SetKernel(hostName, option string, value bool) bool {
 	return found
 }
 
-// Reboot puts in force what was configured: kernel options, passthrough, virtual functions. VMs on the host lose
+// Reboot puts in force what was configured: kernel options, passthrough, virtual functions, graphics, MIG. VMs on the host lose
 // their bookings, since they end with it.
 func (r *Rack) Reboot(hostName string) {
 	_ = r.with(hostName, func(h *host) error {
 		h.bootKernel()
 		h.bootModules()
-		for _, gpu := range h.gpus {
-			gpu.Passthrough.Active = gpu.Passthrough.Enabled
-		}
+		h.bootGPUs()
 		for _, nic := range h.nics {
 			nic.Passthrough.Active = nic.Passthrough.Enabled
 			nic.SRIOV.apply()

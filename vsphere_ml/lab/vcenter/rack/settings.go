@@ -11,9 +11,11 @@ var (
 	ErrInUse      = errors.New("the PCI function is in use")
 	ErrRange      = errors.New("more virtual functions than the firmware allows")
 	ErrNoSRIOV    = errors.New("the PCI function has no SR-IOV")
+	ErrNoMIG      = errors.New("the GPU has no MIG")
 )
 
-// SetGraphics sets the host's default graphics type and policy, for all GPUs; "" leaves one as it is.
+// SetGraphics configures the host's default graphics type and policy, for all GPUs; "" leaves one as it is. A type counts
+// once X.Org or the host was restarted.
 func (r *Rack) SetGraphics(hostName, graphics, policy string) error {
 	return r.with(hostName, func(h *host) error {
 		if policy != "" {
@@ -24,13 +26,13 @@ func (r *Rack) SetGraphics(hostName, graphics, policy string) error {
 		}
 		h.graphics = graphics
 		for _, gpu := range h.gpus {
-			gpu.GraphicsType = graphics
+			gpu.GraphicsNext = graphics
 		}
 		return nil
 	})
 }
 
-// SetGPU sets one GPU's graphics type and vGPU mode; "" leaves one as it is.
+// SetGPU configures one GPU's graphics type and vGPU mode; "" leaves one as it is.
 func (r *Rack) SetGPU(hostName, address, graphics, mode string) error {
 	return r.with(hostName, func(h *host) error {
 		gpu := h.gpu(address)
@@ -41,7 +43,7 @@ func (r *Rack) SetGPU(hostName, address, graphics, mode string) error {
 			return fmt.Errorf("%w: %s", ErrInUse, address)
 		}
 		if graphics != "" {
-			gpu.GraphicsType = graphics
+			gpu.GraphicsNext = graphics
 		}
 		if mode != "" {
 			gpu.VGPUMode = mode

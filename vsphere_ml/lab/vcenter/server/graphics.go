@@ -102,7 +102,7 @@ func graphicsConfig(view rack.View, api string) *types.HostGraphicsConfig {
 			mode = "" // a value of the read-out only; the config knows sameSize and mixedSize
 		}
 		config.DeviceType = append(config.DeviceType, types.HostGraphicsConfigDeviceType{
-			DeviceId: gpu.Address, GraphicsType: gpu.GraphicsType, VgpuMode: mode,
+			DeviceId: gpu.Address, GraphicsType: gpu.GraphicsNext, VgpuMode: mode,
 		})
 	}
 	return config

@@ -11,8 +11,8 @@ import (
 	"vsml.dev/lab/vcenter/rack"
 )
 
-// UpdateGraphicsConfig sets the host's graphics type, policy and modes. ESXi wants its X.Org service restarted before
-// a changed type counts; the lab takes that as done.
+// UpdateGraphicsConfig sets the host's graphics type, policy and modes. A changed type counts once X.Org or the host was
+// restarted (vSphere Resource Management, "Configuring Host Graphics": "you must restart Xorg on the host").
 func (g *graphicsManager) UpdateGraphicsConfig(ctx *simulator.Context, req *types.UpdateGraphicsConfig) soap.HasFault {
 	if fault := g.update(&req.Config); fault != nil {
 		return &methods.UpdateGraphicsConfigBody{Fault_: simulator.Fault(sentence(fault), fault)}

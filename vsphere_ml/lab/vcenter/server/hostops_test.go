@@ -230,12 +230,20 @@ func TestGraphicsAndPassthroughReadBack(t *testing.T) {
 			This: *managers.ConfigManager.PciPassthruSystem, Config: []types.BaseHostPciPassthruConfig{change}})
 		return err
 	}
-	if err := passthru(&types.HostPciPassthruConfig{Id: "0000:b3:00.0", PassthruEnabled: true, HardwareLabel: "blue"}); err != nil {
+	if err := passthru(&types.HostPciPassthruConfig{Id: "0000:b3:00.0", PassthruEnabled: true, HardwareLabel: "blue", ApplyNow: types.NewBool(false)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, info := range read().PciPassthruInfo {
 		if one := info.GetHostPciPassthruInfo(); one.Id == "0000:b3:00.0" && (!one.PassthruEnabled || one.PassthruActive || one.HardwareLabel != "blue") {
 			t.Errorf("passthrough reads back as %+v", one)
+		}
+	}
+	if err := passthru(&types.HostPciPassthruConfig{Id: "0000:b4:00.0", PassthruEnabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range read().PciPassthruInfo {
+		if one := info.GetHostPciPassthruInfo(); one.Id == "0000:b4:00.0" && !one.PassthruActive {
+			t.Errorf("a host that rebinds without a reboot left %+v for the boot", one)
 		}
 	}
 	mustBe(t, faultOf(t, passthru(&types.HostPciPassthruConfig{Id: "0000:ff:00.0", PassthruEnabled: true})), "InvalidArgument")

@@ -199,6 +199,7 @@ func hardwareSummary(hardware *types.HostHardwareInfo, model topology.Model) *ty
 func capability(template *types.HostCapability, api string) *types.HostCapability {
 	own := *template
 	own.AssignableHardwareSupported = types.NewBool(!older(api, "7.0.0.0"))
+	own.DeviceRebindWithoutRebootSupported = types.NewBool(!older(api, "7.0.0.0"))
 	return &own
 }
 

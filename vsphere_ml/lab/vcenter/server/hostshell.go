@@ -177,6 +177,16 @@ func (h hostShell) SetFirmware(address, name, value string) error {
 	return h.lab.Rack.SetFirmware(h.esx.name, address, name, value)
 }
 
+func (h hostShell) SetMIG(address string, on bool) (pending bool, err error) {
+	pending, err = h.lab.Rack.SetMIG(h.esx.name, address, on)
+	h.lab.refresh(&simulator.Context{Map: h.lab.Context.Map}, h.esx.name)
+	return pending, err
+}
+
+func (h hostShell) RestartXorg() {
+	h.lab.restartXorg(&simulator.Context{Map: h.lab.Context.Map}, h.esx)
+}
+
 // Reboot reboots the host in maintenance mode; ESXi's own reboot does not ask, but a lab's client should.
 func (h hostShell) Reboot() error {
 	ctx := &simulator.Context{Map: h.lab.Context.Map}

@@ -11,8 +11,9 @@ import (
 	"vsml.dev/lab/vcenter/rack"
 )
 
-// UpdatePassthruConfig configures functions for DirectPath I/O and SR-IOV. With applyNow it counts at once, without it
-// from the next boot.
+// UpdatePassthruConfig configures functions for DirectPath I/O and SR-IOV. With applyNow it counts at once, with false
+// from the next boot. Unset, the host decides by deviceRebindWithoutRebootSupported (vSphere API reference); virtual
+// functions then wait for the boot, since NVIDIA's driver takes their number when it is loaded.
 func (p *passthruSystem) UpdatePassthruConfig(ctx *simulator.Context, req *types.UpdatePassthruConfig) soap.HasFault {
 	for _, change := range req.Config {
 		if fault := p.update(change); fault != nil {
@@ -26,6 +27,7 @@ func (p *passthruSystem) UpdatePassthruConfig(ctx *simulator.Context, req *types
 func (p *passthruSystem) update(change types.BaseHostPciPassthruConfig) types.BaseMethodFault {
 	base := change.GetHostPciPassthruConfig()
 	id, now := address(base.Id), isTrue(base.ApplyNow)
+	rebinds := isTrue(p.esx.system.Capability.DeviceRebindWithoutRebootSupported)
 	if sriov, ok := change.(*types.HostSriovConfig); ok {
 		err := p.lab.Rack.SetSRIOV(p.esx.name, id, sriov.SriovEnabled, int(sriov.NumVirtualFunction), now)
 		return settingFault(err, "config.numVirtualFunction")
@@ -34,6 +36,7 @@ func (p *passthruSystem) update(change types.BaseHostPciPassthruConfig) types.Ba
 	if base.HardwareLabel != "" {
 		label = &base.HardwareLabel
 	}
+	now = now || base.ApplyNow == nil && rebinds
 	return settingFault(p.lab.Rack.SetPassthrough(p.esx.name, id, base.PassthruEnabled, now, label), "config.id")
 }
 

@@ -13,6 +13,9 @@ import (
 // serviceSSH is the key of a host's SSH service. It is stopped, and not started with the host, unless somebody says so.
 const serviceSSH = "TSM-SSH"
 
+// serviceXorg is the X.Org server, by which a host's GPUs take another graphics type.
+const serviceXorg = "xorg"
+
 // serviceSystem is a host's HostServiceSystem. SSH is the only service behind which something stands.
 type serviceSystem struct {
 	mo.HostServiceSystem
@@ -88,6 +91,26 @@ func (s *serviceSystem) StartService(ctx *simulator.Context, req *types.StartSer
 		return &methods.StartServiceBody{Fault_: simulator.Fault(sentence(fault), fault)}
 	}
 	return &methods.StartServiceBody{Res: &types.StartServiceResponse{}}
+}
+
+// RestartService restarts a service that runs, or starts one that does not.
+func (s *serviceSystem) RestartService(ctx *simulator.Context, req *types.RestartService) soap.HasFault {
+	fault := s.reach(ctx, req.Id, true)
+	if _, running := fault.(*types.InvalidState); running {
+		fault = nil
+	}
+	if fault != nil {
+		return &methods.RestartServiceBody{Fault_: simulator.Fault(sentence(fault), fault)}
+	}
+	if req.Id == serviceXorg {
+		s.lab.restartXorg(ctx, s.esx)
+	}
+	return &methods.RestartServiceBody{Res: &types.RestartServiceResponse{}}
+}
+
+func (l *Lab) restartXorg(ctx *simulator.Context, machine *esx) {
+	_ = l.Rack.RestartXorg(machine.name) // the host is known
+	l.refresh(ctx, machine.name)
 }
 
 // StopService stops a service.
