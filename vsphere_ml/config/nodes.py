@@ -117,7 +117,8 @@ class Roster:
         if mmio < least:
             self.mistakes.add(
                 whole.place("mmio_gib"),
-                f"{mmio} GiB is less than the {least} GiB that {count} × {profile} needs by NVIDIA's table",
+                f"{mmio} GiB is less than the {least} GiB that {count} × {profile} needs by NVIDIA's table "
+                "(rule efi-and-mmio)",
                 f"mmio_gib = {least}, or leave it out",
             )
 

@@ -263,7 +263,7 @@ def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
         yield Finding(
             code="ats.unsupported",
             target=sight.name,
-            message=case.unsupported,
+            message=f"{case.unsupported} (rule ats-needs-esxi)",
             hint="upgrade it, or name the other hosts with `--host`",
         )
         return

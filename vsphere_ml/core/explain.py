@@ -75,7 +75,7 @@ def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
         if winner is None or each is winner:
             continue
         if not each.offer.options:
-            words = "; ".join(reason.words for reason in each.offer.reasons)
+            words = "; ".join(map(str, each.offer.reasons))
             yield Candidate(host=each.host, fits=False, verdict=words)
         else:
             verdict = _worse(each, each.offer.options[0], winner, choice.option, spread)

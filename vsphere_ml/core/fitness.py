@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import MakeReady
     from vsphere_ml.core.wish import Wish
 
+_RULE = "host-pvrdma"
+
 
 def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
     """Yield what speaks against a host whatever is left on it, or may be changed there."""
@@ -48,12 +50,12 @@ def _no_pvrdma(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
         yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
     if ReadyKind.PVRDMA in ready.kinds:
         if host.pvrdma is None or not host.pvrdma.adapters:
-            yield Reason(Lack.PVRDMA, "no VMkernel adapter on a distributed switch can be tagged for PVRDMA")
+            yield Reason(Lack.PVRDMA, "no VMkernel adapter on a distributed switch can be tagged for PVRDMA", _RULE)
         return
     if host.pvrdma is None or not host.pvrdma.vmknic:
-        yield Reason(Lack.PVRDMA, "no VMkernel adapter is tagged for PVRDMA (Net.PVRDMAVmknic)")
+        yield Reason(Lack.PVRDMA, "no VMkernel adapter is tagged for PVRDMA (Net.PVRDMAVmknic)", _RULE)
     elif not host.pvrdma.firewall:
-        yield Reason(Lack.PVRDMA, "its firewall does not let PVRDMA through")
+        yield Reason(Lack.PVRDMA, "its firewall does not let PVRDMA through", _RULE)
 
 
 def short(room: Room, wish: Wish) -> Iterator[Reason]:

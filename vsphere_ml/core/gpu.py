@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _IDS = re.compile(r"(?:0x)?([0-9a-f]{4}):(?:0x)?([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
 GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
+_LINK = "nvlink-whole-gpus"  # the rule
 PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
 
 
@@ -106,15 +107,16 @@ def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
     """Yield what keeps GPUs from being joined by NVLink: whole GPUs only, of a board that has it, in groups."""
     board = BY_CODE[profile.board]
     if profile.mig_slices is not None:
-        yield f"`{profile}` is a MIG profile, and MIG has no NVLink; write `{board.full_profile}`"
+        yield f"`{profile}` is a MIG profile, and MIG has no NVLink (rule {_LINK}); write `{board.full_profile}`"
     elif not profile.is_full:
-        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones; write `{board.full_profile}`"
+        whole = f"write `{board.full_profile}`"
+        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones (rule {_LINK}); {whole}"
     elif board.code not in catalogue.NVLINK:
-        yield f"{board.title} has no NVLink between vGPUs"
+        yield f"{board.title} has no NVLink between vGPUs (rule {_LINK})"
     elif asked.count not in GROUP_SIZES:
         yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count}"
     elif asked.count > PAIR and board.code not in catalogue.NVSWITCH:
-        yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not"
+        yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not (rule nvswitch)"
 
 
 def _instead(profile: ProfileName, board: Board, *, mig: bool | None = None) -> str:

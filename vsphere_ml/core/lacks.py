@@ -31,22 +31,22 @@ def _sizes(seen: VmSettings, target: Target) -> Iterator[str]:
     if target.disk is not None and seen.disk is not None and seen.disk < target.disk:
         yield f"{DISK} {seen.disk}, {target.disk} wanted"
     if seen.memory_reservation != target.memory:
-        yield f"memory reservation is {seen.memory_reservation}, {target.memory} wanted"
+        yield f"memory reservation is {seen.memory_reservation}, {target.memory} wanted (rule memory-reserved)"
     if seen.cpu_reservation_mhz != target.cpu_reservation_mhz:
         yield f"CPU reservation is {seen.cpu_reservation_mhz} MHz, {target.cpu_reservation_mhz} MHz wanted"
 
 
 def _flags(seen: VmSettings, target: Target) -> Iterator[str]:
     if not seen.memory_locked:
-        yield "memory reservation is not locked"
+        yield "memory reservation is not locked (rule memory-reserved)"
     if seen.firmware != target.firmware:
         yield f"firmware is {seen.firmware}, {target.firmware} wanted"
     if seen.secure_boot != target.secure_boot:
-        yield f"secure boot is {_on(seen.secure_boot)}"
+        yield f"secure boot is {_on(seen.secure_boot)} (rule secure-boot-off)"
     if seen.latency != target.latency:
         yield f"latency sensitivity is {seen.latency}, {target.latency} wanted"
     if seen.cpu_hot_add:
-        yield "CPU hot-add is on, which hides NUMA from the guest"
+        yield "CPU hot-add is on, which hides NUMA from the guest (rule no-cpu-hot-add)"
     if seen.memory_hot_add:
         yield "memory hot-add is on"
 

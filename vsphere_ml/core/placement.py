@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ways import Offer
 
 # Neither NVIDIA's nor VMware's texts tell of GPUDirect RDMA through PVRDMA.
-_PVRDMA_NOTE = "PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere"
+_PVRDMA_NOTE = (
+    "PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "
+    "(rule pvrdma-host-memory)"
+)
 
 
 def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
@@ -130,7 +133,8 @@ def _notes(spec: ClusterSpec, ground: Ground, table: Table) -> Iterator[str]:
         chosen = option.nic is not None and option.way is not Way.DEVICE_GROUP
         if chosen and rank(option.locality) > rank(Locality.SAME_ROOT):
             words = (
-                f"GPU and NIC on {room.host.name}: {option.locality}; GPUDirect RDMA wants them under one root complex"
+                f"GPU and NIC on {room.host.name}: {option.locality}; "
+                "GPUDirect RDMA wants them under one root complex (rule gpu-near-nic)"
             )
             told.setdefault(words, []).append(node.name)
         if table.wishes[node.name].nic is NicKind.PVRDMA:

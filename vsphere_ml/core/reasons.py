@@ -35,8 +35,14 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
+    """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows."""
+
     lack: Lack
     words: str
+    rule: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words} (rule {self.rule})" if self.rule else self.words
 
 
 def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: str | None = None) -> NotPossible:
@@ -49,5 +55,5 @@ def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: 
         code="placement.no-seat",
         target=node,
         hint=Lack.PIN.value if standing_on is not None else most.value if most else "",
-        details=tuple(f"{host}: {'; '.join(r.words for r in each)}" for host, each in reasons.items()),
+        details=tuple(f"{host}: {'; '.join(map(str, each))}" for host, each in reasons.items()),
     )

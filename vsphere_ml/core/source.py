@@ -29,7 +29,8 @@ def usable(source: Vm, spec: ClusterSpec) -> None:
         _refuse_growth(source, spec)
     if source.settings is not None and source.settings.firmware != "efi":
         raise NotPossible(
-            f"`{source.name}` boots by {source.settings.firmware.upper()}; a vGPU needs a guest installed in EFI mode",
+            f"`{source.name}` boots by {source.settings.firmware.upper()}; a vGPU needs a guest installed in EFI mode "
+            "(rule efi-and-mmio)",
             code="source.not-efi",
             target=source.name,
             hint="set source.template to a template that was installed with EFI firmware",

@@ -30,13 +30,17 @@ def unfit(host: Host, profile: ProfileName, count: int, ready: MakeReady) -> Ite
     """Yield what speaks against so many vGPUs on a host whatever is left there, or may be changed."""
     most = most_vgpus(host.version)
     if count > most:
-        yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {count} wanted")
+        yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {count} wanted", "vgpus-per-vm")
     if count > 1 and not profile.is_full and not several_shares(host.version):
-        yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM several vGPUs only of whole GPUs, {profile} wanted")
+        yield Reason(
+            Lack.GPU,
+            f"ESXi {host.version} gives a VM several vGPUs only of whole GPUs, {profile} wanted",
+            "several-vgpus",
+        )
     known = catalogue.find(profile)
     if known is not None and numbers(host.version) < known.since:
         since = ".".join(str(each) for each in known.since)
-        yield Reason(Lack.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed")
+        yield Reason(Lack.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed", "new-mig-profiles")
     if offered(profile, host.profiles) is None and not _would_offer(host, profile, ready):
         yield Reason(Lack.PROFILE, f"does not offer {profile}; {_offers(host)}")
 
@@ -58,7 +62,7 @@ def short(room: Room, profile: ProfileName, count: int) -> Iterator[Reason]:
         taken = held(room, profile)
         holders = f": {', '.join(taken)}" if taken else ""
         lack = Lack.GPU if all(gpu.graphics_type == _SHARED_DIRECT for gpu in suitable) else Lack.GRAPHICS
-        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}")
+        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}", _rule(suitable, profile))
 
 
 def held(room: Room, profile: ProfileName) -> list[str]:
@@ -133,6 +137,15 @@ def _shared(shares: tuple[Share, ...]) -> str:
         share.whose if share.profile.is_full else f"{share.whose} ({share.profile})" for share in shares
     )
     return ", ".join(parts)
+
+
+def _rule(gpus: list[Gpu], profile: ProfileName) -> str:
+    """Return the rule by which GPUs as they are set up give none of a profile; "" when it is for another reason."""
+    if gpus and any(gpu.graphics_type != _SHARED_DIRECT for gpu in gpus):
+        return "host-graphics"
+    sliced = profile.mig_slices is not None
+    other = (gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced for gpu in gpus)
+    return "mig-or-time-sliced" if gpus and any(other) else ""
 
 
 def _offers(host: Host) -> str:

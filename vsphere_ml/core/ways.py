@@ -251,7 +251,8 @@ def function_of(room: Room, wish: Wish, nic: NicPort) -> ComponentKind | None:
 
 
 def _used_up(room: Room, ports: Sequence[NicPort], words: str) -> Reason:
-    return Reason(Lack.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}")
+    rule = "" if any(nic.sriov_enabled or nic.passthrough for nic in ports) else "host-functions"
+    return Reason(Lack.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}", rule)
 
 
 def _state(room: Room, nic: NicPort) -> str:

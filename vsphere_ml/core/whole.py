@@ -23,7 +23,8 @@ def short(room: Room, wanted: WholeWish, count: int) -> Iterator[Reason]:
         taken = held(room, wanted)
         holders = f": {', '.join(taken)}" if taken else ""
         lack = Lack.GPU if all(gpu.active for gpu in there) else Lack.PASSTHROUGH
-        yield Reason(lack, f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed{holders}")
+        rule = "host-passthrough" if lack is Lack.PASSTHROUGH else ""
+        yield Reason(lack, f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed{holders}", rule)
 
 
 def held(room: Room, wanted: WholeWish) -> list[str]:

@@ -107,7 +107,7 @@ def refuse_many_switches(wishes: Mapping[str, Wish]) -> None:
     }
     if len(switches) > 1:
         raise NotPossible(
-            "nodes with PVRDMA must be on one distributed switch",
+            "nodes with PVRDMA must be on one distributed switch (rule pvrdma-one-switch)",
             code="network.many-switches",
             target="nic.port_group",
             details=tuple(f"{switch}: {who}" for switch, who in sorted(switches.items(), key=str)),
@@ -117,7 +117,8 @@ def refuse_many_switches(wishes: Mapping[str, Wish]) -> None:
 
 def _no_switch(node: str, network: Network) -> NotPossible:
     return NotPossible(
-        f"{node}: PVRDMA needs a distributed switch, and port group `{network.name}` is on none",
+        f"{node}: PVRDMA needs a distributed switch, and port group `{network.name}` is on none "
+        "(rule pvrdma-one-switch)",
         code="network.no-switch",
         target=node,
         hint="set nodes.nic.port_group to a distributed port group",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import unready
 from vsphere_ml.core.changes import subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible
@@ -13,7 +14,7 @@ from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.spec import MakeReady, NicKind
+from vsphere_ml.core.spec import MakeReady, NicKind, ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from vsphere_ml.core.seats import Placement
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
     from vsphere_ml.flows.ready import Readiness
+
+
+# Told although every node has a seat. A host whose GPUs are not in MIG mode, or not handed through, is of another use.
+_TOLD = frozenset({ReadyKind.GRAPHICS, ReadyKind.SRIOV})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +82,26 @@ def plan(
     spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
     if ready is not None:
         inventory = ready.in_service(inventory)
-    placement = solve(spec, inventory)
+    placement = _solved(spec, inventory)
+    lacking = (each.finding for each in unready.missing(spec, inventory) if each.kind in _TOLD)
     hosts = ready.plans(inventory, placement) if ready else ()
+    made = diff(spec, placement, inventory, first_boots)
     return Seated(
-        plan=replace(diff(spec, placement, inventory, first_boots), hosts=hosts),
+        plan=replace(made, hosts=hosts, findings=(*made.findings, *lacking)),
         inventory=inventory,
         placement=placement,
         first_boots=first_boots or {},
     )
+
+
+def _solved(spec: ClusterSpec, inventory: Inventory) -> Placement:
+    """Return the seats; a refusal says also what could be typed on hosts so that they give one."""
+    try:
+        return solve(spec, inventory)
+    except NotPossible as refusal:
+        if refusal.code != "placement.no-seat":
+            raise
+        raise unready.with_commands(refusal, unready.missing(spec, inventory)) from None
 
 
 def look(

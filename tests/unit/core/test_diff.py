@@ -60,13 +60,13 @@ def test_a_finished_node_leaves_nothing_to_do() -> None:
     [
         ({"cpus": 4}, "4 vCPUs, 16 wanted"),
         ({"memory": gib(8)}, "memory is 8 GiB, 64 GiB wanted"),
-        ({"memory_locked": False}, "memory reservation is not locked"),
-        ({"memory_reservation": Bytes(0)}, "memory reservation is 0 B, 64 GiB wanted"),
+        ({"memory_locked": False}, "memory reservation is not locked (rule memory-reserved)"),
+        ({"memory_reservation": Bytes(0)}, "memory reservation is 0 B, 64 GiB wanted (rule memory-reserved)"),
         ({"cpu_reservation_mhz": 100}, "CPU reservation is 100 MHz, 0 MHz wanted"),
         ({"firmware": "bios"}, "firmware is bios, efi wanted"),
-        ({"secure_boot": True}, "secure boot is on"),
+        ({"secure_boot": True}, "secure boot is on (rule secure-boot-off)"),
         ({"latency": "high"}, "latency sensitivity is high, normal wanted"),
-        ({"cpu_hot_add": True}, "CPU hot-add is on, which hides NUMA from the guest"),
+        ({"cpu_hot_add": True}, "CPU hot-add is on, which hides NUMA from the guest (rule no-cpu-hot-add)"),
         ({"memory_hot_add": True}, "memory hot-add is on"),
     ],
 )

@@ -33,7 +33,10 @@ def test_a_node_gets_the_adapter_beside_a_gpu_and_is_told_what_it_cannot_do() ->
     assert (seat.way, seat.nic) == (Way.GPU_ONLY, None)
     assert WantPvrdma(network=ROCE, network_name="roce") in seat.target.devices
     assert placement.notes == (
-        "node-1: PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere",
+        (
+            "node-1: PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "
+            "(rule pvrdma-host-memory)"
+        ),
     )
 
 
@@ -62,7 +65,7 @@ def test_the_adapter_goes_when_it_is_not_asked_for_any_more() -> None:
 )
 def test_a_host_that_does_no_pvrdma_says_what_it_lacks_and_what_to_type(state: Pvrdma | None, words: str) -> None:
     error = refused(spec(), one_host(pvrdma=state))
-    assert error.details == (f"esx-01.lab.test: {words}",)
+    assert error.details == (f"esx-01.lab.test: {words} (rule host-pvrdma)",)
     assert "Net.PVRDMAVmknic vmkN" in error.hint
 
 

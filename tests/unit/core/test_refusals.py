@@ -53,7 +53,10 @@ def test_the_refusal_names_who_holds_the_gpus() -> None:
         ),
         (
             {"nics": (port("0000:3d:00.0", "vmnic4", sriov=False),), "groups": ()},
-            "no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has SR-IOV off and is not enabled for passthrough",
+            (
+                "no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has SR-IOV off and is not "
+                "enabled for passthrough (rule host-functions)"
+            ),
         ),
     ],
 )
@@ -67,7 +70,10 @@ def test_a_gpu_that_is_not_shared_direct_is_said_with_the_command() -> None:
     gpus = tuple(replace(gpu, graphics_type="shared") for gpu in r750xa(1).gpus[:1])
     error = refused(cluster(1), one_host(gpus=gpus))
     assert error.details == (
-        "esx-01.lab.test: 0 of 1 GPUs free, 1 needed: GPU 0000:3b:00.0 has graphics type shared, sharedDirect needed",
+        (
+            "esx-01.lab.test: 0 of 1 GPUs free, 1 needed: GPU 0000:3b:00.0 has graphics type shared, "
+            "sharedDirect needed (rule host-graphics)"
+        ),
     )
     assert error.hint.startswith("`esxcli graphics host set --default-type SharedPassthru`")
 

@@ -193,7 +193,7 @@ def test_without_the_rule_that_was_asked_for_nobody_is_powered_on() -> None:
     ("dropped", "words"),
     [
         ("deviceGroups", "device group Nvidia:1@grid_a100-40c:1@NVIDIA-ConnectX-6-Dx-NIC%SameSwitch is missing"),
-        ("memoryReservationLockedToMax", "memory reservation is not locked"),
+        ("memoryReservationLockedToMax", "memory reservation is not locked (rule memory-reserved)"),
         ("extraConfig:pciPassthru.allowP2P", "pciPassthru.allowP2P is not set, TRUE wanted"),
     ],
 )

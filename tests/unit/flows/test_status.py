@@ -59,7 +59,10 @@ def test_drift_is_told_in_words() -> None:
     assert vm.settings is not None
     site.inventory = changed(site.inventory, "node-1", settings=replace(vm.settings, memory_locked=False))
     first, second = seen(cluster(2), site).nodes
-    assert first.lacks == ("must be powered off to be changed", "memory reservation is not locked")
+    assert first.lacks == (
+        "must be powered off to be changed",
+        "memory reservation is not locked (rule memory-reserved)",
+    )
     assert first.state is State.RUNNING
     assert not first.whole
     assert second.whole

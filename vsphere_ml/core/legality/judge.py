@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.legality.rule import Breach, Severity
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.wish import Wish
 
-_OF_HOSTS = tuple(rule.of_host for rule in RULES if rule.of_host is not None)
+_OF_HOSTS = tuple((rule.id, rule.of_host) for rule in RULES if rule.of_host is not None)
 
 
 def of_node(node: NodeSpec) -> Iterator[Breach]:
@@ -40,8 +41,8 @@ def of_file(spec: ClusterSpec) -> tuple[Breach, ...]:
 
 def of_host(host: Host, wish: Wish) -> Iterator[Reason]:
     """Yield why rules keep a wish from a host."""
-    for against in _OF_HOSTS:
-        yield from against(host, wish)
+    for rule, against in _OF_HOSTS:
+        yield from (replace(reason, rule=rule) for reason in against(host, wish))
 
 
 def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:

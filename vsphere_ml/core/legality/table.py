@@ -205,7 +205,8 @@ RULES: tuple[Rule, ...] = (
         says="a GPU gives MIG-backed or time-sliced vGPUs, never both; time-sliced ones of one size, or of mixed sizes",
         sources=("FD-FRAC", "FD-MODES"),
         versions="mixed sizes from 8.0 U3 on",
-        kept="GPUs in another mode, or with vGPUs of another size, are passed over with the reason",
+        kept="GPUs in another mode, or with vGPUs of another size, are passed over with the reason; a GPU that nobody "
+        "uses is put into MIG mode when `[make_ready]` has the kind `mig`",
     ),
     Rule(
         id="what-keeps-vms-still",
@@ -268,6 +269,39 @@ RULES: tuple[Rule, ...] = (
         sources=(),
         kept="told with the plan; driver and image are those of the cluster's one set of playbooks",
         of_cluster=by_wish.uneven,
+    ),
+    Rule(
+        id="host-graphics",
+        number=29,
+        severity=_ERROR,
+        says="a host gives vGPUs when its graphics type is Shared Direct",
+        sources=("FD-VGPU",),
+        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `graphics`",
+    ),
+    Rule(
+        id="host-functions",
+        number=30,
+        severity=_ERROR,
+        says="a port hands out as many virtual functions as its driver was loaded with, 127 at most",
+        sources=("NMLX5",),
+        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `sriov`",
+    ),
+    Rule(
+        id="host-passthrough",
+        number=31,
+        severity=_ERROR,
+        says="a GPU or a port is handed through whole when passthrough is switched on for it on the host",
+        sources=("PASSTHRU",),
+        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `passthrough`",
+    ),
+    Rule(
+        id="host-pvrdma",
+        number=32,
+        severity=_ERROR,
+        says="for PVRDMA a host has a VMkernel adapter tagged for it, and a firewall that lets it through",
+        sources=("PVRDMA",),
+        versions="from 6.5 on",
+        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `pvrdma`",
     ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
