@@ -136,6 +136,15 @@ def _unlike(first: Sequence[Run], second: Sequence[Run]) -> Iterator[str]:
         sides = [{of(run) for run in side} for side in (first, second)]
         if first and second and sides[0] != sides[1]:
             yield f"{name}: {_words(sides[0])} in A, {_words(sides[1])} in B"
+    for name, key in (("vGPU profiles", "gpu_profile"), ("GPU to NIC", "locality")):
+        mine, other = (_places(side, key) for side in (first, second))
+        if mine and other and mine != other:
+            yield f"{name}: {', '.join(sorted(mine))} in A, {', '.join(sorted(other))} in B"
+
+
+def _places(runs: Sequence[Run], key: str) -> set[str]:
+    """Return what is known of where ranks ran; what nobody told is no difference."""
+    return {told for run in runs for place in run.placement if (told := getattr(place, key))}
 
 
 def _lab(run: Run) -> bool:

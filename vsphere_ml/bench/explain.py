@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Configuration, LinkResult, Run
     from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
 
+_OF_RECORD = frozenset({"bench.lost-node", "bench.versions-differ"})  # noted while it ran, and worth mending
 SLOW_LINK = 0.8  # of what the other links have
 LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
 COLLECTIVE_WELL = 0.85  # of what the link was seen to carry
@@ -30,6 +31,7 @@ def explain(seen: Study) -> tuple[Remark, ...]:
     """Return what holds the record's figures up, or makes them worthless."""
     return (
         *_once(each for run in seen.runs for each in _proofs(run)),
+        *_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
         *_links(seen),
         *(each for scaling in seen.scalings for each in _standing(scaling)),

@@ -100,6 +100,20 @@ def test_another_placement_is_refused() -> None:
     assert caught.value.details == ("nodes on one host: no in A, yes in B",)
 
 
+def test_gpus_farther_from_the_nic_are_another_placement_and_what_nobody_told_is_none() -> None:
+    near, far = (
+        tuple(
+            replace(run, placement=tuple(replace(each, locality=locality) for each in run.placement))
+            for run in sweeps(1.0)
+        )
+        for locality in ("same PCIe switch", "across NUMA nodes")
+    )
+    with pytest.raises(NotPossible) as caught:
+        compare(near, far)
+    assert caught.value.details == ("GPU to NIC: same PCIe switch in A, across NUMA nodes in B",)
+    assert compare(near, sweeps(1.0)).rows[0].answer is Answer.SAME
+
+
 def test_a_record_without_a_complete_launch_is_refused() -> None:
     cut = tuple(replace(run, outcome=Outcome.CUT) for run in sweeps(1.0))
     with pytest.raises(NotPossible) as caught:

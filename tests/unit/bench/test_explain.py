@@ -15,6 +15,7 @@ from vsphere_ml.bench.record import (
     Outcome,
     Path,
     Proof,
+    Remark,
     Run,
     Steps,
     SweepPoint,
@@ -26,7 +27,6 @@ from vsphere_ml.bench.study import Standing, study
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.bench.record import Remark
 
 QUIET = Machine(cv=0.005)
 SOUND = synthetic.record(machine=QUIET, nodes=2, launches=3)
@@ -161,6 +161,15 @@ def test_another_path_than_was_asked_for_is_told(transport: Transport, carrier: 
 def test_a_proof_that_fails_comes_first(name: str, code: str) -> None:
     bad = replace(SOUND[-1], proofs=(Proof(name=name, verdict=Verdict.NO),), outcome=Outcome.INVALID)
     assert explain(study((*SOUND, bad)))[0].code == code
+
+
+def test_what_was_noted_while_it_ran_and_is_worth_mending_is_told_once() -> None:
+    lost = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
+    stopped = Remark(code="bench.stopped", target="r", message="the time is up")
+    runs = tuple(replace(run, remarks=(lost, stopped)) for run in synthetic.record(nodes=2, launches=2))
+    told = [each.code for each in explain(study(runs))]
+    assert told.count("bench.lost-node") == 1
+    assert "bench.stopped" not in told
 
 
 def test_vms_of_one_host_are_no_inter_host_figure() -> None:

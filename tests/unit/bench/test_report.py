@@ -129,6 +129,17 @@ def test_what_was_noted_and_how_ranks_became_fewer_is_told() -> None:
     assert tables["Noted while it ran"][0][2:] == ("node-2", "lost on the way")
 
 
+def test_what_was_not_measured_is_told_in_every_form() -> None:
+    measured = tuple(replace(run, synthetic=False, lab=False) for run in RECORD)
+    told = story(study(measured))
+    assert any(each.startswith("GPU clocks") for each in told.not_measured)
+    assert "<h2>Not measured</h2>" in html_of(measured)
+    assert "## Not measured" in markdown(told)
+    clocks = replace(measured[0].environment, clocks={"node-0": "GPU-1: SM 1410 MHz"})
+    seen = story(study((replace(measured[0], environment=clocks), *measured[1:])))
+    assert not any(each.startswith("GPU clocks") for each in seen.not_measured)
+
+
 def test_no_efficiency_is_told_without_a_base() -> None:
     alone = tuple(run for run in RECORD if run.configuration.nodes == 3)
     told = story(study(alone))

@@ -102,8 +102,9 @@ def gpus() -> list[dict[str, str]]:
 
 
 def clocks() -> list[dict[str, str]]:
-    """What the driver says of the GPUs' clocks now."""
-    return asked(CLOCKS)
+    """What the driver says of the GPUs' clocks now; a field it does not know makes it say nothing."""
+    without = {name: field for name, field in CLOCKS.items() if name != "throttle"}
+    return asked(CLOCKS) or asked({**CLOCKS, "throttle": "clocks_event_reasons.active"}) or asked(without)
 
 
 def asked(fields: dict[str, str]) -> list[dict[str, str]]:

@@ -230,7 +230,12 @@ def run(
         )
     return Answer(
         text=view.text(done),
-        data={"cluster": done.cluster, "record": str(done.folder), "runs": list(done.runs)},
+        data={
+            "cluster": done.cluster,
+            "record": str(done.folder),
+            "runs": list(done.runs),
+            "not_made": list(done.not_made),
+        },
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
     )
