@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import os
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +31,8 @@ pytestmark = [
 # Which mount namespace a rank is in: the lab's stand-in of Docker gives each container one of its own.
 FILE = "/var/tmp/vsml-bench/where"
 WHERE = f"import os, pathlib\npathlib.Path({FILE!r}).write_text(os.readlink('/proc/self/ns/mnt'))\n"
+PLACE = "/opt/nccl-tests/build"
+SOURCE = Path(__file__).parent / "standins" / "all_reduce_perf.c"
 HOME = runtime.IN_GUESTS
 BOOKS = ("base", "driver", "container", "mpi")
 
@@ -115,3 +121,36 @@ def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster
     assert refused.status != 0
     assert "no all_reduce_perf of nccl-tests is in the container" in refused.err
     assert "make -C nccl-tests MPI=1" in refused.err
+
+
+def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_it_can_be(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The program is a stand-in that says so: MPI's all-reduce, in nccl-tests' table. It has no NCCL's log."""
+    program = compiled(tmp_path)
+    put = f"mkdir -p {PLACE} && base64 -d >{PLACE}/all_reduce_perf && chmod 755 {PLACE}/all_reduce_perf"
+    text = base64.b64encode(program.read_bytes()).decode()
+    assert cluster.shell.vsml("run", "--", f"echo {text} | {{ {put}; }}").status == 0
+    wanted = ("--workload", "nccl", "--nccl-sizes", "1M:4M", "--nccl-iterations", "3", "--into", "measured")
+    run = run_of(bench(cluster, *wanted))
+    assert [point["size_bytes"] for point in run["sweep"]] == [1 << 20, 2 << 20, 4 << 20]
+    proofs = {each["name"]: each["verdict"] for each in run["proofs"]}
+    assert (proofs["placement"], proofs["in_sync"], proofs["path"]) == ("yes", "yes", "unknown")
+    assert [(each["node"], each["device"]) for each in run["placement"]] == [
+        ("node-1", "GPU-lab-stand-in"),
+        ("node-2", "GPU-lab-stand-in"),
+    ]
+    assert run["lab"]
+    assert "nccl" not in run["environment"]["versions"]
+    (kept,) = (cluster.shell.folder / "measured").glob("*.log")
+    assert "# stand-in of the vsml lab" in kept.read_text()
+    told = cluster.shell.vsml("bench", "report", "measured")
+    assert "All-reduce: nccl, 2 nodes, 2 ranks, tcp" in told.out
+
+
+def compiled(folder: Path) -> Path:
+    """Return the stand-in, linked with the lab's MPI."""
+    home = runtime.home() / "openmpi-4"
+    command = [str(home / "bin" / "mpicc"), "-O1", "-o", str(folder / "all_reduce_perf"), str(SOURCE)]
+    subprocess.run(command, check=True, env={**os.environ, "OPAL_PREFIX": str(home)})
+    return folder / "all_reduce_perf"

@@ -60,7 +60,7 @@ CAUSES = (
         hint="--batch with a smaller number",
     ),
     Cause(
-        pattern=r"IBV_WC_LOC_PROT_ERR|with (?:error|status=)\s?4\b",
+        pattern=r"IBV_WC_LOC_PROT_ERR|Got completion .*with (?:error |status=)4\b",
         why="an RDMA device was refused the GPU's memory, as PCIe ACS does when it redirects what goes between devices",
         hint="vsml verify, its facts ATS and the way from GPU to NIC; or --transport roce, without GPUDirect",
     ),
@@ -70,7 +70,7 @@ CAUSES = (
         hint='`vsml configure` with the playbook "roce", whose limits unlock memory; `vsml verify` for nvidia-peermem',
     ),
     Cause(
-        pattern=r"IBV_WC_RETRY_EXC_ERR|with (?:error|status=)\s?12\b|ibv_modify_qp\S* failed",
+        pattern=r"IBV_WC_RETRY_EXC_ERR|Got completion .*with (?:error |status=)12\b|ibv_modify_qp\S* failed",
         why="RDMA packets do not arrive: a GID, an MTU or the switches' priority flow control differs on the way",
         hint="vsml verify, its facts RDMA and mesh; vsml bench --workload link",
     ),

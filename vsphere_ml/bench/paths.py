@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import rdma
 from vsphere_ml.bench.figures import amount
+from vsphere_ml.bench.launchers import NCCL
 from vsphere_ml.bench.record import Path, Proof, Transport, Verdict
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _VERBS = re.compile(r"IB(ext\w*)?|NCCL RDMA Plugin\b.*")
 _ADMITTED = re.compile(
     r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
-_RDMA = ("NET/IB", "NET/IB/GDRDMA")
+_SOCKET, _RDMA = "NET/Socket", ("NET/IB", "NET/IB/GDRDMA")
 _WANTED = {Transport.ROCE: _RDMA, Transport.GPUDIRECT: _RDMA[1:]}
 
 
@@ -61,7 +62,12 @@ def carrier(via: str) -> str:
 
 
 def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
-    """Return the TCP connections that ranks held to other nodes, as each rank's kernel told."""
+    """Return the TCP connections that ranks held to other nodes, as each rank's kernel told.
+
+    None where NCCL carries the collectives: its ranks hold MPI's sockets too.
+    """
+    if job.configuration.backend == NCCL:
+        return ()
     nodes = {node.address: node.name for node in job.nodes}
     return tuple(
         Path(
@@ -88,9 +94,11 @@ def proof(
     if len(job.nodes) < 2:  # noqa: PLR2004 - nobody to talk to
         return None
     asked = job.configuration.transport
-    if asked is Transport.TCP:
-        return _over_tcp(job, told, paths)
     between = [each for each in paths if _crosses(each, told)]
+    # MPI's own sockets, by which nccl-tests starts, say nothing of what NCCL used.
+    by_nccl = any(each.carrier.startswith("NET/") for each in between)
+    if asked is Transport.TCP and (by_nccl or job.configuration.backend != NCCL):
+        return _over_tcp(job, told, paths)
     wrong = [each for each in between if each.carrier not in _WANTED[asked]]
     if not between:
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence="the log tells no channel between nodes")
@@ -103,9 +111,9 @@ def proof(
 
 
 def _over_tcp(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proof:
-    by_rdma = [each for each in paths if each.carrier in _RDMA]
-    if by_rdma:
-        return Proof(name=PATH, verdict=Verdict.NO, evidence=f"TCP was asked for: {by_rdma[0].evidence}")
+    otherwise = [each for each in paths if each.carrier.startswith("NET/") and each.carrier != _SOCKET]
+    if otherwise:
+        return Proof(name=PATH, verdict=Verdict.NO, evidence=f"TCP was asked for: {otherwise[0].evidence}")
     own = {node.name: node.address for node in job.nodes}
     elsewhere = [
         f"rank {each.rank}: {peer['own']}" for each in told for peer in each.peers if peer["own"] != own[each.node]

@@ -1,4 +1,7 @@
-"""What a launcher's log gives away. The lines are from real logs of Horovod 0.28.1, OpenSSH 9.2 and Open MPI 4.1.8."""
+"""What a launcher's log gives away. The lines are from real logs of Horovod 0.28.1, OpenSSH 9.2 and Open MPI 4.1.8.
+
+Those of NCCL are written by hand in the three forms that its net_ib.cc has had.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +39,23 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type() -> None:
         ("root@10.0.0.12: Permission denied (publickey).", "do not let each other in"),
         ("ssh: Could not resolve hostname node-2: Temporary failure in name resolution", "does not know"),
         ("ImportError: libmpi.so.40: cannot open shared object file: No such file or directory", "MPI library"),
+        ("NCCL WARN NET/IB : Got completion from peer 10.1.0.12<331> with error 12, opcode 0", "packets do not arrive"),
+        (
+            "NCCL WARN NET/IB: Got completion from peer 10.1.0.12<331> with status=4 opcode=0",
+            "refused the GPU's memory",
+        ),
+        ("NCCL WARN NET/IB: Got completion from peer 10.1.0.12 with status=IBV_WC_RETRY_EXC_ERR(12)", "do not arrive"),
+        ("NCCL WARN Call to ibv_reg_mr failed with error Bad address", "could not be registered"),
     ],
 )
 def test_each_cause_is_known_by_its_line(line: str, why: str) -> None:
     found = causes.found(f"noise\n{line}\n")
     assert found is not None
     assert why in found.why
+
+
+def test_a_status_that_is_not_nccls_is_no_cause() -> None:
+    assert causes.found("prterun ended with error 12\nwith status=4\n") is None
 
 
 def test_a_log_that_gives_nothing_away_is_shown_by_its_last_lines() -> None:

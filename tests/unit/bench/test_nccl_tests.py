@@ -18,7 +18,7 @@ from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench import evidence, lines, nccl_tests
 from vsphere_ml.bench.nccl_tests import AllReducePerf
 from vsphere_ml.bench.programs import filled
-from vsphere_ml.bench.record import Cluster, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.record import Cluster, Outcome, Run, Transport, Verdict, Workload
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -30,8 +30,9 @@ def log(name: str) -> str:
     return (CASES / "nccl" / f"{name}.log").read_text(encoding="utf-8")
 
 
-def launched(name: str, transport: Transport, result: str = "") -> Run:
-    """Return the record of a launch whose log is this one."""
+def launched(name: str, transport: Transport, result: str = "", log_: str = "") -> Run:
+    """Return the record of a launch whose log is that of this name, or `log_`."""
+    text = log_ or log(name)
     made = job(Workload.NCCL, "mpirun", "nccl", OPEN_MPI_5)
     asked = replace(made.configuration, transport=transport, options=OPTIONS)
     made = filled(replace(made, configuration=asked), None, (), TESTS)
@@ -47,8 +48,8 @@ def launched(name: str, transport: Transport, result: str = "") -> Run:
     )
     gpus = [{"uuid": "GPU-1", "name": "GRID A100-40C"}]
     told = lines.read({f"node-{rank + 1}": place(rank, gpus=gpus) + traffic(rank) for rank in (0, 1)})
-    measured = nccl_tests.parsed(log(name), result, made.ranks)
-    return evidence.run(scene, nccl_tests.as_told(told, measured), log(name))
+    measured = nccl_tests.parsed(text, result, made.ranks)
+    return evidence.run(scene, nccl_tests.as_told(told, measured), text)
 
 
 def test_a_launch_becomes_a_sweep_with_its_path_and_its_gpus_proven() -> None:
@@ -86,6 +87,12 @@ def test_another_path_than_the_one_asked_for_is_an_invalid_launch(
     objection = evidence.objection(run)
     assert objection is not None
     assert objection.code == "bench.path"
+
+
+def test_mpis_own_sockets_are_not_taken_for_nccls_path() -> None:
+    silent = "".join(line for line in log("sockets").splitlines(keepends=True) if "NCCL INFO" not in line)
+    run = launched("sockets", Transport.TCP, log_=silent)
+    assert (run.outcome, run.proof("path"), run.paths) == (Outcome.COMPLETE, Verdict.UNKNOWN, ())
 
 
 def test_hpc_x_plugin_is_rdma_too_and_roce_without_gpudirect_is_what_was_asked() -> None:
