@@ -131,7 +131,7 @@ def test_a_program_that_ran_on_each_rank_alone_is_not_taken_for_one_job() -> Non
 
 def probed(folder: Path, name: str, usage: str, linked: str) -> AllReducePerf | None:
     """Return what the probe finds in a guest whose PATH has this program, and an ldd that says `linked`."""
-    for program, text in ((name, f"echo '{usage}'"), ("ldd", f"echo '{linked}'")):
+    for program, text in ((name, f"echo '{usage}'"), ("ldd", f'echo "{linked}"')):
         (folder / program).write_text(f"#!/bin/sh\n{text}\n")
         (folder / program).chmod(0o755)
     path = f"{folder}:{Path(shutil.which('grep') or '').parent}"
@@ -144,6 +144,13 @@ def probed(folder: Path, name: str, usage: str, linked: str) -> AllReducePerf | 
 def test_the_program_is_found_with_what_its_own_help_says_it_can_do(tmp_path: Path) -> None:
     found = probed(tmp_path, "all_reduce_perf_mpi", "USAGE: [-a,--average <0/1/2/3>]", "  libmpi.so.40 => /usr/lib/x")
     assert found == AllReducePerf(path=f"{tmp_path}/all_reduce_perf_mpi", over_mpi=True, options=frozenset({"average"}))
+
+
+def test_of_two_the_one_that_speaks_mpi_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "all_reduce_perf_mpi").write_text("#!/bin/sh\n")
+    (tmp_path / "all_reduce_perf_mpi").chmod(0o755)
+    found = probed(tmp_path, "all_reduce_perf", "USAGE:", "$(case $1 in *_mpi) ;; *) echo libmpi.so.40 ;; esac)")
+    assert found == AllReducePerf(path=f"{tmp_path}/all_reduce_perf", over_mpi=True, options=frozenset())
 
 
 def test_one_without_mpi_is_found_and_refused(tmp_path: Path) -> None:
