@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
-from vsphere_ml.bench import causes, clocks, paths, proof
+from vsphere_ml.bench import causes, clocks, paths, proof, rdma
 from vsphere_ml.bench.launchers import launch
 from vsphere_ml.bench.line_rate import line_rate
 from vsphere_ml.bench.record import (
@@ -20,6 +20,7 @@ from vsphere_ml.bench.record import (
     Run,
     Steps,
     SweepPoint,
+    Transport,
     Verdict,
     Workload,
     World,
@@ -272,7 +273,13 @@ def _method(job: Job, told: Sequence[Told], stop: Stop | None) -> Method:
 
 
 def _mtu(scene: Scene) -> int | None:
-    found = {each.mtu.get(scene.job.interface) for each in scene.surveyed}
+    """Return the MTU that all nodes have where the job goes by; None when they differ."""
+    over_rdma = scene.job.configuration.transport is not Transport.TCP
+    found = {
+        each.mtu.get(name)
+        for each in scene.surveyed
+        for name in (rdma.interfaces(each.ports) if over_rdma else [scene.job.interface])
+    }
     return next(iter(found)) if len(found) == 1 else None
 
 

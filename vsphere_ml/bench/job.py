@@ -38,6 +38,7 @@ class Tools:
     within: Within = Within.GUEST
     ssh_port: int = 0  # of the container's sshd
     all_reduce_perf: str = ""
+    rdma_device: str = ""  # the only one to look at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

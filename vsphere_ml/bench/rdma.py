@@ -77,12 +77,15 @@ def read(text: str) -> tuple[Port, ...]:
     return tuple(_port(cells, gids) for cells, gids in ports)
 
 
-def rails(ports: Sequence[Port], wanted: str = "") -> tuple[Rail, ...]:
-    """Return the ports that RoCE can go by: active, with an IPv4 address; with `wanted` of this device alone."""
+def only(ports: Sequence[Port], device: str) -> tuple[Port, ...]:
+    """Return the ports of this device; all when it is empty."""
+    return tuple(port for port in ports if device in {"", port.device})
+
+
+def rails(ports: Sequence[Port]) -> tuple[Rail, ...]:
+    """Return the ports that RoCE can go by: active, with an IPv4 address."""
     return tuple(
-        Rail(port=port, gid=min(port.gids, key=lambda gid: gid.index))
-        for port in ports
-        if port.active and port.gids and wanted in {"", port.device}
+        Rail(port=port, gid=min(port.gids, key=lambda gid: gid.index)) for port in ports if port.active and port.gids
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import inside, nccl_tests, perftest, rdma
@@ -108,8 +109,8 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     return {name: container.inside(command) for name, command in asked.items()} | inside.probes(tools.ssh_port)
 
 
-def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
-    """Return the answers as a value."""
+def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Surveyed:
+    """Return the answers as a value; of RDMA devices only this one, where it is named."""
     packages = {match["name"].lower(): match["version"] for match in _DIST.finditer(seen["packages"].out)}
     mpi, mpi_version = _mpi(seen["mpi"])
     versions = {
@@ -133,7 +134,7 @@ def read(node: str, seen: Mapping[str, Answer]) -> Surveyed:
         mpi=mpi,
         mpi_version=mpi_version,
         iperf3=seen["iperf3"].ok,
-        ports=rdma.read(seen["rdma"].out),
+        ports=rdma.only(rdma.read(seen["rdma"].out), rdma_device),
         all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),
         perftest=perftest.found(seen["perftest"].out),
         container=within,
@@ -180,16 +181,24 @@ def _address(each: Surveyed, name: str) -> str:
     return next(address for address, interface in each.addresses.items() if interface == name)
 
 
-def runtime(seen: Sequence[Surveyed], tools: Tools, *, horovod: bool = True) -> Runtime:
-    """Return what the job runs with; without `horovod` any Python serves.
+class Needs(StrEnum):
+    """What launches need where ranks run."""
+
+    NOTHING = "nothing"
+    PYTHON = "Python"
+    HOROVOD = "Python with Horovod"
+
+
+def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD) -> Runtime:
+    """Return what the job runs with.
 
     BenchError `bench.no-runtime`, `bench.no-container` or `bench.container` where a guest lacks it.
     """
     if tools.within is Within.CONTAINER:
         inside.check({each.node: each.container for each in seen}, tools)
-    lacking = [each.node for each in seen if not (each.runtime if horovod else each.python)]
+    lacking = [each.node for each in seen if not _meets(each, needs)]
     if lacking:
-        raise _no_runtime(lacking, tools, "Python with Horovod" if horovod else "Python")
+        raise _no_runtime(lacking, tools, needs.value)
     first = seen[0]
     same = all(
         (each.mpirun, each.mpi, each.mpi_version) == (first.mpirun, first.mpi, first.mpi_version) for each in seen
@@ -205,6 +214,10 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, *, horovod: bool = True) -> 
         ssh_port=tools.ssh_port,
         variables=first.container.variables if first.container else {},
     )
+
+
+def _meets(each: Surveyed, needs: Needs) -> bool:
+    return {Needs.NOTHING: True, Needs.PYTHON: bool(each.python), Needs.HOROVOD: each.runtime}[needs]
 
 
 def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.survey import Surveyed
 
 
-def variables(
-    transport: Transport, interface: str, surveyed: Sequence[Surveyed], device: str = ""
-) -> Mapping[str, str]:
-    """Return NCCL's settings; `device` is the only RDMA device to use, or empty for every one that RoCE can go by.
+def variables(transport: Transport, interface: str, surveyed: Sequence[Surveyed]) -> Mapping[str, str]:
+    """Return NCCL's settings.
 
     NotPossible `bench.no-rdma` or `bench.rdma-differs` when RDMA is asked for where it cannot be. Without a GPU NCCL is
     not used and reads none of them.
@@ -33,7 +31,7 @@ def variables(
             target=without[0],
             hint="`vsml verify` tells what a node has; --transport tcp needs none",
         )
-    ports, index = rdma.common({each.node: rdma.rails(each.ports, device) for each in surveyed})
+    ports, index = rdma.common({each.node: rdma.rails(each.ports) for each in surveyed})
     # NCCL before 2.21 does not find a RoCE v2 GID itself.
     return log | {"NCCL_IB_HCA": f"={','.join(ports)}", "NCCL_IB_GID_INDEX": str(index)} | _gpudirect(transport)
 

@@ -23,19 +23,19 @@ TOOLS = {
 }
 
 
-def lack(transport: Transport, surveyed: Sequence[Surveyed], device: str = "") -> str | None:
+def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
     """Return in words what guests lack for this transport's tool; None when the links can be measured."""
-    told = ((each.node, _lack(transport, each, device)) for each in surveyed)
+    told = ((each.node, _lack(transport, each)) for each in surveyed)
     of = {node: why for node, why in told if why}
     return f"{', '.join(of)}: {next(iter(of.values()))}" if of else None
 
 
-def _lack(transport: Transport, each: Surveyed, device: str) -> str | None:
+def _lack(transport: Transport, each: Surveyed) -> str | None:
     if transport is Transport.TCP:
         return None if each.iperf3 else "no iperf3"
     if not each.ports:
         return "no RDMA device"
-    if not rdma.rails(each.ports, device):
+    if not rdma.rails(each.ports):
         return "no active RDMA port with a RoCE v2 GID of an IPv4 address"
     if each.perftest is None:
         return "no ib_write_bw"
@@ -52,14 +52,14 @@ def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
     return "neither nvidia-peermem nor DMA-BUF in the driver and in ib_write_bw"
 
 
-def end(node: Peer, each: Surveyed, transport: Transport, within: Within, device: str = "") -> End:
+def end(node: Peer, each: Surveyed, transport: Transport, within: Within) -> End:
     """Return a node as an end of a link; it lacks nothing. ValueError otherwise."""
     if each.perftest is None:
         raise ValueError(each.node)
     return End(
         node=node,
         tool=each.perftest,
-        rail=rdma.rails(each.ports, device)[0],
+        rail=rdma.rails(each.ports)[0],
         within=within,
         gpu=0 if transport is Transport.GPUDIRECT else None,
         dma_buf=not each.peermem,

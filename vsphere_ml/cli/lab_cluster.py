@@ -68,7 +68,7 @@ class LabCluster:
         """Return the wish's launches, recorded in the folder."""
         from vsphere_ml.bench.job import Within
         from vsphere_ml.cli import guest_wiring, wiring
-        from vsphere_ml.cli.bench.run import means
+        from vsphere_ml.cli.bench.means import means
         from vsphere_ml.cli.views.bench_progress import following
         from vsphere_ml.flows.bench import bench
 

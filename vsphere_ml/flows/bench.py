@@ -181,7 +181,7 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
         )
     peers = tuple(Peer(name=place.name, address=place.address, slots=wish.slots) for place in places)
     asked = survey.probes(means.tools)
-    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(asked)))
+    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(asked), means.tools.rdma_device))
     surveyed = tuple(answers[place.name] for place in places)
     interface = survey.interface(surveyed, peers, means.interface)
     return Ground(
@@ -200,12 +200,14 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
         ),
         machines=machines(site, {place.name: found.vms[place.name] for place in places}),
         surveyed=surveyed,
-        runtime=survey.runtime(surveyed, means.tools, horovod=_trains(wish)),
+        runtime=survey.runtime(surveyed, means.tools, _needs(wish)),
         interface=interface,
         folder=folder,
     )
 
 
-def _trains(wish: Wish) -> bool:
-    """Return whether anything of the wish needs Horovod."""
-    return not set(wish.workloads) <= {Workload.LINK, Workload.NCCL}
+def _needs(wish: Wish) -> survey.Needs:
+    """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
+    if set(wish.workloads) <= {Workload.LINK}:
+        return survey.Needs.NOTHING
+    return survey.Needs.PYTHON if set(wish.workloads) <= {Workload.LINK, Workload.NCCL} else survey.Needs.HOROVOD

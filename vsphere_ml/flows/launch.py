@@ -40,7 +40,6 @@ class Means:
 
     tools: Tools = field(default_factory=Tools)
     interface: str = ""  # empty: that of the nodes' own addresses
-    rdma_device: str = ""  # empty: every one that RoCE can go by
     limit_s: float = 3600.0  # of one launch
     enough: Enough = field(default_factory=Enough)
     enough_launches: Enough = field(default_factory=lambda: Enough(half_width=0.0))
@@ -116,9 +115,9 @@ def _ready(ground: Ground, job: Job) -> Job:
     asked = job.configuration
     surveyed = _surveyed(ground, job)
     if asked.workload is Workload.LINK:
-        _measurable(asked.transport, surveyed, ground.means.rdma_device)
+        _measurable(asked.transport, surveyed)
         return job
-    asks = transports.variables(asked.transport, ground.interface, surveyed, ground.means.rdma_device)
+    asks = transports.variables(asked.transport, ground.interface, surveyed)
     job = replace(job, variables={**asks, **job.variables})
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
@@ -126,8 +125,8 @@ def _ready(ground: Ground, job: Job) -> Job:
     return job
 
 
-def _measurable(transport: Transport, surveyed: Sequence[Surveyed], device: str) -> None:
-    why = yardsticks.lack(transport, surveyed, device)
+def _measurable(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
+    why = yardsticks.lack(transport, surveyed)
     if why is not None:
         raise yardsticks.no_tool(transport, why, surveyed[0].node)
 

@@ -40,7 +40,7 @@ def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
 
 
 def _lack(ground: Ground, nodes: int, transport: Transport) -> str | None:
-    return yardsticks.lack(transport, ground.surveyed[:nodes], ground.means.rdma_device)
+    return yardsticks.lack(transport, ground.surveyed[:nodes])
 
 
 def _others(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
@@ -71,8 +71,8 @@ def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transpo
 def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> LinkResult:
     places = {place.name: place for place in ground.places}
     surveyed = {each.node: each for each in ground.surveyed}
-    within, device = ground.means.tools.within, ground.means.rdma_device
-    one, other = (yardsticks.end(each, surveyed[each.name], transport, within, device) for each in (sender, receiver))
+    within = ground.means.tools.within
+    one, other = (yardsticks.end(each, surveyed[each.name], transport, within) for each in (sender, receiver))
     in_each(ground.guests, [places[receiver.name]], lambda shell: perftest.serve(shell, other, _MARK))
     measured = in_each(ground.guests, [places[sender.name]], lambda shell: perftest.measure(shell, one, other, _MARK))
     return measured[sender.name]

@@ -19,11 +19,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from vsphere_ml.bench.job import Tools, Within
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.launch import Means
+    from collections.abc import Sequence
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -158,6 +154,7 @@ def run(
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
     from vsphere_ml.cli import guest_wiring, wiring
+    from vsphere_ml.cli.bench.means import means
     from vsphere_ml.cli.bench.origin import origin
     from vsphere_ml.cli.views.bench import run as view
     from vsphere_ml.cli.views.bench_progress import following as following_bench
@@ -238,40 +235,6 @@ def run(
         },
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
-    )
-
-
-def means(spec: ClusterSpec, within: Within, interface: str, limit_s: float) -> Means:
-    """Return what the cluster file says of how launches are made."""
-    from vsphere_ml.flows.launch import Means
-
-    settings = spec.guest.settings
-    return Means(
-        tools=_tools(settings, within),
-        interface=interface or settings.get("interface", ""),
-        rdma_device=settings.get("rdma_device", ""),
-        limit_s=limit_s,
-    )
-
-
-def _tools(settings: Mapping[str, str], within: Within) -> Tools:
-    """Return the guests' own settings, those that playbooks read too."""
-    from vsphere_ml.bench.job import Tools, Within
-
-    user, tests = settings.get("mesh_user", "root"), settings.get("nccl_tests", "")
-    port = settings.get("container_port", "12345")
-    if not port.isdigit():
-        raise ConfigError(f"[guest] settings: container_port = {port!r} is no port", code="config.invalid")
-    if within is Within.GUEST:
-        python = f"{settings.get('runtime_path', '/opt/vsml/runtime')}/bin/python"
-        return Tools(python=python, mpirun=settings.get("mpirun", ""), user=user, all_reduce_perf=tests)
-    return Tools(
-        python=settings.get("container_python", "python3"),
-        mpirun=settings.get("container_mpirun", ""),
-        user=user,
-        within=within,
-        ssh_port=int(port),
-        all_reduce_perf=tests,
     )
 
 
