@@ -10,6 +10,7 @@ from vsphere_ml.bench.estimate import across_launches
 from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.record import Outcome, Verdict, Workload
+from vsphere_ml.bench.study import groups
 from vsphere_ml.bench.thresholds import OF_BOUND, SCHEMA, TOLERANCE
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from vsphere_ml.bench.record import Configuration, Run
+    from vsphere_ml.bench.record import Run
 
 FEWEST = 2  # launches of a configuration: of one alone nobody knows how launches differ
 THRESHOLDS = "thresholds.toml"
@@ -29,7 +30,7 @@ def chosen(runs: Sequence[Run], fewest: int = FEWEST) -> tuple[Run, ...]:
     NotPossible `bench.no-baseline` when there is none, or a configuration has fewer launches than `fewest`.
     """
     good = tuple(run for run in runs if run.outcome is Outcome.COMPLETE and _proven(run) and metric(run) is not None)
-    few = [f"{title(asked)}: {len(same)} of {fewest}" for asked, same in _groups(good) if len(same) < fewest]
+    few = [f"{title(same[0].configuration)}: {len(same)} of {fewest}" for same in groups(good) if len(same) < fewest]
     if not good or few:
         raise NotPossible(
             "the record makes no baseline" + ("" if good else ": it has no complete launch with a figure"),
@@ -66,7 +67,8 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
     yield "# each limit the last table that applies counts. Selectors: workload, model, nodes, ranks, transport,"
     yield "# gradients, launcher, backend. `at_least` is in samples/s for training, in bytes/s for sweeps and links."
     yield f"\n[[threshold]]\nbelow_baseline_percent = {TOLERANCE * 100:g}"
-    for asked, same in _groups(runs):
+    for same in groups(runs):
+        asked = same[0].configuration
         yield f"\n# {title(asked)}: {_told(same)}\n[[threshold]]"
         yield f'workload = "{asked.workload}"\nnodes = {asked.nodes}\ntransport = "{asked.transport}"'
         if asked.model:
@@ -86,14 +88,3 @@ def _told(same: Sequence[Run]) -> str:
 
 def _proven(run: Run) -> bool:
     return all(each.verdict is not Verdict.NO for each in run.proofs)
-
-
-def _groups(runs: Sequence[Run]) -> list[tuple[Configuration, list[Run]]]:
-    groups: list[tuple[Configuration, list[Run]]] = []
-    for run in runs:
-        same = next((group for asked, group in groups if asked == run.configuration), None)
-        if same is None:
-            groups.append((run.configuration, [run]))
-        else:
-            same.append(run)
-    return groups

@@ -44,9 +44,8 @@ def explain(seen: Study) -> tuple[Remark, ...]:
 def title(asked: Configuration) -> str:
     """Return a configuration in a few words."""
     model = f" {asked.model}" if asked.model else ""
-    nodes = "1 node" if asked.nodes == 1 else f"{asked.nodes} nodes"
-    ranks = "1 rank" if asked.ranks == 1 else f"{asked.ranks} ranks"
-    return f"{asked.workload}{model}, {nodes}, {ranks}, {asked.transport}"
+    size = f"{figures.count(asked.nodes, 'node')}, {figures.count(asked.ranks, 'rank')}"
+    return f"{asked.workload}{model}, {size}, {asked.transport}"
 
 
 def _once(remarks: Iterator[Remark | None]) -> list[Remark]:

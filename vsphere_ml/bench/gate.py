@@ -12,8 +12,8 @@ from vsphere_ml.bench.estimate import across_launches
 from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.record import Transport
-from vsphere_ml.bench.study import study
-from vsphere_ml.bench.thresholds import Limits, Threshold, limits
+from vsphere_ml.bench.study import groups, study
+from vsphere_ml.bench.thresholds import Threshold, limits
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 
 if TYPE_CHECKING:
@@ -51,12 +51,11 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
     Raises NotPossible when the baseline is not comparable.
     """
     seen = study(runs)
-    asked = {id(each): limits(thresholds, each.configuration) for each in runs}
     return (
         *_outcomes(runs),
         *(() if baseline is None else _baseline(runs, baseline, thresholds)),
         *_bounds(seen, thresholds),
-        *_absolute(runs, asked),
+        *_absolute(runs, thresholds),
         *_unused(runs, thresholds),
     )
 
@@ -147,16 +146,13 @@ def _bound(configuration: Configuration, what: str, share: float | None, wanted:
     return Check(name=name, kind="bound", passed=passed, message=message)
 
 
-def _absolute(runs: Sequence[Run], asked: dict[int, Limits]) -> Iterator[Check]:
-    groups: dict[str, list[tuple[Run, str, float]]] = {}
-    for run in runs:
-        least, measured = asked[id(run)].at_least, metric(run)
-        if least is not None and run.outcome == "complete" and measured is not None:
-            groups.setdefault(repr(run.configuration), []).append((run, *measured))
-    for group in groups.values():
-        least = asked[id(group[0][0])].at_least
-        if least is not None:
-            yield _at_least(group[0][0].configuration, group[0][1], [each[2] for each in group], least)
+def _absolute(runs: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    for same in groups(run for run in runs if run.outcome == "complete"):
+        asked = same[0].configuration
+        measured = [each for run in same if (each := metric(run)) is not None]
+        least = limits(thresholds, asked).at_least
+        if least is not None and measured:
+            yield _at_least(asked, measured[0][0], [value for _, value in measured], least)
 
 
 def _at_least(configuration: Configuration, name: str, values: Sequence[float], least: float) -> Check:

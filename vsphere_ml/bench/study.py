@@ -114,18 +114,18 @@ class Study:
     def link_shares(self) -> tuple[tuple[Configuration, float | None], ...]:
         """Each configuration that measured links by themselves, and the slowest as a share of what headers leave."""
         measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
-        return tuple((group[0].configuration, _link_share(group)) for group in _groups(_complete(measured)))
+        return tuple((group[0].configuration, _link_share(group)) for group in groups(_complete(measured)))
 
 
 def study(runs: Sequence[Run]) -> Study:
     """Return the record's points in the order of their size."""
     complete = _complete(runs)
-    groups = _groups(complete)
-    points = [point for group in groups if (point := _point(group)) is not None]
+    repeats = groups(complete)
+    points = [point for group in repeats if (point := _point(group)) is not None]
     return Study(
         runs=tuple(runs),
         scalings=tuple(_scaling(point, points) for point in points),
-        sweeps=tuple(_sweep(group) for group in groups if any(run.sweep for run in group)),
+        sweeps=tuple(_sweep(group) for group in repeats if any(run.sweep for run in group)),
         links=_links(complete),
         left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
@@ -149,16 +149,16 @@ def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:
     return tuple(replace(link, bytes_per_s=statistics.median(seen)) for link, seen in same.items())
 
 
-def _groups(runs: Iterable[Run]) -> list[tuple[Run, ...]]:
+def groups(runs: Iterable[Run]) -> list[tuple[Run, ...]]:
     """Return repeats of one configuration together, small configurations first."""
-    groups: list[list[Run]] = []
+    found: list[list[Run]] = []
     for run in runs:
-        same = next((group for group in groups if group[0].configuration == run.configuration), None)
+        same = next((group for group in found if group[0].configuration == run.configuration), None)
         if same is None:
-            groups.append([run])
+            found.append([run])
         else:
             same.append(run)
-    return sorted((tuple(group) for group in groups), key=lambda group: _order(group[0].configuration))
+    return sorted((tuple(group) for group in found), key=lambda group: _order(group[0].configuration))
 
 
 def _order(asked: Configuration) -> tuple[str, str, str, str, int, int]:

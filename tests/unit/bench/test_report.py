@@ -140,6 +140,11 @@ def test_what_was_not_measured_is_told_in_every_form() -> None:
     assert not any(each.startswith("GPU clocks") for each in seen.not_measured)
 
 
+def test_a_record_without_a_complete_launch_says_so_first() -> None:
+    failed = tuple(replace(run, outcome=Outcome.FAILED, reason="status 1") for run in RECORD[:2])
+    assert story(study(failed)).verdicts == ("nothing was measured: of 2 launches none is complete",)
+
+
 def test_no_efficiency_is_told_without_a_base() -> None:
     alone = tuple(run for run in RECORD if run.configuration.nodes == 3)
     told = story(study(alone))

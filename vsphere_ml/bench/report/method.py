@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench import figures
 from vsphere_ml.bench.explain import title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from vsphere_ml.bench.record import Run
     from vsphere_ml.bench.study import Study
@@ -38,11 +39,9 @@ def _launches(seen: Study) -> Iterator[str]:
     """Yield how often each configuration was launched, and why each launch ended."""
     for point in (each.point for each in seen.scalings):
         ends = ", ".join(dict.fromkeys(run.method.ended for run in point.runs if run.method.ended))
-        yield f"{title(point.configuration)}: {_times(point.runs)}{f', ended because {ends}' if ends else ''}."
+        launches = figures.count(len(point.runs), "launch", "launches")
+        yield f"{title(point.configuration)}: {launches}{f', ended because {ends}' if ends else ''}."
     for sweep in seen.sweeps:
+        launches = figures.count(len(sweep.runs), "launch", "launches")
         repeats = [len(point.time_s) for run in sweep.runs for point in run.sweep]
-        yield f"{title(sweep.configuration)}: {_times(sweep.runs)}, at least {min(repeats)} repeats of each size."
-
-
-def _times(runs: Sequence[Run]) -> str:
-    return f"{len(runs)} launch{'' if len(runs) == 1 else 'es'}"
+        yield f"{title(sweep.configuration)}: {launches}, at least {min(repeats)} repeats of each size."

@@ -66,6 +66,8 @@ def published() -> Table:
 
 def _verdicts(seen: Study) -> Iterator[str]:
     """Yield the largest configuration of each workload in a sentence."""
+    if len(seen.left_out) == len(seen.runs):
+        yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
     largest: dict[tuple[str, str], Scaling] = {}
     for each in seen.scalings:
         asked = each.point.configuration
@@ -83,8 +85,8 @@ def _placed(runs: Sequence[Run]) -> str:
         return "where the ranks ran is not proven"
     nodes = {place.node for place in runs[0].placement}
     hosts = {place.host for place in runs[0].placement if place.host}
-    on = f"{len(hosts)} ESXi host{'' if len(hosts) == 1 else 's'}" if hosts else "hosts nobody told"
-    return f"placement proven, {len(nodes)} node{'' if len(nodes) == 1 else 's'} on {on}"
+    on = figures.count(len(hosts), "ESXi host") if hosts else "hosts nobody told"
+    return f"placement proven, {figures.count(len(nodes), 'node')} on {on}"
 
 
 def _all_reduce(sweep: Sweep) -> str:
@@ -171,6 +173,7 @@ def _latest(runs: Iterable[Run]) -> list[Run]:
 
 def _proofs(run: Run) -> tuple[str, ...]:
     carriers = ", ".join(dict.fromkeys(path.carrier for path in run.paths)) or "-"
-    verdicts = (run.proof(name).value for name in PROOFS)
+    told = {each.name: each.verdict.value for each in run.proofs}
+    verdicts = (told.get(name, "-") for name in PROOFS)
     outcome = f"{run.outcome}{f': {run.reason}' if run.reason else ''}"
     return (title(run.configuration), str(run.launch), outcome, *verdicts, carriers)
