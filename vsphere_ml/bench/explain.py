@@ -143,7 +143,7 @@ def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
             yield Remark(
                 code="bench.slow-link",
                 target=f"{link.sender} to {link.receiver}",
-                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through, "
+                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through by {link.device}, "
                 f"{figures.percent(link.bytes_per_s / usable)} of the {figures.bandwidth(usable)} that headers leave "
                 f"at an RDMA MTU of {link.rdma_mtu_bytes}",
                 hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",

@@ -100,7 +100,13 @@ def told(text: str, end: End, receiver: End) -> LinkResult:
     rates = [each.rail.port.line_rate_bits_per_s for each in (end, receiver)]
     known = [rate for rate in rates if rate is not None]
     slowest = min(known) if len(known) == len(rates) else None
-    return replace(link, sender=end.node.name, receiver=receiver.node.name, line_rate_bits_per_s=slowest)
+    return replace(
+        link,
+        sender=end.node.name,
+        receiver=receiver.node.name,
+        device=end.rail.port.name,
+        line_rate_bits_per_s=slowest,
+    )
 
 
 def _run(shell: Shell, end: End, script: str, timeout_s: float) -> str:

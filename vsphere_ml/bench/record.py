@@ -160,6 +160,7 @@ class LinkResult:
     bytes_per_s: float
     message_bytes: int | None = None
     gpu_memory: bool = False
+    device: str = ""  # the sender's RDMA port, mlx5_0:1
     line_rate_bits_per_s: float | None = None  # of the slower end
     rdma_mtu_bytes: int | None = None  # payload of a full RDMA packet
 

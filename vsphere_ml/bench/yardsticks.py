@@ -52,17 +52,20 @@ def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
     return "neither nvidia-peermem nor DMA-BUF in the driver and in ib_write_bw"
 
 
-def end(node: Peer, each: Surveyed, transport: Transport, within: Within) -> End:
-    """Return a node as an end of a link; it lacks nothing. ValueError otherwise."""
+def ends(node: Peer, each: Surveyed, transport: Transport, within: Within) -> tuple[End, ...]:
+    """Return a node as the end of a link by each of its ports; none where it lacks the tool."""
     if each.perftest is None:
-        raise ValueError(each.node)
-    return End(
-        node=node,
-        tool=each.perftest,
-        rail=rdma.rails(each.ports)[0],
-        within=within,
-        gpu=0 if transport is Transport.GPUDIRECT else None,
-        dma_buf=not each.peermem,
+        return ()
+    return tuple(
+        End(
+            node=node,
+            tool=each.perftest,
+            rail=rail,
+            within=within,
+            gpu=0 if transport is Transport.GPUDIRECT else None,
+            dma_buf=not each.peermem,
+        )
+        for rail in rdma.rails(each.ports)
     )
 
 

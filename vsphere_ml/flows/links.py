@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench import link, perftest, yardsticks
 from vsphere_ml.bench.evidence import Wire
@@ -11,11 +11,15 @@ from vsphere_ml.bench.record import Transport, Workload
 from vsphere_ml.flows.launch import in_each
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vsphere_ml.bench.matrix import Wish
+    from vsphere_ml.bench.perftest import End
     from vsphere_ml.bench.record import Configuration, LinkResult, Remark
-    from vsphere_ml.core.guest import Peer
+    from vsphere_ml.core.guest import Peer, Shell
     from vsphere_ml.flows.launch import Ground
 
+T = TypeVar("T")
 _MARK = "link"  # of the tools' processes
 Calibrated = dict[tuple[int, Transport], Wire]
 
@@ -57,22 +61,31 @@ def _between(ground: Ground, nodes: int, transport: Transport) -> Wire:
     if pairs and (why := _lack(ground, nodes, transport)) is not None:
         return Wire(remarks=(yardsticks.not_measured(transport, why),))
     measure = _by_iperf3 if transport is Transport.TCP else _by_perftest
-    links = tuple(measure(ground, sender, receiver, transport) for sender, receiver in pairs)
-    return Wire(links=links, bytes_per_s=min((each.bytes_per_s for each in links), default=None))
+    of_pairs = [measure(ground, sender, receiver, transport) for sender, receiver in pairs]
+    # What goes by several ports at once has the sum of them, as far as they do not stand in each other's way.
+    slowest = min((sum(each.bytes_per_s for each in links) for links in of_pairs), default=None)
+    return Wire(links=tuple(each for links in of_pairs for each in links), bytes_per_s=slowest)
 
 
-def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transport) -> LinkResult:
-    places = {place.name: place for place in ground.places}
-    in_each(ground.guests, [places[receiver.name]], lambda shell: link.serve(shell, receiver.address, _MARK))
-    measured = in_each(ground.guests, [places[sender.name]], lambda shell: link.measure(shell, sender, receiver))
-    return measured[sender.name]
+def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transport) -> tuple[LinkResult, ...]:
+    _at(ground, receiver, lambda shell: link.serve(shell, receiver.address, _MARK))
+    return (_at(ground, sender, lambda shell: link.measure(shell, sender, receiver)),)
 
 
-def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> LinkResult:
-    places = {place.name: place for place in ground.places}
+def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> tuple[LinkResult, ...]:
+    """Return what each port gets through, one after the other."""
     surveyed = {each.node: each for each in ground.surveyed}
     within = ground.means.tools.within
-    one, other = (yardsticks.end(each, surveyed[each.name], transport, within) for each in (sender, receiver))
-    in_each(ground.guests, [places[receiver.name]], lambda shell: perftest.serve(shell, other, _MARK))
-    measured = in_each(ground.guests, [places[sender.name]], lambda shell: perftest.measure(shell, one, other, _MARK))
-    return measured[sender.name]
+    one, other = (yardsticks.ends(each, surveyed[each.name], transport, within) for each in (sender, receiver))
+    return tuple(_through(ground, *ends) for ends in zip(one, other, strict=False))
+
+
+def _through(ground: Ground, sender: End, receiver: End) -> LinkResult:
+    _at(ground, receiver.node, lambda shell: perftest.serve(shell, receiver, _MARK))
+    return _at(ground, sender.node, lambda shell: perftest.measure(shell, sender, receiver, _MARK))
+
+
+def _at(ground: Ground, node: Peer, work: Callable[[Shell], T]) -> T:
+    """Return what the work came to in the node's guest."""
+    place = next(each for each in ground.places if each.name == node.name)
+    return in_each(ground.guests, [place], work)[node.name]

@@ -38,7 +38,7 @@ def nodes(**has: object) -> tuple[Surveyed, ...]:
 
 def ends(transport: Transport, **has: object) -> list[End]:
     pairs = zip(PEERS, nodes(**has), strict=True)
-    return [yardsticks.end(peer, each, transport, Within.GUEST) for peer, each in pairs]
+    return [end for peer, each in pairs for end in yardsticks.ends(peer, each, transport, Within.GUEST)]
 
 
 def test_each_end_is_told_its_device_port_and_gid() -> None:
@@ -59,7 +59,7 @@ def test_gpu_memory_is_reached_by_peermem_or_by_dma_buf(has: dict[str, object], 
 
 def test_the_largest_message_counts_against_what_headers_leave_at_the_rdma_mtu() -> None:
     link = perftest.told(TOLD, *ends(Transport.GPUDIRECT))
-    assert (link.sender, link.receiver, link.gpu_memory) == ("node-1", "node-2", True)
+    assert (link.sender, link.receiver, link.device, link.gpu_memory) == ("node-1", "node-2", "mlx5_0:1", True)
     assert (link.message_bytes, link.rdma_mtu_bytes, link.line_rate_bits_per_s) == (8388608, 1024, 100e9)
     # 1024 of payload in 1024 + 62 + 20 bytes of the wire: 92.59 of 100 Gbit/s.
     assert usable_of(link) == pytest.approx(92.585e9 / 8, rel=1e-4)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.bench.jobs import PEERS
-from tests.unit.bench.sites import rdma_nodes
+from tests.unit.bench.sites import port, rdma_nodes
 from vsphere_ml.bench.job import Runtime, Tools, Within
 from vsphere_ml.bench.matrix import Wish
 from vsphere_ml.bench.perftest import Perftest
@@ -88,6 +88,18 @@ def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate
     # A ring: whoever receives is told first.
     assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
     assert all("VSML_BENCH_RUN=link" in command for _, command in guests.commands if "ib_write_bw" in command)
+
+
+def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> None:
+    two = (port(), port("mlx5_1", interface="eth2"))
+    wire = links.wire(ground(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
+    assert [(each.sender, each.device) for each in wire.links] == [
+        ("node-1", "mlx5_0:1"),
+        ("node-1", "mlx5_1:1"),
+        ("node-2", "mlx5_0:1"),
+        ("node-2", "mlx5_1:1"),
+    ]
+    assert wire.bytes_per_s == pytest.approx(2 * 97e9 / 8)
 
 
 def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:

@@ -141,7 +141,14 @@ def _shares(sweep: Sweep) -> str:
 def links(seen: Study) -> Table:
     """Return what point-to-point tools measured."""
     rows = tuple(
-        (each.sender, each.receiver, each.tool, _memory(each), figures.bandwidth(each.bytes_per_s), _of_usable(each))
+        (
+            each.sender,
+            each.receiver,
+            f"{each.tool} {each.device}".strip(),
+            _memory(each),
+            figures.bandwidth(each.bytes_per_s),
+            _of_usable(each),
+        )
         for each in seen.links
     )
     return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
