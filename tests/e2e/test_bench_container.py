@@ -120,7 +120,7 @@ def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster
     refused = cluster.shell.vsml("bench", "cluster.toml", "--in", "container", "--workload", "nccl", "--into", "nccl")
     assert refused.status != 0
     assert "no all_reduce_perf of nccl-tests is in the container" in refused.err
-    assert "make -C nccl-tests MPI=1" in refused.err
+    assert "make -C /opt/nccl-tests MPI=1" in refused.err
 
 
 def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_it_can_be(

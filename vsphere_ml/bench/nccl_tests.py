@@ -12,16 +12,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.bench.job import Within
+from vsphere_ml.core.container import NAME
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.job import Runtime
     from vsphere_ml.bench.lines import Told
 
 RESULT = "nccl-tests.json"  # in the job's folder
-BUILD = "git clone https://github.com/NVIDIA/nccl-tests && make -C nccl-tests MPI=1 MPI_HOME=/path/to/openmpi"
+BUILD = (
+    "git clone https://github.com/NVIDIA/nccl-tests /opt/nccl-tests && "
+    "make -C /opt/nccl-tests MPI=1 MPI_HOME={mpi} CUDA_HOME=/usr/local/cuda"
+)
+_DEBIANS_MPI = "/usr/lib/x86_64-linux-gnu/openmpi"  # where its headers and libraries lie together
 # NVIDIA's images have both on PATH, and only the first of them speaks MPI.
 _PLACES = (
     "all_reduce_perf_mpi",
@@ -71,20 +78,22 @@ def found(told: str) -> AllReducePerf | None:
     return AllReducePerf(path=path, over_mpi=linked.startswith("libmpi"), options=frozenset(known))
 
 
-def same(of: Mapping[str, AllReducePerf | None], where: str) -> AllReducePerf:
-    """Return the program that all nodes have; `where` is `guest` or `container`.
+def same(of: Mapping[str, AllReducePerf | None], runtime: Runtime) -> AllReducePerf:
+    """Return the program that all nodes have where ranks run.
 
     NotPossible `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
     """
     lacking = [node for node, each in of.items() if each is None]
     if lacking:
-        raise _missing(lacking, f"no all_reduce_perf of nccl-tests is in the {where}")
+        raise _missing(lacking, f"no all_reduce_perf of nccl-tests is in the {runtime.within}", runtime)
     have = {node: each for node, each in of.items() if each is not None}
     alone = [node for node, each in have.items() if not each.over_mpi]
     if alone:
-        raise _missing(alone, f"{have[alone[0]].path} was built without MPI=1, and would run on each rank alone")
+        path = have[alone[0]].path
+        raise _missing(alone, f"{path} was built without MPI=1, and would run on each rank alone", runtime)
     if len(set(have.values())) > 1:
-        raise _missing(list(have), "the nodes have different builds of all_reduce_perf, or at different paths")
+        why = "the nodes have different builds of all_reduce_perf, or at different paths"
+        raise _missing(list(have), why, runtime)
     return next(iter(have.values()))
 
 
@@ -148,10 +157,12 @@ def _nothing(why: str) -> BenchError:
     return BenchError(why, code="bench.no-samples", target="all_reduce_perf", hint="see its log in the record")
 
 
-def _missing(nodes: Sequence[str], why: str) -> NotPossible:
+def _missing(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossible:
+    build = BUILD.format(mpi=runtime.mpi_prefix or _DEBIANS_MPI)
+    where = f"docker exec {NAME} sh -c '{build}'" if runtime.within is Within.CONTAINER else build
     return NotPossible(
         f"{', '.join(nodes)}: {why}",
         code="bench.no-nccl-tests",
         target=nodes[0],
-        hint=f'{BUILD}; then name it: [guest] settings = {{ nccl_tests = "/path/to/all_reduce_perf" }}',
+        hint=f'vsml run -- "{where}"; or name one: [guest] settings = {{ nccl_tests = … }}',
     )

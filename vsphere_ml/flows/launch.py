@@ -168,7 +168,7 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
 
 def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
     nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
-    return nccl_tests.same({each.node: each.all_reduce_perf for each in surveyed}, job.runtime.within.value)
+    return nccl_tests.same({each.node: each.all_reduce_perf for each in surveyed}, job.runtime)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

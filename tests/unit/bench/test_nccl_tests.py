@@ -16,6 +16,7 @@ import pytest
 from tests.unit.bench.jobs import OPEN_MPI_5, job, place, traffic
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench import evidence, lines, nccl_tests
+from vsphere_ml.bench.job import Within
 from vsphere_ml.bench.nccl_tests import AllReducePerf
 from vsphere_ml.bench.programs import filled
 from vsphere_ml.bench.record import Cluster, Outcome, Run, Transport, Verdict, Workload
@@ -158,18 +159,19 @@ def test_one_without_mpi_is_found_and_refused(tmp_path: Path) -> None:
     assert found is not None
     assert not found.over_mpi
     with pytest.raises(NotPossible, match="was built without MPI=1") as refused:
-        nccl_tests.same({"node-1": found}, "guest")
+        nccl_tests.same({"node-1": found}, OPEN_MPI_5)
     assert refused.value.code == "bench.no-nccl-tests"
 
 
 def test_where_it_lacks_the_command_that_builds_it_is_told(tmp_path: Path) -> None:
     assert nccl_tests.found("") is None
     with pytest.raises(NotPossible, match="node-2: no all_reduce_perf of nccl-tests is in the container") as refused:
-        nccl_tests.same({"node-1": TESTS, "node-2": None}, "container")
-    assert "make -C nccl-tests MPI=1" in str(refused.value.hint)
+        nccl_tests.same({"node-1": TESTS, "node-2": None}, replace(OPEN_MPI_5, within=Within.CONTAINER))
+    assert "docker exec vsml-worker sh -c 'git clone" in refused.value.hint
+    assert "make -C /opt/nccl-tests MPI=1 MPI_HOME=/opt/openmpi " in refused.value.hint
     other = replace(TESTS, path="/elsewhere/all_reduce_perf")
     with pytest.raises(NotPossible, match="different builds"):
-        nccl_tests.same({"node-1": TESTS, "node-2": other}, "guest")
+        nccl_tests.same({"node-1": TESTS, "node-2": other}, OPEN_MPI_5)
 
 
 def test_a_rank_without_a_gpu_is_refused() -> None:
@@ -186,7 +188,7 @@ def test_the_real_program_on_a_real_gpu_is_read(tmp_path: Path) -> None:
         subprocess.run(["/bin/sh", "-c", nccl_tests.probe("")], capture_output=True, text=True, check=False).stdout
     )
     if found is None:
-        pytest.skip(f"no all_reduce_perf here ({nccl_tests.BUILD}): nccl-tests has not run for this test")
+        pytest.skip("no all_reduce_perf here: nccl-tests has not run for this test")
     words = [found.path, *nccl_tests.options(found, OPTIONS, str(tmp_path))]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     file = tmp_path / nccl_tests.RESULT
