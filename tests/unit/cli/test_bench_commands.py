@@ -155,3 +155,16 @@ def test_published_figures_come_with_their_sources(capsys: pytest.CaptureFixture
     assert all(each["source"] and each["conditions"] for each in told["data"]["anchors"])
     assert run(["bench", "anchors"]) == 0
     assert "no published figure was found for" in capsys.readouterr().out
+
+
+def test_the_selftest_refuses_without_root_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
+    status, told = answer(capsys, "selftest", "--into", tmp_path / "record")
+    assert (status, told["errors"][0]["code"]) == (3, "lab.no-guests")
+    assert told["errors"][0]["message"] == "lab guests need root, for network namespaces and mounts"
+    assert list(tmp_path.iterdir()) == []
+    status, told = answer(capsys, "selftest", "--rate", "fast")
+    assert (status, told["errors"][0]["code"]) == (2, "lab.bad-rate")
