@@ -106,18 +106,30 @@ def test_all_reduce_keeps_the_bound_and_comes_near_it_on_two_three_and_four_gues
     assert min(bus.values()) > 0.9 * max(bus.values())
 
 
-def test_nine_tenths_of_a_gigabit_is_slower_and_the_same_again_is_not(cluster: Cluster) -> None:
+def test_links_of_nine_tenths_of_a_gigabit_are_slower_and_the_same_again_is_not(cluster: Cluster) -> None:
+    """Links, since at a gigabit an all-reduce's pace is also that of CPUs which everything here shares."""
     settings(cluster, MPICH)
     for record, rate in (("usual", "1gbit"), ("less", "900mbit"), ("again", "1gbit")):
         shape(cluster, rate)
-        sizes = ("--sizes", "4194304", "--sweeps", "40")
-        assert len(runs(bench(cluster.shell, *SWEEP, *sizes, *PAIR, "--repeats", "3", "--into", record))) == 3
+        repeats = ("--workload", "link", "--repeats", "3")
+        assert len(runs(bench(cluster.shell, *repeats, *PAIR, "--into", record))) == 3
     shape(cluster, "none")
     (row,) = told(cluster, "compare", "usual", "less")["rows"]
-    assert (row["answer"], round(row["ratio"]["value"], 1)) == ("slower", 0.9)
+    assert (row["answer"], round(row["ratio"]["value"], 2)) == ("slower", 0.9)
     (row,) = told(cluster, "compare", "usual", "again")["rows"]
-    assert row["answer"] in {"no difference shown", "too noisy"}
+    assert row["answer"] == "no difference shown"
     assert cluster.shell.vsml("bench", "gate", "less", "--baseline", "usual").status == 6
+
+
+def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
+    settings(cluster, MPICH)
+    for record, rate in (("whole", "100mbit"), ("tenth-less", "90mbit")):
+        shape(cluster, rate)
+        sizes = ("--sizes", "4194304", "--sweeps", "7", "--repeats", "3")
+        assert len(runs(bench(cluster.shell, *SWEEP, *sizes, *PAIR, "--into", record))) == 3
+    shape(cluster, "none")
+    (row,) = told(cluster, "compare", "whole", "tenth-less")["rows"]
+    assert (row["answer"], round(row["ratio"]["value"], 1)) == ("slower", 0.9)
 
 
 def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
