@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.unit.bench.jobs import place, told
 from vsphere_ml.bench import clocks, lines, running
@@ -27,6 +30,30 @@ def test_a_throttled_gpu_is_told_with_its_range_and_reasons() -> None:
         "node-1": "GPU-1: SM 1095 to 1410 MHz, memory 1215 MHz, throttled: power cap, software thermal, ECC Enabled; "
         "GPU-2: SM not told, memory not told, throttled: not told, ECC [N/A]"
     }
+
+
+# Stand-ins of drivers: one of today, one that knows the new name of the reasons alone, one that knows neither.
+SMI = """\
+#!/bin/sh
+case $1 in {refused}) echo "Field is not a valid field to query." >&2; exit 2 ;; esac
+case $1 in *reasons*) echo "GPU-1, 1410 MHz, 1215 MHz, 0x0000000000000000, Enabled" ;;
+*) echo "GPU-1, 1410 MHz, 1215 MHz, Enabled" ;; esac
+"""
+
+
+@pytest.mark.parametrize(("refused", "throttle"), [("none", True), ("*throttle*", True), ("*reasons*", False)])
+def test_a_driver_that_knows_other_fields_tells_what_it_knows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str,
+    throttle: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text(SMI.format(refused=refused))
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    (row,) = runpy.run_path(str(running.WORKLOADS / "rank.py"))["clocks"]()
+    assert (row["sm"], row["ecc"], "throttle" in row) == ("1410 MHz", "Enabled", throttle)
 
 
 def test_a_rank_asks_the_driver_while_its_program_runs(tmp_path: Path) -> None:
