@@ -244,12 +244,12 @@ def _cluster(scene: Scene) -> Cluster:
 
 
 def _link(scene: Scene) -> Link:
-    asked, nodes = scene.job.configuration, scene.job.nodes
+    asked = scene.job.configuration
     rate = line_rate(
         scene.surveyed,
         scene.job.interface,
         asked.transport,
-        [scene.machines[node.name] for node in nodes if node.name in scene.machines],
+        scene.machines,
         scene.origin.link_bits_per_s,
     )
     return Link(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import holding
-from vsphere_ml.core.inventory import VgpuDevice
+from vsphere_ml.core.inventory import EthernetCard, VgpuDevice
 from vsphere_ml.core.locality import between, farthest
 from vsphere_ml.core.seats import Locality
 
@@ -21,6 +21,14 @@ _OF_CARDS = (".ctxPerDev", ".pnicFeatures", ".udpRSS", ".coalescingScheme", ".li
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Uplink:
+    """By what a VM's adapter leaves its host: a switch, and the rate of its slowest uplink that is up."""
+
+    switch: str
+    bits_per_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """A node's VM as it stands on its host. What nobody told is empty or None."""
 
@@ -30,14 +38,16 @@ class Machine:
     locality: str = ""
     numa_node: int | None = None
     nic_bits_per_s: float | None = None
+    uplinks: Mapping[str, Uplink] = field(default_factory=dict)  # by the MAC address of the VM's own adapter
 
 
 def machines(inventory: Inventory, vms: Mapping[str, Vm]) -> dict[str, Machine]:
     """Return the machine of each node; `vms` are the nodes' VMs, as the same look saw them."""
-    return {name: _machine(vm, inventory.host(vm.host) if vm.host else None) for name, vm in vms.items()}
+    return {name: _machine(vm, inventory) for name, vm in vms.items()}
 
 
-def _machine(vm: Vm, host: Host | None) -> Machine:
+def _machine(vm: Vm, inventory: Inventory) -> Machine:
+    host = inventory.host(vm.host) if vm.host else None
     gpus = (*holding.gpus(host, vm), *holding.whole_gpus(host, vm))
     nic = holding.nic(host, vm)
     port = next((each for each in (host.nics if host else ()) if each.address == nic), None)
@@ -48,7 +58,21 @@ def _machine(vm: Vm, host: Host | None) -> Machine:
         locality=_locality(host, gpus, nic),
         numa_node=_numa_node(host, (*gpus, *([nic] if nic else []))),
         nic_bits_per_s=port.bits_per_s if port else None,
+        uplinks=_uplinks(vm.settings, host, inventory) if vm.settings and host else {},
     )
+
+
+def _uplinks(settings: VmSettings, host: Host, inventory: Inventory) -> dict[str, Uplink]:
+    """Return the uplink of each adapter on a distributed switch; vCenter names no other's."""
+    switches = {each.ref: each.switch for each in inventory.networks}
+    cards = {each.mac.lower(): each.network for each in settings.devices if isinstance(each, EthernetCard)}
+    found = {mac: _slowest(host, switches.get(network)) for mac, network in cards.items() if network is not None}
+    return {mac: uplink for mac, uplink in found.items() if uplink is not None}
+
+
+def _slowest(host: Host, switch: str | None) -> Uplink | None:
+    rates = [nic.bits_per_s for nic in host.nics if nic.switch == switch and nic.bits_per_s is not None]
+    return Uplink(switch=switch, bits_per_s=min(rates)) if switch and rates else None
 
 
 def _of_host(host: Host | None) -> dict[str, str]:

@@ -49,6 +49,7 @@ class Surveyed:
     addresses: Mapping[str, str] = field(default_factory=dict)  # interface by address
     mtu: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)  # bits per second, as each interface tells its own
+    macs: Mapping[str, str] = field(default_factory=dict)  # by interface
     drivers: Mapping[str, str] = field(default_factory=dict)  # by interface; a virtual one has none
     mpirun: str = ""
     mpi: str = ""  # whose it is
@@ -74,6 +75,7 @@ def probes(tools: Tools) -> Mapping[str, str]:
         "addresses": "ip -o -4 address show",
         "mtu": "grep -H . /sys/class/net/*/mtu",
         "speed": "grep -sH . /sys/class/net/*/speed; :",  # an interface that is down answers with an error
+        "macs": "grep -sH . /sys/class/net/*/address; :",
         "drivers": _DRIVERS,
         "iperf3": "command -v iperf3",
         "rdma": rdma.PROBE,
@@ -129,6 +131,7 @@ def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Survey
         addresses={match["address"]: match["name"] for match in _ADDRESS.finditer(seen["addresses"].out)},
         mtu=_by_interface(seen["mtu"].out),
         rates={name: value * 1e6 for name, value in _by_interface(seen["speed"].out).items()},
+        macs=_macs(seen["macs"].out),
         drivers=dict(line.split(" ", 1) for line in seen["drivers"].out.splitlines() if " " in line),
         mpirun=seen["mpirun"].text if mpi else "",
         mpi=mpi,
@@ -241,6 +244,12 @@ def _mpi(answer: Answer) -> tuple[str, tuple[int, ...]]:
     if not family or version is None:
         return "", ()
     return family, tuple(int(part) for part in version.groups())
+
+
+def _macs(text: str) -> dict[str, str]:
+    """Return the address that `grep -H` found of each interface."""
+    pairs = (line.partition("/address:") for line in text.splitlines())
+    return {path.rpartition("/")[2]: mac.lower() for path, _, mac in pairs if mac}
 
 
 def _by_interface(text: str) -> dict[str, int]:

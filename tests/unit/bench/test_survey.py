@@ -28,6 +28,11 @@ def seen(node: str, address: str, **but: Answer) -> survey.Surveyed:
         "packages": Answer(0, "/opt/x/horovod-0.28.1.dist-info\n/opt/x/tensorflow_cpu-2.21.0.dist-info\n"),
         "addresses": Answer(0, ADDRESSES.format(address)),
         "mtu": Answer(0, "/sys/class/net/eth0/mtu:9000\n/sys/class/net/lo/mtu:65536\n"),
+        "speed": Answer(0, "/sys/class/net/eth0/speed:10000\n/sys/class/net/docker0/speed:-1\n"),
+        "macs": Answer(
+            0, "/sys/class/net/eth0/address:00:50:56:AA:00:01\n/sys/class/net/lo/address:00:00:00:00:00:00\n"
+        ),
+        "drivers": Answer(0, "eth0 vmxnet3\n"),
         "mpirun": Answer(0, "/usr/bin/mpirun\n"),
         "mpi": Answer(0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"),
         "home": Answer(0, "/root\n"),
@@ -44,6 +49,7 @@ def test_a_guest_is_read_as_a_value() -> None:
     assert (one.runtime, one.mpirun, one.mpi_version) == (True, "/usr/bin/mpirun", (4, 1, 4))
     assert one.versions["horovod"] == "0.28.1"
     assert one.mtu["eth0"] == 9000
+    assert (one.rates, one.drivers, one.macs["eth0"]) == ({"eth0": 1e10}, {"eth0": "vmxnet3"}, "00:50:56:aa:00:01")
 
 
 def test_control_traffic_goes_over_the_interface_of_the_nodes_addresses() -> None:
