@@ -82,6 +82,7 @@ def esx(host: Host, **knobs: object) -> FakeEsx:
             for port in host.nics
         }
         | {gpu.address: Function([0, 0], [gpu.active, gpu.active], [False, False]) for gpu in host.whole_gpus},
+        rebinds=host.rebinds,
         graphics=[host.gpus[0].graphics_type] * 2 if host.gpus else ["shared", "shared"],
         pvrdma=host.pvrdma,
         mig={gpu.address: [gpu.vgpu_mode == MIG] * 2 for gpu in host.gpus},

@@ -187,6 +187,7 @@ class Host:
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
+    rebinds: bool = False  # takes passthrough without a reboot
     pvrdma: Pvrdma | None = None  # only read when it is asked for
     # What the NICs' drivers are loaded with at the next boot, by module; None where it was not asked for or not told.
     module_options: tuple[tuple[str, str], ...] | None = None
@@ -282,6 +283,7 @@ class Vm:
     cluster_mark: str | None  # our ownership mark, from the custom attribute
     node_mark: str | None  # which node it is, from its extra config
     connection: str = "connected"
+    agent: bool = False  # vCenter's own, such as vCLS
     guest_ip: str | None = None
     tools: str | None = None
     settings: VmSettings | None = None

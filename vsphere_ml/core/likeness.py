@@ -53,6 +53,7 @@ def _left(room: Room) -> tuple[Hashable, ...]:
         frozenset(Counter(_gpus(room)).items()),
         frozenset(functions),
         frozenset(room.promised.items()),
+        bool(room.strangers),
         room.grouped > 0,
         room.seats > room.grouped,
     )

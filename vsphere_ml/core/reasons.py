@@ -30,6 +30,7 @@ class Lack(StrEnum):
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
     DATASTORE = "set location.datastore to one that every host mounts"
     HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"
+    STRANGERS = "move those VMs away, or set location.hosts to hosts where none of them run"
     PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
 
 

@@ -59,6 +59,7 @@ class Room:
     shares: dict[PciAddress, tuple[Share, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     ready: MakeReady = field(default_factory=MakeReady)  # what may be changed on the host
+    strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     seats: int = 0
     grouped: int = 0  # seats by device group
@@ -128,9 +129,22 @@ def rooms(
         if vm.host is not None and vm.powered_on:
             held = vm.settings.memory_reservation if vm.settings else vm.memory
             given_back[vm.host] = given_back.get(vm.host, 0) + held
-    return {
+    there = _strangers(vms, own) if asked else {}
+    found = {
         host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
     }
+    for ref, room in found.items():
+        room.strangers = tuple(there.get(ref, ()))
+    return found
+
+
+def _strangers(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[str]]:
+    """Return the VMs that run on each host and are nobody's of this cluster; vCenter moves its own agents by itself."""
+    found: dict[HostRef, list[str]] = {}
+    for vm in vms:
+        if vm.host is not None and vm.powered_on and not vm.agent and vm.ref not in ours:
+            found.setdefault(vm.host, []).append(vm.name)
+    return found
 
 
 def _room(  # noqa: PLR0917

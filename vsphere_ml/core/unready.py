@@ -74,6 +74,8 @@ def missing(spec: ClusterSpec, inventory: Inventory) -> tuple[Missing, ...]:
     hosts = [host for host in ground.hosts if any(_may_lack(host, each) for each in wishes)]
     by_ref = {vm.ref: vm for vm in ours.values()}
     now, then = (rooms(hosts, inventory.vms, by_ref, ready) for ready in (spec.make_ready, _ALL))
+    for room in then.values():
+        room.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
     found = (
         each
         for host in sorted(hosts, key=lambda one: one.name)

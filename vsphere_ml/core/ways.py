@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core import vgpus
+from vsphere_ml.core import needs
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
@@ -57,35 +57,16 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, ev
     for each in _ways(room, wish, api_version, lenient=lenient, every=every):
         settled = settle(room, wish, each, lenient=lenient) if isinstance(each, Option) else each
         if isinstance(settled, Option):
-            options.append(replace(settled, leaves=room.left_beside(settled.gpus), lacks=_lacks(room, wish, settled)))
+            lacks = needs.of_host(room, wish, settled)
+            if (refusal := needs.refusal(room, wish, lacks)) is None:
+                options.append(replace(settled, leaves=room.left_beside(settled.gpus), lacks=lacks))
+            else:
+                reasons.append(refusal)
         else:
             reasons.append(settled)
     if options:
         return Offer(tuple(sorted(options, key=preference)))
     return Offer((), tuple(dict.fromkeys((*reasons, *held(room, wish)))))
-
-
-def _lacks(room: Room, wish: Wish, option: Option) -> frozenset[ReadyKind]:
-    """Return what the host must be given before the option's devices can be had."""
-    return frozenset(_missing(room, wish, option)) if room.ready else frozenset()
-
-
-def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
-    if isinstance(wish.gpu, ProfileName):
-        yield from vgpus.lacks(room.host, option.gpus, wish.gpu)
-    elif any(each.address in option.gpus and not each.active for each in room.host.whole_gpus):
-        yield ReadyKind.PASSTHROUGH
-    done = room.host.pvrdma
-    if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
-        yield ReadyKind.PVRDMA
-    if option.nic is None:
-        return
-    promised = room.promised.get(option.nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
-    if promised and (room.ready.virtual_functions or room.functions[option.nic] <= promised):
-        yield ReadyKind.SRIOV
-    port = next(nic for nic in room.host.nics if nic.address == option.nic)
-    if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
-        yield ReadyKind.PASSTHROUGH
 
 
 def nearness(option: Option) -> Nearness:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.host_walk import HostOutcome
     from vsphere_ml.flows.ready import HostsDoor
     from vsphere_ml.flows.saved import SavedPlan
 
@@ -78,6 +79,7 @@ class _Run:
     given: ForGuests
     walk: Walk
     ready: Readiness | None = None
+    hosts: tuple[HostOutcome, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     seconds: float = 0.0
     last: Compared | None = None
@@ -108,7 +110,7 @@ class _Run:
         """Make the hosts ready, and return the plan for the VMs from what is there then: each node on its host."""
         if self.ready is None or not any(todo.plan.hosts):
             return todo
-        self.ready.carry_out(todo.plan.hosts)
+        self.hosts = self.ready.carry_out(todo.plan.hosts)
         homes = {seat.node.name: seat.host_name for seat in todo.placement.seats}
         nodes = tuple(replace(node, host=homes[node.name]) for node in self.spec.nodes)
         fresh = plan(
@@ -136,6 +138,7 @@ class _Run:
             seconds=self.seconds,
             guests=self.guests,
             left_alone=todo.left_alone,
+            hosts=self.hosts,
         )
 
 

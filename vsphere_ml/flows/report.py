@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan import Finding, Plan
     from vsphere_ml.core.seats import Seat
     from vsphere_ml.flows.configure import Configured
+    from vsphere_ml.flows.host_walk import HostOutcome
 
 _INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomplete"}
 
@@ -42,6 +43,7 @@ class Report:
     seconds: float = 0.0  # from the first change to the last
     guests: Configured | None = None  # None: left alone
     left_alone: str = ""  # why
+    hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
 
     @property
     def done(self) -> bool:

@@ -14,6 +14,7 @@ from vsphere_ml.vsphere import esxcli, hosts, modules, pvrdma
 from vsphere_ml.vsphere.collect import of, reference
 from vsphere_ml.vsphere.esxcli import EsxcliError
 from vsphere_ml.vsphere.pci import address
+from vsphere_ml.vsphere.vms import is_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,8 +52,6 @@ VM = (
     "customValue",
 )
 SSH_SERVICE = "TSM-SSH"
-# Agents of vSphere itself, by the extension that manages them: vCLS, and agents of ESX Agent Manager.
-_AGENTS = frozenset({"com.vmware.vim.eam", "com.vmware.vcls"})
 
 
 def see(session: Session, fields: Fields, found: Iterable[Any]) -> dict[HostRef, HostSight]:
@@ -153,7 +152,6 @@ def _ssh(services: Any) -> bool | None:
 
 
 def _vm(ref: VmRef, props: Mapping[str, Any], fields: Fields) -> VmOnHost:
-    managed = props.get("config.managedBy")
     values = props.get("customValue")
     nets = [str(ip) for net in props.get("guest.net") or () for ip in net.ipAddress or ()]
     told = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
@@ -163,7 +161,7 @@ def _vm(ref: VmRef, props: Mapping[str, Any], fields: Fields) -> VmOnHost:
         on=props.get("runtime.powerState") == "poweredOn",
         cluster_mark=fields.owner(values),
         resume=fields.value(values, RESUME_ATTRIBUTE) or None,
-        agent=managed is not None and managed.extensionKey in _AGENTS,
+        agent=is_agent(props.get("config.managedBy")),
         tools=props.get("guest.toolsRunningStatus") == "guestToolsRunning",
         addresses=frozenset(str(each).lower() for each in told if each),
     )

@@ -39,6 +39,7 @@ LEAN = (
     "runtime.powerState",
     "runtime.connectionState",
     "config.template",
+    "config.managedBy",
     "config.version",
     "config.hardware.numCPU",
     "config.hardware.memoryMB",
@@ -62,6 +63,8 @@ FULL = (
     "guest.toolsRunningStatus",
     "snapshot.currentSnapshot",
 )
+# vCLS, and agents of ESX Agent Manager.
+_AGENTS = frozenset({"com.vmware.vim.eam", "com.vmware.vcls"})
 _ADAPTERS = (  # subclasses before their bases
     (vim.vm.device.VirtualSriovEthernetCard, "sriov"),
     (vim.vm.device.VirtualVmxnet3Vrdma, "pvrdma"),
@@ -90,7 +93,13 @@ def lean(found: Any, props: Mapping[str, Any], fields: Fields) -> Vm:
         cluster_mark=fields.owner(get("customValue")),
         node_mark=None,
         connection=str(get("runtime.connectionState") or "connected"),
+        agent=is_agent(get("config.managedBy")),
     )
+
+
+def is_agent(managed: Any) -> bool:
+    """Return whether a VM is an agent of vSphere itself, by the extension that manages it."""
+    return managed is not None and managed.extensionKey in _AGENTS
 
 
 def hardware_version(text: str | None) -> int:

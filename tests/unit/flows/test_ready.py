@@ -14,16 +14,19 @@ from tests.fakes.site import Cut, FakeVCenter
 from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.ats_plan import Leave
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.inventory import HostRef, WholeGpu
+from vsphere_ml.core.inventory import HostRef, PciAddress, WholeGpu
 from vsphere_ml.core.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.flows import saved
+from vsphere_ml.flows.proposal import ForGuests, propose
 from vsphere_ml.flows.provision import provision
-from vsphere_ml.flows.ready import HostsDoor
+from vsphere_ml.flows.ready import HostsDoor, Readiness
 
 if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Host, Inventory
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
     from vsphere_ml.flows.report import Report
+    from vsphere_ml.flows.saved import SavedPlan
 
 SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
 ALL = frozenset(ReadyKind)
@@ -37,7 +40,15 @@ class Rig:
     shown: list[Plan] = field(default_factory=list)
     shells: bool = True
 
-    def run(self, *, downtime: bool = False, dry_run: bool = False) -> Report:
+    def door(self, *, downtime: bool = False) -> HostsDoor:
+        return HostsDoor(
+            hosts=self.hosts,
+            tell=lambda _event: None,
+            shells=self.hosts if self.shells else None,
+            leave=Leave(downtime=downtime),
+        )
+
+    def run(self, *, downtime: bool = False, dry_run: bool = False, plan: SavedPlan | None = None) -> Report:
         def approve(proposal: object) -> bool:
             self.shown.append(proposal.plan)  # type: ignore[attr-defined]
             return True
@@ -50,12 +61,8 @@ class Rig:
             clock=self.site.clock,
             allow_downtime=downtime,
             dry_run=dry_run,
-            door=HostsDoor(
-                hosts=self.hosts,
-                tell=lambda _event: None,
-                shells=self.hosts if self.shells else None,
-                leave=Leave(downtime=downtime),
-            ),
+            saved=plan,
+            door=self.door(downtime=downtime),
         )
 
     def done(self) -> list[str]:
@@ -93,7 +100,7 @@ def whole(host: Host, board: int = 0x20F1) -> Host:
         WholeGpu(address=gpu.address, vendor=0x10DE, device=board, name="A100", active=False, system_id="id")
         for gpu in host.gpus
     )
-    return replace(host, whole_gpus=gpus)
+    return replace(host, whole_gpus=gpus, rebinds=True)
 
 
 def test_an_unready_host_is_made_ready_and_its_nodes_follow_in_one_run() -> None:
@@ -175,10 +182,9 @@ def test_whole_gpus_are_switched_over_at_once_where_the_host_can_and_no_vm_is_st
 
 def test_a_host_that_wants_a_reboot_for_passthrough_gets_one() -> None:
     picture = unready()
-    picture = replace(picture, hosts=(whole(picture.hosts[0]),))
+    picture = replace(picture, hosts=(replace(whole(picture.hosts[0]), rebinds=False),))
     asked = node("node-1", gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"), nic=NicRequest(kind=NicKind.NONE))
     site = rig((asked,), picture)
-    site.hosts.there[HostRef("host-1")].rebinds = False
     assert site.run().done
     assert "Reboot" in site.done()
 
@@ -217,8 +223,31 @@ def test_others_vms_on_the_host_keep_it_from_being_rebooted() -> None:
     site = rig((node("node-1", nic=SRIOV),), replace(picture, vms=(*picture.vms, vm("web-1", "vm-9", powered_on=True))))
     with pytest.raises(NotPossible) as refused:
         site.run()
-    assert refused.value.code == "ats.foreign-vms"
+    assert refused.value.code == "placement.no-seat"
+    assert refused.value.details[0].endswith("must be rebooted for graphics, sriov, and VMs of others run there: web-1")
     assert site.hosts.changes == []
+
+
+def test_a_host_where_nobody_else_runs_is_made_ready_instead_and_agents_are_nobody() -> None:
+    picture = unready(2)
+    others = (
+        vm("web-1", "vm-9", powered_on=True),
+        vm("vCLS-1", "vm-8", powered_on=True, host=HostRef("host-2"), agent=True),
+    )
+    site = rig((node("node-1", nic=SRIOV),), replace(picture, vms=(*picture.vms, *others)))
+    site.hosts.there[HostRef("host-2")].agents.add("vCLS-1")
+    assert site.run().seats[0].host_name == "esx-02.lab.test"
+    assert {each.host_name for each in site.hosts.changes} == {"esx-02.lab.test"}
+
+
+def test_vms_of_others_that_come_meanwhile_still_keep_the_host_from_being_rebooted() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    picture = site.site.inventory
+    # An agent by the first look, so that the host is chosen; the look at the host itself says otherwise.
+    site.site.inventory = replace(picture, vms=(*picture.vms, vm("web-1", "vm-9", powered_on=True, agent=True)))
+    with pytest.raises(NotPossible) as refused:
+        site.run()
+    assert refused.value.code == "ats.foreign-vms"
 
 
 def test_a_gpu_that_somebody_uses_is_left_in_its_mode() -> None:
@@ -271,3 +300,45 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> No
     assert {seat.host_name for seat in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert not any(host.maintenance for host in site.site.inventory.hosts)
     assert not site.run().acted
+
+
+@pytest.mark.parametrize("after", range(1, 7))
+def test_a_run_that_is_killed_around_mig_mode_is_finished_by_the_next(after: int) -> None:
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), quad_8u3(hosts=1, taken=False))
+    site.hosts.cut_after = after
+    with pytest.raises(Cut):
+        site.run()
+    site.hosts.mend()
+    assert site.run().done
+    assert not site.host().maintenance
+    assert [gpu.vgpu_mode == "multiInstanceGpu" for gpu in site.host().gpus] == [True, False, False, False]
+    assert not site.run().acted
+
+
+def test_a_saved_plan_holds_for_the_hosts_it_was_made_for() -> None:
+    site = rig((node("node-1", nic=SRIOV),), unready())
+    ready = Readiness(site.spec, site.door(), site.site.clock)
+    proposal = propose(
+        site.spec,
+        site.site,
+        given=ForGuests(first_boots={}),
+        tell=lambda _event: None,
+        clock=site.site.clock,
+        ready=ready,
+    )
+    agreed = saved.load(saved.save(proposal, site.spec), "monday.plan")
+    machine = site.hosts.there[HostRef("host-1")]
+    machine.functions[PciAddress("0000:3d:00.0")].vfs = [4, 4]
+    with pytest.raises(NotPossible) as stale:
+        site.run(plan=agreed)
+    assert stale.value.code == "plan.stale"
+    assert any("SetFunctions esx-01.lab.test" in each for each in stale.value.details)
+    machine.functions[PciAddress("0000:3d:00.0")].vfs = [0, 0]
+    assert site.run(plan=agreed).done
+
+
+def test_the_report_says_which_hosts_were_made_ready() -> None:
+    report = rig((node("node-1", nic=SRIOV),), unready()).run()
+    assert [each.plan.name for each in report.hosts] == ["esx-01.lab.test"]
+    assert report.hosts[0].rebooted_s == 240.0

@@ -10,12 +10,13 @@ from vsphere_ml.cli.views.text import line
 from vsphere_ml.core.host_changes import NoteRunning, WriteRecord, described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.text import Text
 
     from vsphere_ml.core.ats import Fact
     from vsphere_ml.core.ats_plan import HostPlan
+    from vsphere_ml.flows.host_walk import HostOutcome
 
 TITLE = "hosts made ready"
 
@@ -39,6 +40,26 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
             yield line("     ", ("hint: ", "bold cyan"), reason.hint)
 
 
+def done(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
+    """Yield what was set on each host, and how long it was away."""
+    for each in outcomes:
+        told = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
+        back = "" if each.rebooted_s is None else f"; back {each.rebooted_s:.0f} s after it was told to reboot"
+        yield line((f"{each.plan.name}: ", "bold"), f"made ready: {told}{back}")
+
+
+def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
+    return [
+        {
+            "host": each.plan.name,
+            "settings": [_fields(fact) for fact in each.plan.facts.lacking],
+            "steps": [described(step.change) for step in each.done],
+            "reboot_seconds": None if each.rebooted_s is None else round(each.rebooted_s, 3),
+        }
+        for each in hosts
+    ]
+
+
 def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
     """Return each host's settings and what they mean for who works there; the steps are the plan's first stage."""
     return [
@@ -56,15 +77,18 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
 
 
 def _setting(fact: Fact) -> str:
-    place = f" of {fact.on}" if fact.on else ""
     if fact.is_pending:
-        return f"{fact.name}{place}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
+        return f"{_name(fact)}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
     when = "at once" if fact.at_once else "after a reboot"
-    return f"{fact.name}{place}: {_seen(fact)} → {fact.wanted}, {when}, by {fact.door}"
+    return f"{_name(fact)}: {_seen(fact)} → {fact.wanted}, {when}, by {fact.door}"
 
 
 def _seen(fact: Fact) -> str:
     return "not known" if fact.configured is None else fact.configured or "nothing set"
+
+
+def _name(fact: Fact) -> str:
+    return f"{fact.name} of {fact.on}" if fact.on else fact.name
 
 
 def _how(host: HostPlan) -> str:

@@ -10,7 +10,7 @@ from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views import guests as of_guests
 from vsphere_ml.cli.views import plan as plans
-from vsphere_ml.cli.views import proposal
+from vsphere_ml.cli.views import proposal, ready
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.outcome import Done, Undone, Untried
@@ -51,6 +51,7 @@ def data(report: Report) -> dict[str, Any]:
         "plan": plans.data(report.plan),
         "outcomes": [_outcome(each) for each in report.outcomes],
         "dropped": plain(report.dropped),
+        "hosts": ready.outcomes(report.hosts),
         "lacking": plans.data(report.lacking),
         "seats": [plans.seat(each) for each in report.seats],
         "notes": list(report.notes),
@@ -63,6 +64,7 @@ def data(report: Report) -> dict[str, Any]:
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.command == "provision" and report.seats:
         yield plans.seats(report.seats)
+    yield from ready.done(report.hosts)
     for each in report.findings:
         yield from plans.finding(each)
     if report.left_alone:

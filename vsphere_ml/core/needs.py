@@ -1,0 +1,61 @@
+"""What a host must be given before a node can have its devices there, and what keeps it from being given that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core import nvidia_smi, vgpus
+from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.profiles import ProfileName
+from vsphere_ml.core.reasons import Lack, Reason
+from vsphere_ml.core.spec import NicKind, ReadyKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.rooms import Option, Room
+    from vsphere_ml.core.wish import Wish
+
+_BY_REBOOT = frozenset({ReadyKind.GRAPHICS, ReadyKind.SRIOV, ReadyKind.ROCE})
+
+
+def of_host(room: Room, wish: Wish, option: Option) -> frozenset[ReadyKind]:
+    """Return the settings that lack; none where nothing may be changed, since nothing is offered there then."""
+    return frozenset(_missing(room, wish, option)) if room.ready else frozenset()
+
+
+def refusal(room: Room, wish: Wish, lacks: frozenset[ReadyKind]) -> Reason | None:
+    """Return why a host cannot be given what lacks: it would have to be rebooted under VMs of others."""
+    if not room.strangers:
+        return None
+    rebooted = sorted(kind for kind in lacks if _takes_reboot(kind, room, wish))
+    if not rebooted:
+        return None
+    words = f"must be rebooted for {', '.join(rebooted)}, and VMs of others run there: {', '.join(room.strangers)}"
+    return Reason(Lack.STRANGERS, words)
+
+
+def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
+    if isinstance(wish.gpu, ProfileName):
+        yield from vgpus.lacks(room.host, option.gpus, wish.gpu)
+    elif any(each.address in option.gpus and not each.active for each in room.host.whole_gpus):
+        yield ReadyKind.PASSTHROUGH
+    done = room.host.pvrdma
+    if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
+        yield ReadyKind.PVRDMA
+    if option.nic is None:
+        return
+    promised = room.promised.get(option.nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
+    if promised and (room.ready.virtual_functions or room.functions[option.nic] <= promised):
+        yield ReadyKind.SRIOV
+    port = next(nic for nic in room.host.nics if nic.address == option.nic)
+    if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
+        yield ReadyKind.PASSTHROUGH
+
+
+def _takes_reboot(kind: ReadyKind, room: Room, wish: Wish) -> bool:
+    if kind is ReadyKind.PASSTHROUGH:
+        return not room.host.rebinds
+    if kind is ReadyKind.MIG:
+        return wish.board is None or nvidia_smi.needs_reboot(wish.board)
+    return kind in _BY_REBOOT
