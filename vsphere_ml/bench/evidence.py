@@ -55,6 +55,7 @@ class Wire:
     links: tuple[LinkResult, ...] = ()
     bytes_per_s: float | None = None
     remarks: tuple[Remark, ...] = ()  # what was not measured, and why
+    failure: BenchError | None = None  # of the tool, just now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

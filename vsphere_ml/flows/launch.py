@@ -88,12 +88,18 @@ def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[
         scene = _scene(ground, job, planned.launch, began, beside.clean)
         scene = replace(scene, wire=beside.wire())
         if heard is None:
-            return evidence.linked(scene), None
+            return _linked(scene), None
         run = evidence.run(scene, heard.told, heard.log, heard.stop)
         run = replace(run, remarks=(*run.remarks, *heard.remarks))
     except VsmlError as error:
         return evidence.failed(_scene(ground, job, planned.launch, began, beside.clean), error), error
     return run, evidence.objection(run)
+
+
+def _linked(scene: evidence.Scene) -> Run:
+    if scene.wire.failure is not None:
+        raise scene.wire.failure
+    return evidence.linked(scene)
 
 
 def refused(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.bench import link, perftest, yardsticks
 from vsphere_ml.bench.evidence import Wire
 from vsphere_ml.bench.record import Transport, Workload
+from vsphere_ml.core.errors import BenchError
 from vsphere_ml.flows.launch import in_each
 
 if TYPE_CHECKING:
@@ -33,14 +34,17 @@ def where_possible(wish: Wish, ground: Ground) -> Wish:
 def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
     """Return what the nodes have between them, measured once for each number of nodes and whenever it is asked for.
 
-    Where it cannot be measured, the record says so.
+    Where it cannot be measured, the record says so; where the tool fails, what was to go over the links goes on.
     """
     key = (asked.nodes, asked.transport)
     if key in calibrated and asked.workload is not Workload.LINK:
         return replace(calibrated[key], links=())
-    measured = _between(ground, *key)
-    calibrated[key] = replace(measured, remarks=(*measured.remarks, *_others(ground, asked)))
-    return calibrated[key]
+    try:
+        measured = calibrated[key] = _between(ground, *key)
+    except BenchError as error:
+        calibrated[key] = Wire(remarks=(yardsticks.not_measured(asked.transport, error.message),))
+        measured = replace(calibrated[key], failure=error)
+    return replace(measured, remarks=(*measured.remarks, *_others(ground, asked)))
 
 
 def _lack(ground: Ground, nodes: int, transport: Transport) -> str | None:

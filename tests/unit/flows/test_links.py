@@ -39,19 +39,20 @@ class Told:
     """Guests that answer each tool, and keep who was told what."""
 
     commands: list[tuple[str, str]] = field(default_factory=list)
+    answers: Mapping[str, str] = field(default_factory=lambda: TOLD)
 
     def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], Any]) -> Mapping[str, Any]:
-        return {place.name: work(_Guest(place.name, self.commands)) for place in places}  # type: ignore[arg-type]
+        return {place.name: work(_Guest(place.name, self)) for place in places}  # type: ignore[arg-type]
 
 
 @dataclass
 class _Guest:
     name: str
-    commands: list[tuple[str, str]]
+    told: Told
 
     def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> Answer:
-        self.commands.append((self.name, command))
-        return Answer(0, next((text for tool, text in TOLD.items() if tool in command), ""))
+        self.told.commands.append((self.name, command))
+        return Answer(0, next((text for tool, text in self.told.answers.items() if tool in command), ""))
 
 
 def ground(guests: Told, within: Within = Within.GUEST, **has: Any) -> Ground:
@@ -116,6 +117,22 @@ def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does
     wire = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
     assert (wire.bytes_per_s, wire.links) == (None, ())
     assert [each.message for each in wire.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
+
+
+def test_a_tool_that_fails_ends_its_own_launch_and_no_other() -> None:
+    guests, calibrated = Told(answers={"ib_write_bw": "Couldn't connect to 10.0.0.12:24602"}), links.Calibrated()
+    failed = links.wire(ground(guests), asked(Workload.LINK, Transport.ROCE), calibrated)
+    assert failed.failure is not None
+    assert failed.failure.code == "bench.link"
+    after = links.wire(ground(guests), asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    assert (after.failure, after.bytes_per_s) == (None, None)
+    assert "measured nothing: Couldn't connect" in after.remarks[0].message
+
+
+def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
+    there, calibrated = ground(Told(), ports=()), links.Calibrated()
+    assert len(links.wire(there, asked(Workload.LINK), calibrated).remarks) == 2
+    assert links.wire(there, asked(Workload.TRAIN), calibrated).remarks == ()
 
 
 def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
