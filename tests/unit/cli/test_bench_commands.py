@@ -49,6 +49,25 @@ def test_a_script_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "gate {record} --baseline {record} --tolerance nan",
+        "gate {record} --of-bound nan",
+        "import {record}/x.log --into {record}/i --link-gbit nan",
+        "run {record}/cluster.toml --limit nan",
+        "run {record}/cluster.toml --limit inf",
+    ],
+)
+def test_what_is_no_number_is_never_counted_with(
+    capsys: pytest.CaptureFixture[str], record: Path, arguments: str
+) -> None:
+    (record / "x.log").write_text("")
+    (record / "cluster.toml").write_text("")
+    status, told = answer(capsys, *arguments.format(record=record).split())
+    assert (status, told["errors"][0]["code"]) == (2, "usage")
+
+
 def test_bert_large_is_predicted_as_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("predict", "--parameters", "340e6", "--link-gbit", "25", "--iterations", "3000000")
     status, told = answer(capsys, *arguments)

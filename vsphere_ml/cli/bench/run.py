@@ -149,7 +149,7 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
-    from vsphere_ml.bench.ask import node_counts
+    from vsphere_ml.bench.ask import finite, node_counts
     from vsphere_ml.bench.job import Within
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
@@ -163,6 +163,7 @@ def run(
     from vsphere_ml.flows.bench import bench
     from vsphere_ml.flows.watch import Enough
 
+    finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
     spec = load(file)
     most = len(only) if only else len(spec.nodes)
     with_mpirun = launcher is LauncherName.MPIRUN
