@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from vsphere_ml.bench.bracket import GRADIENT_BYTES
 from vsphere_ml.bench.models import model as known_model
 from vsphere_ml.bench.predict import Job
@@ -11,6 +13,9 @@ from vsphere_ml.core.errors import ConfigError
 MOST_NODES = 100_000
 MOST_COUNTS = 64
 LARGEST = 1e30
+MOST_BYTES = 64 << 30  # of one message
+_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
+_SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>[KMG]?)")
 
 
 def job(
@@ -66,6 +71,17 @@ def node_counts(text: str) -> tuple[int, ...]:
     if sum(map(len, spans)) > MOST_COUNTS:
         raise _usage(f"--nodes: at most {MOST_COUNTS} numbers")
     return tuple(sorted({count for span in spans for count in span}))
+
+
+def message_sizes(text: str) -> tuple[int, ...]:
+    """Return the bytes in `1024,64K,4M`, in order and each once; K, M and G are powers of 1024."""
+    parts = [_SIZE.fullmatch(part.strip()) for part in text.split(",")]
+    if not all(parts):
+        raise _usage(f"--sizes {text}: bytes such as 1024,64K,4M are wanted")
+    sizes = {int(part["number"]) << _SHIFTS[part["unit"]] for part in parts if part is not None}
+    if min(sizes) < 1 or max(sizes) > MOST_BYTES:
+        raise _usage(f"--sizes {text}: from 1 byte to {MOST_BYTES >> 30} GiB")
+    return tuple(sorted(sizes))
 
 
 def _is_count(text: str) -> bool:

@@ -166,6 +166,16 @@ def test_numbers_of_nodes_that_are_none(text: str) -> None:
         ask.node_counts(text)
 
 
+@pytest.mark.parametrize("text", ["", "0", "1,", "4m", "-1", "1.5M", "65G", "9" * 13, "1K,abc", "٣"])
+def test_message_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError):
+        ask.message_sizes(text)
+
+
+def test_message_sizes_come_in_order_and_in_bytes() -> None:
+    assert ask.message_sizes("4M, 1024,1K") == (1024, 4 << 20)
+
+
 def test_numbers_of_nodes_come_in_order() -> None:
     assert ask.node_counts("8, 2,2") == (2, 8)
     assert ask.node_counts("6,1-3,2") == (1, 2, 3, 6)

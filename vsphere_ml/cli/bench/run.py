@@ -103,7 +103,7 @@ def run(
     ] = None,
     arguments: Annotated[str, typer.Option(metavar="WORDS", help="What that program is given, in one word.")] = "",
     sizes: Annotated[
-        str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`.")
+        str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`, such as 64K,1M,64M.")
     ] = "1024,65536,1048576,4194304,16777216,67108864",
     sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10,
     nccl_sizes: Annotated[
@@ -149,7 +149,7 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
-    from vsphere_ml.bench.ask import finite, node_counts
+    from vsphere_ml.bench.ask import finite, message_sizes, node_counts
     from vsphere_ml.bench.job import Within
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Transport, Workload
@@ -173,10 +173,17 @@ def run(
         raise ConfigError(
             "only horovodrun over Gloo is elastic", code="usage", hint="--launcher horovodrun --backend gloo"
         )
+    counts = node_counts(",".join(nodes)) if nodes else (most,)
+    if least_nodes > min(counts):
+        raise ConfigError(
+            f"--least-nodes {least_nodes} is more than the {min(counts)} of the smallest launch",
+            code="usage",
+            hint=f"--least-nodes {min(counts)}, or other --nodes",
+        )
     variables = _variables(variable or ())
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
-        nodes=node_counts(",".join(nodes)) if nodes else (most,),
+        nodes=counts,
         slots=slots or min(node.gpu.count for node in spec.nodes),
         transports=tuple(Transport(each) for each in transport or [TransportName.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
@@ -194,7 +201,7 @@ def run(
                 **({"least_nodes": str(least_nodes)} if least_nodes else {}),
             },
             Workload.SCRIPT: _identity(script, arguments) if script else {},
-            Workload.ALLREDUCE: {"sizes": sizes, "repeats": str(sweeps)},
+            Workload.ALLREDUCE: {"sizes": ",".join(map(str, message_sizes(sizes))), "repeats": str(sweeps)},
             Workload.NCCL: _message_sizes(nccl_sizes) | {"iterations": str(nccl_iterations)},
         },
     )
