@@ -31,6 +31,10 @@ COSTS = {
 }
 
 
+_LATER = "is as good, and comes later by name"
+_GIVEN_UP = "suits as well or better, but then another node would find no place; the search moved on"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A host that could have been the one; `verdict` is why it was not."""
@@ -71,27 +75,33 @@ def _explained(choice: Choice, spread: Spread) -> Explanation:
 
 def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
     winner = next((each for each in choice.offers if each.host == choice.host), None)
+    passed = False  # those after the winner come later by name
     for each in choice.offers:
+        passed = passed or each is winner
         if winner is None or each is winner:
             continue
         if not each.offer.options:
             words = "; ".join(map(str, each.offer.reasons))
             yield Candidate(host=each.host, fits=False, verdict=words)
         else:
-            verdict = _worse(each, each.offer.options[0], winner, choice.option, spread)
+            verdict = _worse(each, winner, choice.option, spread) or (_LATER if passed else _GIVEN_UP)
             yield Candidate(host=each.host, fits=True, verdict=verdict)
 
 
-def _worse(loser: Offered, has: Option, winner: Offered, took: Option, spread: Spread) -> str:
-    """Return by what a host lost: by its neighbours first, then by how near its devices are, then by its name."""
+def _worse(loser: Offered, winner: Offered, took: Option, spread: Spread) -> str:
+    """Return by what a host lost: by neighbours, by how near its devices are, by what it breaks; empty for none."""
+    has = loser.offer.options[0]
     more, fewer = (loser.seats, winner.seats) if spread is Spread.SPREAD else (winner.seats, loser.seats)
     if more > fewer:
         return f"has {_nodes(loser.seats)}, {winner.host} {_nodes(winner.seats)}; the file asks to {spread}"
     if more < fewer or nearness(has) < nearness(took):
-        return f"suits better, but then a later node would find no place; the search moved on to {winner.host}"
+        return _GIVEN_UP
     if nearness(has) > nearness(took):
         return _farther(has, took)
-    return "is as good, and comes later by name"
+    if spread is Spread.PACK and has.breaks != took.breaks:
+        larger = f"would break a group of {has.breaks} free GPUs, {winner.host} one of {took.breaks}"
+        return larger if has.breaks > took.breaks else _GIVEN_UP
+    return ""
 
 
 def _farther(has: Option, took: Option) -> str:

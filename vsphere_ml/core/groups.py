@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.adapters import is_model
-from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.profiles import same
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, has_device_groups
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import DeviceGroup, Host
     from vsphere_ml.core.wish import Wish
 
-_NVLINK = "%NVLink"  # how vSphere's names of such groups end
 _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 
 
@@ -44,7 +43,7 @@ def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool]) ->
 
 def joins(group: DeviceGroup) -> bool:
     """Return whether a group's GPUs are joined by NVLink."""
-    return group.name.endswith(_NVLINK)
+    return group.name.endswith(NVLINK)
 
 
 def link_fits(group: DeviceGroup, wish: Wish) -> bool:

@@ -139,6 +139,9 @@ class GroupComponent:
     device: int | None = None
 
 
+NVLINK = "%NVLink"  # how vSphere's names of groups of joined GPUs end
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceGroup:
     """A vendor device group, by the name vSphere prints.

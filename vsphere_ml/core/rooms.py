@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.locality import bridges
 from vsphere_ml.core.profiles import ProfileName, read
 from vsphere_ml.core.spec import MakeReady, ReadyKind
@@ -29,6 +29,7 @@ class Option:
     group: DeviceGroup | None = None
     numa_node: int | None = None
     lacks: frozenset[ReadyKind] = frozenset()  # what the host must be given first
+    breaks: int = 0  # how many GPUs the largest wholly free group has that these are taken from
     leaves: int = 0  # GPUs that stay wholly free beside these, under the same bridges
     locality: Locality
     why: str
@@ -63,7 +64,8 @@ class Room:
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     seats: int = 0
     grouped: int = 0  # seats by device group
-    neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)
+    neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)  # under the same bridge
+    groups: tuple[frozenset[PciAddress], ...] = ()  # GPUs that are worth most together, the largest groups first
     gpu_kinds: dict[PciAddress, Hashable] = field(default_factory=dict)  # by `picks.gpu_kind`, once asked for
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
 
@@ -79,7 +81,16 @@ class Room:
     def left_beside(self, gpus: Iterable[PciAddress]) -> int:
         """Return how many GPUs would stay wholly free under the bridges of these, so that a group of them is broken."""
         opened: frozenset[PciAddress] = frozenset().union(*(self.neighbours.get(gpu, frozenset()) for gpu in gpus))
-        return sum(gpu not in self.holders and not self.shares.get(gpu) for gpu in opened.difference(gpus))
+        return sum(map(self._is_free, opened.difference(gpus)))
+
+    def broken_by(self, gpus: Iterable[PciAddress]) -> int:
+        """Return the size of the largest wholly free group that would lose one of these; 1 where none is whole."""
+        taken = frozenset(gpus)
+        whole = (len(group) for group in self.groups if group & taken and all(map(self._is_free, group)))
+        return next(whole, 1)
+
+    def _is_free(self, gpu: PciAddress) -> bool:
+        return gpu not in self.holders and not self.shares.get(gpu)
 
     def take(self, node: str, wish: Wish, option: Option) -> None:
         self._book(wish, option, -1)
@@ -177,7 +188,8 @@ def _room(  # noqa: PLR0917
         functions={nic.address: _functions(nic, own) + promised.get(nic.address, 0) for nic in host.nics},
         ready=ready,
         promised=promised,
-        neighbours=_neighbours(host),
+        neighbours=(neighbours := _neighbours(host)),
+        groups=_groups(host, frozenset(neighbours.values())),
     )
 
 
@@ -188,6 +200,21 @@ def _neighbours(host: Host) -> dict[PciAddress, frozenset[PciAddress]]:
         above = bridges(host, address)
         under.setdefault(above[0] if above else host.numa_of(address), set()).add(address)
     return {address: frozenset(group) for group in under.values() for address in group}
+
+
+def _groups(host: Host, bridged: frozenset[frozenset[PciAddress]]) -> tuple[frozenset[PciAddress], ...]:
+    """Return the GPUs of each bridge, of each NUMA node and of the host, and those that NVLink groups may be of.
+
+    vCenter does not tell of which GPUs an NVLink group is; they are taken to be neighbours by address.
+    """
+    there = sorted(frozenset().union(*bridged))
+    by_numa: dict[int | None, set[PciAddress]] = {}
+    for address in there:
+        by_numa.setdefault(host.numa_of(address), set()).add(address)
+    sizes = {len(group.components) for group in host.groups if group.name.endswith(NVLINK)}
+    joined = (there[at : at + size] for size in sizes for at in range(0, len(there) - size + 1, size))
+    found = {*bridged, frozenset(there), *map(frozenset, by_numa.values()), *map(frozenset, joined)}
+    return tuple(sorted((group for group in found if len(group) > 1), key=lambda group: (-len(group), sorted(group))))
 
 
 def _given(node: str) -> str:

@@ -16,7 +16,7 @@ from vsphere_ml.core.rooms import rooms
 from vsphere_ml.core.seats import Seat
 from vsphere_ml.core.spec import Spread
 from vsphere_ml.core.target import gpu_name, target
-from vsphere_ml.core.ways import nearness, offer
+from vsphere_ml.core.ways import Nearness, nearness, offer
 from vsphere_ml.core.wish import refuse_many_switches, wish
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ways import Offer
     from vsphere_ml.core.wish import Wish
 
+Liking = tuple[int, Nearness, int]
 Hardness = tuple[bool, int, int, bool, int, int, tuple[tuple[int, str], ...]]
 
 
@@ -117,7 +118,11 @@ class Table:
 
     def _suits(self, node: NodeSpec, room: Room) -> tuple[object, ...] | None:
         options = self.offer(node, room).options
-        return (self.toward * room.seats, nearness(options[0])) if options else None
+        return self.liking(room, options[0]) if options else None
+
+    def liking(self, room: Room, option: Option) -> Liking:
+        """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
+        return self.toward * room.seats, nearness(option), option.breaks if self.spec.spread is Spread.PACK else 0
 
     def offer(self, node: NodeSpec, room: Room) -> Offer:
         """Return what a room can give, worked out anew only when something there has changed."""

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.bounds import at_most, left, needed
-from vsphere_ml.core.ways import nearness, preference
+from vsphere_ml.core.ways import preference
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -104,7 +104,7 @@ class Walk:
         crowd = min((each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank))
         node = crowd.waiting[-1]
         found = [
-            ((self.table.toward * room.seats, nearness(option), room.order, preference(option)), room, option)
+            ((self.table.liking(room, option), room.order, preference(option)), room, option)
             for room in self._unlike(crowd)
             for option in self.table.offer(node, room).options
         ]

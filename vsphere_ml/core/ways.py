@@ -34,7 +34,7 @@ _NO_FUNCTION = {
 }
 GpuSets: TypeAlias = "Callable[[Room, Wish, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
 Nearness = tuple[int, int, int, bool]
-Preference = tuple[Nearness, int, tuple[PciAddress, ...], PciAddress]
+Preference = tuple[Nearness, int, int, tuple[PciAddress, ...], PciAddress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, ev
         if isinstance(settled, Option):
             lacks = needs.of_host(room, wish, settled)
             if (refusal := needs.refusal(room, wish, lacks)) is None:
-                options.append(replace(settled, leaves=room.left_beside(settled.gpus), lacks=lacks))
+                options.append(_weighed(room, settled, lacks))
             else:
                 reasons.append(refusal)
         else:
@@ -67,6 +67,12 @@ def offer(room: Room, wish: Wish, api_version: str, *, lenient: bool = False, ev
     if options:
         return Offer(tuple(sorted(options, key=preference)))
     return Offer((), tuple(dict.fromkeys((*reasons, *held(room, wish)))))
+
+
+def _weighed(room: Room, option: Option, lacks: frozenset[ReadyKind]) -> Option:
+    """Return an option with what it costs: what the host must be given first, and which free GPUs it takes apart."""
+    breaks, leaves = room.broken_by(option.gpus), room.left_beside(option.gpus)
+    return replace(option, breaks=breaks, leaves=leaves, lacks=lacks)
 
 
 def nearness(option: Option) -> Nearness:
@@ -80,10 +86,10 @@ def nearness(option: Option) -> Nearness:
 def preference(option: Option) -> Preference:
     """Return where an option stands among others of its host: the nearest devices first, then the lowest addresses.
 
-    Between the two, GPUs whose neighbours are in use already go first, so that pairs and larger groups stay whole.
+    Between the two, GPUs of groups that are broken already go first, so that the largest free group stays whole.
     Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
     """
-    return nearness(option), option.leaves, option.gpus, option.nic or _NO_NIC
+    return nearness(option), option.breaks, option.leaves, option.gpus, option.nic or _NO_NIC
 
 
 def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool, every: bool) -> Iterator[Option | Reason]:

@@ -90,7 +90,7 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             profile=node.gpu.profile,
             nic=node.nic.kind is not NicKind.NONE,
             vgpu_manager=_manager(found, node.name),
-            roce_mac=_fast_mac(found.vms.get(node.name)),
+            roce_mac=fast_mac(found.vms.get(node.name)),
             nccl_topology=found.topologies.get(node.name, ""),
             lab=spec.vcenter.lab is not None,
             values=values,
@@ -185,6 +185,6 @@ def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
     return GuestPlace(name=node.name, address=address, vm=str(vm.ref), published=published)
 
 
-def _fast_mac(vm: Vm | None) -> str | None:
+def fast_mac(vm: Vm | None) -> str | None:
     devices = vm.settings.devices if vm and vm.settings else ()
     return next((each.mac for each in devices if isinstance(each, EthernetCard) and each.adapter == "sriov"), None)

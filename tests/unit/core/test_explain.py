@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.unit.core.hard_sites import cases
 from vsphere_ml.core.explain import explain
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Locality
@@ -50,6 +51,27 @@ def test_packing_names_the_fuller_host() -> None:
     assert second.losers[0].verdict == (
         "has 0 nodes of this cluster, esx-01.lab.test 1 node of this cluster; the file asks to pack"
     )
+
+
+def test_packing_names_the_group_that_would_be_broken() -> None:
+    (only,) = explain(cluster(1, spread=Spread.PACK), quad_8u3(hosts=2))
+    assert only.host == "esx-02.lab.test"
+    assert only.losers[0].verdict == "would break a group of 4 free GPUs, esx-02.lab.test one of 1"
+
+
+def test_the_search_seats_those_first_that_have_the_least_choice() -> None:
+    """Two nodes that need no NIC would both go to the first host, which alone has functions."""
+    case = next(each for each in cases() if each.name == "packing-takes-the-only-nic")
+    told = {each.node: each for each in explain(case.spec, case.site)}
+    assert told["rdma-1"].losers[0].verdict == "has no ConnectX-6 Dx"
+    assert told["large-1"].losers[0].verdict.startswith("0 of 2 GPUs free, 1 needed")
+    assert 'given to node "rdma-1"' in told["large-1"].losers[0].verdict
+
+
+def test_a_host_that_the_search_gave_up_is_not_said_to_come_later_by_name() -> None:
+    case = next(each for each in cases() if each.name == "memory-in-two-bins")
+    verdicts = [(each.node, other.verdict) for each in explain(case.spec, case.site) for other in each.losers]
+    assert any("the search moved on" in verdict for _, verdict in verdicts), verdicts
 
 
 def test_what_was_explained_is_what_was_solved() -> None:

@@ -1,21 +1,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import (
     A100_GROUP,
     GROUP,
+    a100,
+    bridge,
+    gpu,
     port,
     quad_8u3,
     seed_7u2,
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.unit.core.hard_sites import PAIR
 from tests.unit.core.sites import one_host, refused
 from vsphere_ml.core.inventory import DeviceGroup, GpuUse, VmRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Locality, WantPassthrough, Way
-from vsphere_ml.core.spec import GpuRequest, NicKind, NicRequest, Spread
+from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest, Spread
 from vsphere_ml.core.units import gib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.inventory import Inventory
 
 
 def test_eight_u_three_seats_by_device_group_one_node_a_host() -> None:
@@ -141,3 +151,45 @@ def test_a_single_gpu_is_taken_from_a_pair_that_is_broken_already() -> None:
     both = (node("one"), node("two", gpu=GpuRequest(profile="A100-40C", count=2)))
     pair = {seat.node.name: seat.gpus for seat in solve(cluster(both), site).seats}
     assert pair == {"two": ("0000:3b:00.0", "0000:3c:00.0"), "one": ("0000:b4:00.0",)}
+
+
+def sxm(held: Sequence[int]) -> Inventory:
+    """Return a host of eight GPUs: two NUMA nodes of four, each two switches of two; some in use."""
+    under = [f"0000:{bus:02x}:00.0" for bus in (0x11, 0x21, 0x91, 0xA1)]
+    cards = [a100(f"0000:{int(at[5:7], 16) + more:02x}:00.0", at) for at in under for more in (1, 2)]
+    devices = [*(bridge(at) for at in under), *cards]
+    homes = [frozenset(each.address for each in cards[:4]), frozenset(each.address for each in cards[4:])]
+    use = GpuUse(vm=VmRef("vm-77"), vm_name="etl-7", profile="grid_a100-40c")
+    host = one_host().hosts[0]
+    host = replace(
+        host,
+        pci={each.address: each for each in devices},
+        numa=tuple(replace(each, pci=homes[each.id]) for each in host.numa),
+        gpus=tuple(replace(gpu(each.address), used_by=(use,) if at in held else ()) for at, each in enumerate(cards)),
+        nics=(),
+        groups=(PAIR,),
+    )
+    return replace(one_host(), hosts=(host,))
+
+
+ALONE = NicRequest(kind=NicKind.NONE)
+
+
+def test_the_largest_free_group_is_left_whole() -> None:
+    """GPUs 2 and 3 are in use, so four of the second NUMA node are the largest group; 0 and 1 are a pair."""
+    site = sxm([2, 3])
+    second = replace(site, hosts=(replace(site.hosts[0], numa=site.hosts[0].numa[::-1]),))
+    joined = GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=2)
+    for asked in (joined, GpuRequest(profile="A100-40C", count=2), GpuRequest(profile="A100-40C")):
+        for place in (site, second):
+            (seat,) = solve(cluster((node("n", cpus=4, gpu=asked, nic=ALONE),)), place).seats
+            assert seat.gpus == ("0000:12:00.0", "0000:13:00.0")[: asked.count]
+    site = sxm([4, 5])
+    (seat,) = solve(cluster((node("n", cpus=4, gpu=joined, nic=ALONE),)), site).seats
+    assert seat.gpus == ("0000:a2:00.0", "0000:a3:00.0")
+
+
+def test_packing_begins_where_the_smaller_group_is_broken() -> None:
+    site = quad_8u3(hosts=2)
+    seats = {way: solve(cluster(1, spread=way), site).seats[0].host_name for way in Spread}
+    assert seats == {Spread.SPREAD: "esx-01.lab.test", Spread.PACK: "esx-02.lab.test"}

@@ -58,6 +58,7 @@ _LEFT = {
     "guest_password": "guests are entered with SSH keys; the password is not copied",
     "script": _STEP,
     "sequence": _STEP,
+    "barrier": _STEP,  # its name before version 1.0
     "pf": _MINE,
     "sriov_dvs_name": "the port group is found by its name",
     "dvs_name": "the port group is found by its name",
