@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import matrix, store, survey, yardsticks
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Sufficed
-from vsphere_ml.bench.evidence import Wire
 from vsphere_ml.bench.machines import machines
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import metric
 from vsphere_ml.bench.record import Cluster, Outcome, Remark, Workload
+from vsphere_ml.bench.scenes import Wire
 from vsphere_ml.bench.stop import Stop, launches_suffice
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer

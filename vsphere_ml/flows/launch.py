@@ -12,6 +12,7 @@ from vsphere_ml.bench.events import Reaped
 from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
 from vsphere_ml.bench.record import Workload
+from vsphere_ml.bench.scenes import Origin, Scene, Wire
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.flows.watch import Enough, Watch
 
@@ -46,7 +47,7 @@ class Means:
     least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
     script: Path | None = None
     arguments: tuple[str, ...] = ()
-    origin: evidence.Origin = field(default_factory=evidence.Origin)
+    origin: Origin = field(default_factory=Origin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ class Beside:
     """What is found out beside a launch."""
 
     clean: Proof | None = None
-    wire: Callable[[], evidence.Wire] = evidence.Wire  # measured when it is asked for
+    wire: Callable[[], Wire] = Wire  # measured when it is asked for
 
 
 def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
@@ -96,7 +97,7 @@ def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[
     return run, evidence.objection(run)
 
 
-def _linked(scene: evidence.Scene) -> Run:
+def _linked(scene: Scene) -> Run:
     if scene.wire.failure is not None:
         raise scene.wire.failure
     return evidence.linked(scene)
@@ -141,8 +142,8 @@ def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
     return ground.surveyed[: len(job.nodes)]
 
 
-def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | None) -> evidence.Scene:
-    return evidence.Scene(
+def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | None) -> Scene:
+    return Scene(
         job=job,
         launch=launch,
         started=began,

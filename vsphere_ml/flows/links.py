@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench import link, perftest, yardsticks
-from vsphere_ml.bench.evidence import Wire
 from vsphere_ml.bench.record import Transport, Workload
+from vsphere_ml.bench.scenes import Wire
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.flows.launch import in_each
 

@@ -20,6 +20,7 @@ from vsphere_ml.bench.job import Within
 from vsphere_ml.bench.nccl_tests import AllReducePerf
 from vsphere_ml.bench.programs import filled
 from vsphere_ml.bench.record import Cluster, Outcome, Run, Transport, Verdict, Workload
+from vsphere_ml.bench.scenes import Scene
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -37,7 +38,7 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
     made = job(Workload.NCCL, "mpirun", "nccl", OPEN_MPI_5)
     asked = replace(made.configuration, transport=transport, options=OPTIONS)
     made = filled(replace(made, configuration=asked), None, (), TESTS)
-    scene = evidence.Scene(
+    scene = Scene(
         job=made,
         launch=1,
         started="2026-01-31T12:00:00Z",

@@ -10,6 +10,7 @@ from tests.unit.bench.jobs import job, place, told, trained
 from vsphere_ml.bench import evidence, lines, proof
 from vsphere_ml.bench.machines import Machine
 from vsphere_ml.bench.record import Cluster, Outcome, Run, Verdict, Workload
+from vsphere_ml.bench.scenes import Scene
 from vsphere_ml.bench.survey import Surveyed
 from vsphere_ml.core.errors import BenchError, PlacementError
 
@@ -19,7 +20,7 @@ HOSTS = {"node-1": "esx-01", "node-2": "esx-02"}
 def record(
     texts: dict[str, str], workload: Workload = Workload.TRAIN, hosts: dict[str, str] = HOSTS, least_nodes: int = 0
 ) -> Run:
-    scene = evidence.Scene(
+    scene = Scene(
         job=replace(job(workload), least_nodes=least_nodes),
         launch=1,
         started="2026-01-31T12:00:00Z",
