@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from typing import TYPE_CHECKING
@@ -43,6 +44,15 @@ def write(run: Run, folder: Path) -> Path:
     except OSError as error:
         raise _unwritable(file, error) from error
     return file
+
+
+def check_writable(folder: Path) -> None:
+    """Raise ConfigError `record.unwritable` when no launch could be recorded there; nothing is made."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise _unwritable(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _unwritable(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def keep_log(folder: Path, run_id: str, log: str) -> Path:

@@ -64,6 +64,7 @@ def bench(
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
+    store.check_writable(folder)
     recorded = store.read(folder) if any(folder.glob("*.json")) else ()
     matrix.check_record(recorded, spec.name, lab=spec.vcenter.lab is not None)
     ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only, playbooks)

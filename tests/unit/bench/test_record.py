@@ -170,6 +170,16 @@ def test_what_an_editor_on_windows_makes_of_a_document_is_read(tmp_path: Path) -
     assert store.read(file) == (RUN,)
 
 
+def test_where_nothing_can_be_recorded_is_known_before_anything_runs(tmp_path: Path) -> None:
+    store.check_writable(tmp_path / "new" / "record")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "record"):
+        with pytest.raises(ConfigError, match="Not a directory") as caught:
+            store.check_writable(folder)
+        assert caught.value.code == "record.unwritable"
+
+
 def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     file = store.write(RUN, tmp_path)
     assert store.read(tmp_path, file) == (RUN,)
