@@ -31,6 +31,7 @@ def explain(seen: Study) -> tuple[Remark, ...]:
     """Return what holds the record's figures up, or makes them worthless."""
     return (
         *_once(each for run in seen.runs for each in _proofs(run)),
+        *_failures(seen.left_out),
         *_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
         *_links(seen),
@@ -50,6 +51,18 @@ def title(asked: Configuration) -> str:
 
 def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
     return [each for each in dict.fromkeys(remarks) if each is not None]
+
+
+def _failures(runs: Sequence[Run]) -> Iterator[Remark]:
+    """Yield each reason once for which launches failed, and how many they were; what is invalid has its proofs."""
+    reasons = Counter((title(run.configuration), run.reason) for run in runs if run.outcome is Outcome.FAILED)
+    for (where, reason), launches in reasons.items():
+        yield Remark(
+            code="bench.failed",
+            target=where,
+            message=f"{figures.count(launches, 'launch', 'launches')} failed: {reason}",
+            hint="RUN.log in the record has what the launcher printed; the same command with the same --into goes on",
+        )
 
 
 def _proofs(run: Run) -> Iterator[Remark]:

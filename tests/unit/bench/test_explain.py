@@ -163,6 +163,15 @@ def test_a_proof_that_fails_comes_first(name: str, code: str) -> None:
     assert explain(study((*SOUND, bad)))[0].code == code
 
 
+def test_launches_that_failed_are_told_with_their_reason_and_how_many() -> None:
+    failed = tuple(
+        replace(run, outcome=Outcome.FAILED, reason="status 1", steps=None)
+        for run in synthetic.record(nodes=1, launches=3)
+    )
+    (told,) = explain(study(failed))
+    assert (told.code, told.message) == ("bench.failed", "3 launches failed: status 1")
+
+
 def test_what_was_noted_while_it_ran_and_is_worth_mending_is_told_once() -> None:
     lost = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
     stopped = Remark(code="bench.stopped", target="r", message="the time is up")
