@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -201,3 +202,21 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
     assert len({each["host"] for each in run["placement"]}) == 1
     assert [each["code"] for each in run["remarks"] if each["code"] == "bench.one-host"] == ["bench.one-host"]
     assert causes(cluster, "packed", "bench.one-host")
+
+
+def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
+    settings(cluster, MPICH)
+    train = ("--launcher", "mpirun", "--steps", "100000", "--limit", "240", *PAIR, "--into", "killed", "-o", "json")
+    process = cluster.shell.start("bench", *train)
+    deadline = time.monotonic() + 120
+    while cluster.shell.vsml("run", *PAIR, "--", "pgrep -f '[t]rain.py'").status != 0:
+        assert time.monotonic() < deadline, "no rank trains"
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'").status == 0
+    out, err = process.communicate(timeout=200)
+    assert process.returncode == 6, err
+    (run,) = json.loads(out)["data"]["runs"]
+    assert (run["outcome"], run["steps"]) == ("failed", None)
+    assert "mpirun on node-1 ended with status" in run["reason"]
+    left = cluster.shell.vsml("run", *PAIR, "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    assert left.status == 0
+    assert "/proc" not in left.out

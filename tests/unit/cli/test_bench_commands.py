@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import QUAD
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.cli.app import run
@@ -187,3 +188,13 @@ def test_the_selftest_refuses_without_root_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
     status, told = answer(capsys, "selftest", "--rate", "fast")
     assert (status, told["errors"][0]["code"]) == (2, "lab.bad-rate")
+
+
+@pytest.mark.parametrize("wrong", ["NCCL_ALGO", "=RING", "A B=1", "VSML_BENCH_RUN=mine"])
+def test_a_variable_that_is_none_or_is_not_the_users(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, wrong: str
+) -> None:
+    (tmp_path / "cluster.toml").write_text(QUAD)
+    status, told = answer(capsys, "run", tmp_path / "cluster.toml", "--variable", wrong)
+    assert (status, told["errors"][0]["code"]) == (2, "usage")
+    assert told["errors"][0]["hint"] == "--variable NCCL_ALGO=RING"
