@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-STEPS, BATCH, SIDE = 80, 32, 64
+STEPS, BATCH, SIDE = 150, 32, 64
 
 
 def main() -> None:
