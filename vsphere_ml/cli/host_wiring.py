@@ -65,7 +65,8 @@ def vcenter_and_door(
                 hosts=hosts,
                 tell=tell,
                 shells=opened,
-                leave=Leave(downtime=allow_downtime),
+                # as for any VM that provision stops: shut down where VMware Tools run, powered off otherwise
+                leave=Leave(downtime=allow_downtime, power_off=allow_downtime),
                 vcenter=names_of(server),
             ),
         )

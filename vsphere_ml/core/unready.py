@@ -63,14 +63,15 @@ class Missing:
         )
 
 
-def missing(spec: ClusterSpec, inventory: Inventory) -> tuple[Missing, ...]:
+def missing(spec: ClusterSpec, inventory: Inventory, *, new: bool = False) -> tuple[Missing, ...]:
     """Return what hosts lack that offer nothing to some node as they are, and would with other settings.
 
+    With `new`, of nodes that do not stand yet: the others need no further host.
     Raises what `resolve` and `standing` raise.
     """
     ground = resolve(spec, inventory)
     ours = standing(spec, inventory, ground.folder)
-    wishes = dict.fromkeys(wish(node, ground) for node in spec.nodes)
+    wishes = dict.fromkeys(wish(node, ground) for node in spec.nodes if not (new and node.name in ours))
     hosts = [host for host in ground.hosts if any(_may_lack(host, each) for each in wishes)]
     by_ref = {vm.ref: vm for vm in ours.values()}
     now, then = (rooms(hosts, inventory.vms, by_ref, ready) for ready in (spec.make_ready, _ALL))

@@ -83,7 +83,7 @@ def plan(
     if ready is not None:
         inventory = ready.in_service(inventory)
     placement = _solved(spec, inventory)
-    lacking = (each.finding for each in unready.missing(spec, inventory) if each.kind in _TOLD)
+    lacking = (each.finding for each in unready.missing(spec, inventory, new=True) if each.kind in _TOLD)
     hosts = ready.plans(inventory, placement) if ready else ()
     made = diff(spec, placement, inventory, first_boots)
     return Seated(

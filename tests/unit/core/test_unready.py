@@ -11,6 +11,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.pictures import held, quad_8u3, r750xa, vm
 from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node
+from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import WholeGpu
 from vsphere_ml.core.legality.table import BY_ID
@@ -101,6 +102,12 @@ def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
     assert found.seats[0].host_name == "esx-02.lab.test"
     assert [(each.code, each.target) for each in found.findings] == [("host.unready", "esx-01.lab.test")]
     assert "(rule host-graphics)" in found.findings[0].message
+
+
+def test_nodes_that_stand_need_no_further_host() -> None:
+    spec = cluster((node("node-1", nic=NO_NIC),))
+    done = provisioned(spec, site(shared(r750xa(1)), r750xa(2)))
+    assert planned(spec, done).plan.findings == ()
 
 
 def test_hosts_of_another_use_are_no_findings() -> None:
