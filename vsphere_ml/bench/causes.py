@@ -75,6 +75,11 @@ CAUSES = (
         hint="vsml verify, its facts RDMA and mesh; vsml bench --workload link",
     ),
     Cause(
+        pattern=r"Invalid number of GPUs: \d+ requested",
+        why="nccl-tests counts more ranks on a host than it has GPUs; guests of one host name are one host to it",
+        hint="vsml run -- hostname; or --slots with as many as a node has GPUs",
+    ),
+    Cause(
         pattern=r"Not enough slots|not enough slots available",
         why="the launcher counts fewer slots than ranks",
         hint="--slots with the number of ranks that each node is to run",

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.bench.imports.parsed import found as found_in
 from vsphere_ml.bench.job import Within
+from vsphere_ml.bench.record import Remark
 from vsphere_ml.core.container import NAME
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 
@@ -134,7 +136,16 @@ def parsed(log: str, result: str, ranks: int) -> Parsed:
     if {each.rank for each in told.devices} != set(range(ranks)):
         counted = ", ".join(str(each.rank) for each in told.devices) or "none"
         raise _nothing(f"all_reduce_perf told of ranks {counted}, and {ranks} were started as one job")
-    return told
+    return replace(told, remarks=(*told.remarks, *_left_out(log)))
+
+
+def _left_out(log: str) -> tuple[Remark, ...]:
+    """Return that large messages were left out: the program needs three times their size of a GPU's memory."""
+    largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", log)
+    if not largest:
+        return ()
+    message = f"not measured: messages over {largest} bytes, for which the GPUs' memory is too small"
+    return (Remark(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),)
 
 
 def as_told(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:

@@ -118,6 +118,13 @@ def test_the_file_wins_over_the_table_and_keeps_every_iteration() -> None:
     assert [len(point.time_s) for point in run.sweep] == [3, 3, 3, 3]
 
 
+def test_messages_that_no_memory_was_left_for_are_named() -> None:
+    less = log("gpudirect").replace("# Using devices", "# Reducing maxBytes to 4194304 due to memory limitation")
+    (means, left_out) = nccl_tests.parsed(less, "", 2).remarks
+    assert (means.code, left_out.code) == ("import.means", "bench.not-measured")
+    assert left_out.message.startswith("not measured: messages over 4194304 bytes")
+
+
 @pytest.mark.parametrize(("text", "ranks"), [("", 2), ("# nothing\n", 2), (log("gpudirect"), 4)])
 def test_a_log_that_does_not_tell_of_all_ranks_is_no_measurement(text: str, ranks: int) -> None:
     with pytest.raises(BenchError) as refused:
