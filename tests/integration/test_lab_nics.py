@@ -49,7 +49,7 @@ cpus = 2
 memory = "32GiB"
 network = {{ port_group = "vm-mgmt" }}
 nic = {nic}
-gpu = {{ profile = "A100-40C" }}
+gpu = {{ profile = "{profile}", count = {gpus} }}
 """
 # The hosts' cluster in the topology, the NIC asked for, and what each VM then has beside its vGPU.
 KINDS = {
@@ -57,6 +57,7 @@ KINDS = {
     "function": ("pairs", '{ kind = "sriov", port_group = "roce" }', ["sriov"]),
     "port": ("whole", '{ kind = "passthrough" }', ["PCI function"]),
     "paravirtual": ("pvrdma", '{ kind = "pvrdma", port_group = "roce" }', ["pvrdma"]),
+    "several": ("hgx-a100", '{ count = 2, port_group = "roce" }', ["sriov", "sriov"]),
     "plain": ("pairs", '{ kind = "none" }', []),
 }
 _SET_UP = 'pvrdma_vmknic = "vmk1"\npvrdma_firewall = true\n'
@@ -103,7 +104,9 @@ def vcenter(lab: Lab) -> Iterator[Gateway]:
 def spec(name: str, *kinds: str) -> ClusterSpec:
     cluster, nic, _ = KINDS[name]
     asked = ", ".join(f'"{kind}"' for kind in kinds)
-    return load_text(FILE.format(name=name, cluster=cluster, nic=nic, kinds=asked), "cluster.toml")
+    profile, gpus = ("A100X-40C", 4) if cluster == "hgx-a100" else ("A100-40C", 1)
+    text = FILE.format(name=name, cluster=cluster, nic=nic, kinds=asked, profile=profile, gpus=gpus)
+    return load_text(text, "cluster.toml")
 
 
 def brought(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
@@ -120,7 +123,7 @@ def fast(inventory: Inventory, vm: str) -> list[str]:
     (settings,) = [each.settings for each in inventory.vms if each.name == vm]
     assert settings is not None
     kinds = [kind for device in settings.devices if (kind := _kind(device))]
-    assert sum(isinstance(each, VgpuDevice) for each in settings.devices) == 1
+    assert any(isinstance(each, VgpuDevice) for each in settings.devices)
     assert "vmxnet3" in kinds
     return sorted(kind for kind in kinds if kind != "vmxnet3")
 

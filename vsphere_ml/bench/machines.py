@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core import holding
 from vsphere_ml.core.inventory import EthernetCard, VgpuDevice
-from vsphere_ml.core.locality import between, farthest
+from vsphere_ml.core.locality import apart
 from vsphere_ml.core.seats import Locality
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def machines(inventory: Inventory, vms: Mapping[str, Vm]) -> dict[str, Machine]:
 def _machine(vm: Vm, inventory: Inventory) -> Machine:
     host = inventory.host(vm.host) if vm.host else None
     gpus = (*holding.gpus(host, vm), *holding.whole_gpus(host, vm))
-    nic = holding.nic(host, vm)
-    port = next((each for each in (host.nics if host else ()) if each.address == nic), None)
+    nics = holding.nics(host, vm)
+    port = next((each for each in (host.nics if host else ()) if each.address in nics), None)
     return Machine(
         host=host.name if host else "",
         settings={**_of_host(host), **_of_vm(vm), **(_in_full(vm.settings) if vm.settings else {})},
         gpu_profile=_profiles(vm.settings),
-        locality=_locality(host, gpus, nic),
-        numa_node=_numa_node(host, (*gpus, *([nic] if nic else []))),
+        locality=_locality(host, gpus, nics),
+        numa_node=_numa_node(host, (*gpus, *nics)),
         nic_bits_per_s=port.bits_per_s if port else None,
         uplinks=_uplinks(vm.settings, host, inventory) if vm.settings and host else {},
     )
@@ -111,10 +111,10 @@ def _profiles(settings: VmSettings | None) -> str:
     return ", ".join(each.profile for each in devices if isinstance(each, VgpuDevice))
 
 
-def _locality(host: Host | None, gpus: Collection[PciAddress], nic: PciAddress | None) -> str:
-    if host is None or nic is None or not gpus:
+def _locality(host: Host | None, gpus: Collection[PciAddress], nics: Collection[PciAddress]) -> str:
+    if host is None or not nics or not gpus:
         return ""
-    locality = farthest(between(host, gpu, nic) for gpu in gpus)
+    locality = apart(host, gpus, nics)
     return "" if locality is Locality.UNKNOWN else locality.value
 
 

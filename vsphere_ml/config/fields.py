@@ -277,6 +277,7 @@ Count = Annotated[int, Field(ge=1, le=ranges.MOST)]
 GpuCount = Annotated[int, Field(ge=1, le=16)]
 VirtualFunctions = Annotated[int, Field(ge=1, le=127)]  # of a port: the most that NVIDIA's driver hands out
 Port = Annotated[int, Field(ge=1, lt=_PORTS)]
+NicCount = Annotated[int, Field(ge=1, le=8)]
 Priority = Annotated[int, Field(ge=0, le=7)]  # of IEEE 802.1p
 Dscp = Annotated[int, Field(ge=0, le=63)]
 Mtu = Annotated[int, Field(ge=1500, le=9000)]  # a distributed switch takes 9000 at most

@@ -202,5 +202,6 @@ def _nic(whole: Composed) -> NicRequest:
     return NicRequest(
         kind=whole.get("nic", "kind", default=NicKind.AUTO),
         model=whole.get("nic", "model", default=_DEFAULT_MODEL),
+        count=whole.get("nic", "count", default=1),
         port_group=whole.get("nic", "port_group"),
     )

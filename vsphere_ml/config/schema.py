@@ -95,6 +95,11 @@ class Nic(Table):
         "switch), `none`",
     )
     model: f.Model | None = Field(default=None, description="the adapter; default `ConnectX-6 Dx`")
+    count: f.NicCount | None = Field(
+        default=None,
+        description="fast NICs of each node, each of a port of its own and near one of the GPUs; default 1. Several "
+        "are paired by vsml: a vendor device group has one",
+    )
     port_group: f.Text | None = Field(
         default=None,
         description="network of an SR-IOV function or a PVRDMA adapter; default: that of `network.port_group`",

@@ -180,13 +180,13 @@ def _port(host: Host, port: NicPort, seats: Sequence[Seat]) -> PortWish | None:
     vfs, guest, passthrough, used = 0, "", False, False
     for seat in seats:
         wants = seat.target.devices
-        if seat.nic == port.address:
+        if port.address in seat.nics:
             used = True
             vfs += any(isinstance(want, WantSriov) for want in wants)
             passthrough = passthrough or any(isinstance(want, WantPassthrough) for want in wants)
             guest = seat.node.name if passthrough and seat.standing is not None else guest
         # ESXi chooses a device group's function at each power-on, of any port that hands some out.
-        if any(_takes_function(want) for want in wants) and (port.sriov_enabled or seat.nic == port.address):
+        if any(_takes_function(want) for want in wants) and (port.sriov_enabled or port.address in seat.nics):
             used, vfs = True, max(vfs, 1)
     return _wish(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
 

@@ -39,7 +39,7 @@ def _limits(room: Room, wish: Wish, *, lenient: bool) -> Iterator[tuple[str, int
         yield LINKED, sum(1 for _ in gpu_sets(room, wish, None))
     ports = functions(room, wish)
     if ports is not None:
-        yield FUNCTIONS, ports
+        yield FUNCTIONS, ports // wish.nics
     yield MEMORY, room.memory // wish.memory
     if wish.gpus == 1 and not lenient:
         yield NUMA, _by_numa(room, wish)

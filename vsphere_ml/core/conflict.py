@@ -138,7 +138,7 @@ def _gpus(table: Table, nodes: Sequence[NodeSpec]) -> Iterator[str]:
 def _functions(table: Table, nodes: Sequence[NodeSpec]) -> Iterator[str]:
     for model in dict.fromkeys(node.nic.model for node in nodes if node.nic.is_function):
         those = [node for node in nodes if node.nic.is_function and node.nic.model == model]
-        yield _short(table, those, f"functions of {model}", len(those), _functions_of)
+        yield _short(table, those, f"functions of {model}", sum(node.nic.count for node in those), _functions_of)
 
 
 def _functions_of(room: Room, wish: Wish) -> int:

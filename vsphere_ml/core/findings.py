@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD, in_words
-from vsphere_ml.core.locality import between, farthest, rank
+from vsphere_ml.core.locality import farthest, nearest, rank
 from vsphere_ml.core.marks import node_of
 from vsphere_ml.core.plan import Finding
 from vsphere_ml.core.resolve import names_host
@@ -71,7 +71,7 @@ def _gpu_elsewhere(seat: Seat, host: Host) -> Iterator[Finding]:
         yield Finding(
             code="placement.gpu-elsewhere",
             target=seat.node.name,
-            message=f"{where}, {seat.locality} with NIC {seat.nic}; {best} was possible",
+            message=f"{where}, {seat.locality} with NIC {', '.join(seat.nics)}; {best} was possible",
             hint=hint,
         )
         return
@@ -102,9 +102,9 @@ def _unbound(seat: Seat, host: Host) -> Iterator[Finding]:
 
 def _best(seat: Seat, host: Host) -> Locality:
     """Return how near this many GPUs can be to the seat's NIC."""
-    if seat.nic is None:
+    if not seat.nics:
         return Locality.UNKNOWN
-    near = sorted((between(host, gpu.address, seat.nic) for gpu in host.gpus), key=rank)
+    near = sorted((nearest(host, gpu.address, seat.nics) for gpu in host.gpus), key=rank)
     return farthest(near[: len(seat.gpus)])
 
 

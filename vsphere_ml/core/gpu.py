@@ -72,6 +72,10 @@ def refusal(asked: GpuRequest) -> str | None:
 
 def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
     """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
+    if nic.count > 1 and nic.kind in {NicKind.NONE, NicKind.PVRDMA}:
+        return f"nic.count is of functions of adapters, and nic.kind is `{nic.kind}`"
+    if nic.count > 1 and nic.kind is NicKind.DEVICE_GROUP:
+        return "a device group has one NIC; leave nic.kind out, and vsml pairs several with the GPUs"
     if asked.kind is GpuKind.NVLINK and nic.kind is NicKind.DEVICE_GROUP:
         return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
     if asked.whole and nic.kind is NicKind.DEVICE_GROUP:

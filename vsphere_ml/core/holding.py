@@ -18,8 +18,8 @@ def whole_gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
     return tuple(gpu.address for gpu in (host.whole_gpus if host else ()) if gpu.held_by == vm.ref)
 
 
-def nic(host: Host | None, vm: Vm) -> PciAddress | None:
-    """Return the physical function that a running VM uses, whole or a part of."""
+def nics(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
+    """Return the physical functions that a running VM uses, whole or a part of."""
     if host is None or not vm.powered_on:
-        return None
-    return next((nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders), None)
+        return ()
+    return tuple(nic.address for nic in host.nics if nic.held_by == vm.ref or vm.ref in nic.vf_holders)

@@ -11,7 +11,7 @@ from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.devices import plain_address
 from vsphere_ml.core.groups import group_fits, link_fits, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciAddress, PciFunctionDevice, VgpuDevice
-from vsphere_ml.core.locality import between, farthest
+from vsphere_ml.core.locality import apart
 from vsphere_ml.core.numa import node, settle
 from vsphere_ml.core.profiles import ProfileName, same
 from vsphere_ml.core.rooms import Option
@@ -36,7 +36,7 @@ class Hold:
 
     way: Way | None
     group: DeviceGroup | None = None
-    nic: PciAddress | None = None
+    nics: tuple[PciAddress, ...] = ()
     nic_by: ComponentKind | None = None
     numa_node: int | None = None
 
@@ -76,7 +76,7 @@ def _as_held(wish: Wish, hold: Hold) -> Wish:
     """Return the wish for the way that the VM has already, when it has one."""
     if hold.way is Way.DEVICE_GROUP:
         return replace(wish, nic=NicKind.DEVICE_GROUP)
-    if hold.nic is not None:
+    if hold.nics:
         by_sriov = hold.nic_by is ComponentKind.SRIOV
         return replace(wish, nic=NicKind.SRIOV if by_sriov else NicKind.PASSTHROUGH)
     return wish
@@ -104,12 +104,12 @@ def held(room: Room, wish: Wish, vm: Vm) -> Hold:
         return Hold(way=None, numa_node=numa_node)
     if wish.nic in {NicKind.NONE, NicKind.PVRDMA}:
         return Hold(way=Way.NVLINK if group else Way.GPU_ONLY, group=group, numa_node=numa_node)
-    for nic in room.host.nics:
-        by = _function(nic, wish, vm.settings)
-        if by is not None:
-            way = Way.NVLINK if group else Way.PAIRING
-            return Hold(way=way, group=group, nic=nic.address, nic_by=by, numa_node=numa_node)
-    return Hold(way=None, numa_node=numa_node)
+    ways = [(nic.address, by) for nic in room.host.nics if (by := _function(nic, wish, vm.settings)) is not None]
+    alike = tuple(address for address, by in ways if by is ways[0][1])[: wish.nics]
+    if not alike:
+        return Hold(way=None, numa_node=numa_node)
+    way = Way.NVLINK if group else Way.PAIRING
+    return Hold(way=way, group=group, nics=alike, nic_by=ways[0][1], numa_node=numa_node)
 
 
 def bound_to(settings: VmSettings) -> int | None:
@@ -132,14 +132,16 @@ def _as_it_runs(room: Room, wish: Wish, vm: Vm, hold: Hold) -> Option | None:
         return None
     if _gpus_as_wished(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
         return None
-    nic = _own_nic(room, wish, vm) if hold.way is Way.DEVICE_GROUP else hold.nic
+    nics = _own_nics(room, wish, vm)[:1] if hold.way is Way.DEVICE_GROUP else hold.nics
+    if hold.way in {Way.PAIRING, Way.NVLINK} and hold.nics and len(hold.nics) != wish.nics:
+        return None
     option = Option(
         way=hold.way,
         gpus=gpus,
-        nic=nic,
-        nic_by=hold.nic_by if nic else None,
+        nics=nics,
+        nic_by=hold.nic_by if nics else None,
         group=hold.group,
-        locality=farthest(between(room.host, gpu, nic) for gpu in gpus) if nic else Locality.UNKNOWN,
+        locality=apart(room.host, gpus, nics) if nics else Locality.UNKNOWN,
         why=f"stands on {room.host.name} and keeps its devices",
     )
     return _bound(room, wish, option, hold)
@@ -170,7 +172,7 @@ def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
 def _distance(option: Option, hold: Hold) -> tuple[bool, bool, bool]:
     """Return how much of what a VM has an option would take away."""
     other_way = option.way is not hold.way
-    other_nic = hold.nic is not None and option.nic != hold.nic
+    other_nic = bool(hold.nics) and not set(hold.nics) <= set(option.nics)
     other_node = hold.numa_node is not None and option.numa_node != hold.numa_node
     return other_way, other_nic, other_node
 
@@ -200,11 +202,10 @@ def _function(nic: NicPort, wish: Wish, settings: VmSettings) -> ComponentKind |
     return None
 
 
-def _own_nic(room: Room, wish: Wish, vm: Vm) -> PciAddress | None:
-    """Return the NIC whose function a group gave to a running VM."""
+def _own_nics(room: Room, wish: Wish, vm: Vm) -> tuple[PciAddress, ...]:
+    """Return the NICs whose functions a group gave to a running VM."""
     ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
-    own = [nic.address for nic in ports if nic.held_by == vm.ref or vm.ref in nic.vf_holders]
-    return own[0] if own else None
+    return tuple(nic.address for nic in ports if nic.held_by == vm.ref or vm.ref in nic.vf_holders)
 
 
 def _gpus_as_wished(wish: Wish, settings: VmSettings | None) -> int:

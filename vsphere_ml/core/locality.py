@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.seats import Locality
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from vsphere_ml.core.inventory import Host, PciAddress
 
@@ -24,6 +24,17 @@ def rank(locality: Locality) -> int:
 def farthest(localities: Iterable[Locality]) -> Locality:
     """Return the worst of them; unknown when there is none."""
     return max(localities, key=rank, default=Locality.UNKNOWN)
+
+
+def nearest(host: Host, one: PciAddress, others: Iterable[PciAddress]) -> Locality:
+    """Return how far a function is from the nearest of others; unknown when there is none."""
+    return min((between(host, one, other) for other in others), key=rank, default=Locality.UNKNOWN)
+
+
+def apart(host: Host, gpus: Collection[PciAddress], nics: Collection[PciAddress]) -> Locality:
+    """Return how far GPUs and NICs are apart: the worst way from any of them to the nearest of the other kind."""
+    ways = (*((gpu, nics) for gpu in gpus), *((nic, gpus) for nic in nics))
+    return farthest(nearest(host, one, others) for one, others in ways)
 
 
 def between(host: Host, one: PciAddress, other: PciAddress) -> Locality:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GPU, NIC = "0x030200", "0x020000"  # a 3D controller, an Ethernet controller
 _BRIDGE = "0x060400"
 _BELOW_ROOT_PORT = 1
-_LABEL = re.compile(r'busid="(GPU\d+|NIC0)"')
+_LABEL = re.compile(r'busid="((?:GPU|NIC)\d+)"')
 _BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """A VM's functions on their host, GPUs first and by address."""
+    """A VM's functions on their host, GPUs first and each kind by address."""
 
     places: tuple[Place, ...]
 
@@ -50,10 +50,10 @@ class Shape:
         return len({(each.numa, _inmost(each, shared)) for each in self.places if each.pci_class == GPU}) <= 1
 
 
-def shape(host: Host, gpus: Sequence[PciAddress], nic: PciAddress | None) -> Shape:
+def shape(host: Host, gpus: Sequence[PciAddress], nics: Sequence[PciAddress]) -> Shape:
     """Return how these functions of a host lie to each other."""
     labelled = [(f"GPU{at}", GPU, address) for at, address in enumerate(sorted(gpus))]
-    labelled += [("NIC0", NIC, nic)] if nic is not None else []
+    labelled += [(f"NIC{at}", NIC, address) for at, address in enumerate(sorted(nics))]
     return Shape(places=tuple(_place(host, *each) for each in labelled))
 
 
@@ -74,20 +74,24 @@ def xml(shape: Shape) -> str:
     return ET.tostring(system, encoding="unicode").replace(" />", "/>") + "\n"
 
 
-def filled(text: str, gpus: Sequence[str], nic: str | None) -> str:
-    """Return a file with a guest's bus ids put in, GPUs by order; ValueError says how many GPUs or NICs it has instead.
+def filled(text: str, gpus: Sequence[str], nics: Sequence[str]) -> str:
+    """Return a file with a guest's bus ids put in: GPUs by order, NICs as they come, by their ports' addresses.
 
-    NCCL compares bus ids as texts: lower case, the domain in four digits. nvidia-smi prints capitals and eight.
+    ValueError says how many GPUs or NICs the guest has instead. NCCL compares bus ids as texts: lower case, the domain
+    in four digits. nvidia-smi prints capitals and eight.
     """
     labels = _LABEL.findall(text)
     given = {f"GPU{at}": each for at, each in enumerate(sorted(map(_bus_id, gpus)))}
-    if sum(label.startswith("GPU") for label in labels) != len(given):
-        raise ValueError(f"{len(given)} GPUs are there, and its host tells of {len(labels) - ('NIC0' in labels)}")
-    if "NIC0" in labels:
-        if not nic:
-            raise ValueError("there is no fast NIC, and its host tells of one")
-        given["NIC0"] = _bus_id(nic)
+    for kind, there in (("GPU", len(given)), ("NIC", len(nics))):
+        told = sum(label.startswith(kind) for label in labels)
+        if told != there:
+            raise ValueError(f"{_counted(there, kind)} there, and its host tells of {told}")
+    given |= {f"NIC{at}": _bus_id(each) for at, each in enumerate(nics)}
     return _LABEL.sub(lambda found: f'busid="{given[found[1]]}"', text)
+
+
+def _counted(number: int, kind: str) -> str:
+    return f"1 {kind} is" if number == 1 else f"{number} {kind}s are"
 
 
 def _bus_id(text: str) -> str:

@@ -43,14 +43,13 @@ def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
     done = room.host.pvrdma
     if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
         yield ReadyKind.PVRDMA
-    if option.nic is None:
-        return
-    promised = room.promised.get(option.nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
-    if promised and (room.ready.virtual_functions or room.functions[option.nic] <= promised):
-        yield ReadyKind.SRIOV
-    port = next(nic for nic in room.host.nics if nic.address == option.nic)
-    if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
-        yield ReadyKind.PASSTHROUGH
+    for nic in option.nics:
+        promised = room.promised.get(nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
+        if promised and (room.ready.virtual_functions or room.functions[nic] <= promised):
+            yield ReadyKind.SRIOV
+        port = next(each for each in room.host.nics if each.address == nic)
+        if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
+            yield ReadyKind.PASSTHROUGH
 
 
 def _takes_reboot(kind: ReadyKind, room: Room, wish: Wish) -> bool:

@@ -113,7 +113,7 @@ def _takes_function(seat: Seat, port: NicPort) -> bool:
     for want in seat.target.devices:
         if isinstance(want, WantSriov) and want.physical_function == port.address:
             return True
-        if isinstance(want, WantGroup) and seat.nic == port.address:
+        if isinstance(want, WantGroup) and port.address in seat.nics:
             return any(each.kind is ComponentKind.SRIOV for each in want.group.components)
     return False
 

@@ -24,7 +24,7 @@ class Option:
 
     way: Way
     gpus: tuple[PciAddress, ...]
-    nic: PciAddress | None = None
+    nics: tuple[PciAddress, ...] = ()  # physical functions, one for each NIC
     nic_by: ComponentKind | None = None
     group: DeviceGroup | None = None
     numa_node: int | None = None
@@ -34,6 +34,11 @@ class Option:
     locality: Locality
     why: str
     note: str = ""
+
+    @property
+    def nic(self) -> PciAddress | None:
+        """The first NIC's physical function."""
+        return next(iter(self.nics), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,8 @@ class Room:
                 self.holders[address] = _given(node)
                 continue
             self.shares[address] = (*self.shares.get(address, ()), Share(wish.gpu, _given(node)))
-        if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
-            self.holders[option.nic] = _given(node)
+        if option.nic_by is not ComponentKind.SRIOV:
+            self.holders |= dict.fromkeys(option.nics, _given(node))
 
     def give(self, node: str, wish: Wish, option: Option) -> None:
         """Undo a take."""
@@ -110,8 +115,9 @@ class Room:
                 del self.holders[address]
                 continue
             self.shares[address] = tuple(each for each in self.shares[address] if each.whose != _given(node))
-        if option.nic is not None and option.nic_by is not ComponentKind.SRIOV:
-            del self.holders[option.nic]
+        if option.nic_by is not ComponentKind.SRIOV:
+            for nic in option.nics:
+                del self.holders[nic]
 
     def _book(self, wish: Wish, option: Option, sign: int) -> None:
         self.state += 1
@@ -121,8 +127,9 @@ class Room:
         if option.numa_node is not None:
             self.cores[option.numa_node] += sign * wish.cpus
             self.numa_memory[option.numa_node] += sign * wish.memory
-        if option.nic is not None and option.nic_by is ComponentKind.SRIOV:
-            self.functions[option.nic] += sign
+        if option.nic_by is ComponentKind.SRIOV:
+            for nic in option.nics:
+                self.functions[nic] += sign
 
 
 def rooms(

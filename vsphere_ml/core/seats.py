@@ -134,10 +134,15 @@ class Seat:
     way: Way
     profile: str  # as the host offers it: grid_a100-40c
     gpus: tuple[PciAddress, ...]
-    nic: PciAddress | None  # the physical function
+    nics: tuple[PciAddress, ...]  # the physical functions
     locality: Locality
     why: str  # one sentence: which way was taken, and why
     target: Target
+
+    @property
+    def nic(self) -> PciAddress | None:
+        """The first NIC's physical function."""
+        return next(iter(self.nics), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,10 +117,11 @@ class GpuRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicRequest:
-    """The fast NIC of one node; `port_group` is the network of an SR-IOV function."""
+    """The fast NICs of one node, all alike; `port_group` is the network of SR-IOV functions."""
 
     kind: NicKind = NicKind.AUTO
     model: str = "ConnectX-6 Dx"
+    count: int = 1  # each of a port of its own
     port_group: str | None = None
 
     @property

@@ -161,7 +161,7 @@ class Table:
             way=option.way,
             profile=gpu_name(asked, room.host),
             gpus=option.gpus,
-            nic=option.nic,
+            nics=option.nics,
             locality=option.locality,
             why=option.why,
             target=target(self.spec.name, node, asked, option, host=room.host, vm=vm or self.ground.source),

@@ -26,7 +26,7 @@ from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.inventory import Host, Vm, VmSettings, WholeGpu
+    from vsphere_ml.core.inventory import Host, PciAddress, Vm, VmSettings, WholeGpu
     from vsphere_ml.core.rooms import Option
     from vsphere_ml.core.seats import WantedDevice
     from vsphere_ml.core.spec import NodeSpec
@@ -100,16 +100,19 @@ def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:
             yield WantDynamic(vendor=wish.gpu.vendor, device=wish.gpu.device, label=wish.gpu.label)
     else:
         yield from (_whole(each) for each in host.whole_gpus if each.address in option.gpus)
-    if option.nic is None or option.way is Way.DEVICE_GROUP:
-        return
+    if option.way is not Way.DEVICE_GROUP:
+        yield from (_fast(wish, each, option, host) for each in option.nics)
+
+
+def _fast(wish: Wish, address: PciAddress, option: Option, host: Host) -> WantedDevice:
+    """Return a function of a port: a virtual one on the node's network, or the whole."""
     if option.nic_by is ComponentKind.SRIOV:
         network = wish.nic_network
-        yield WantSriov(physical_function=option.nic, network=network.ref, network_name=network.name)
-        return
-    port = next(nic for nic in host.nics if nic.address == option.nic)
-    function = host.pci.get(option.nic)
-    yield WantPassthrough(
-        address=option.nic,
+        return WantSriov(physical_function=address, network=network.ref, network_name=network.name)
+    port = next(nic for nic in host.nics if nic.address == address)
+    function = host.pci.get(address)
+    return WantPassthrough(
+        address=address,
         vendor=function.vendor if function else 0,
         device=function.device if function else 0,
         system_id=port.system_id,

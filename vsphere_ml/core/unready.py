@@ -131,8 +131,8 @@ def _commands(kind: ReadyKind, host: Host, asked: Wish, option: Option) -> Itera
             yield from _functions(host, option)
         case ReadyKind.PASSTHROUGH:
             whole = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
-            port = [option.nic] if option.nic_by is ComponentKind.PASSTHROUGH else []
-            for address in (*whole, *port):
+            ports = option.nics if option.nic_by is ComponentKind.PASSTHROUGH else ()
+            for address in (*whole, *ports):
                 yield f"esxcli hardware pci pcipassthru set -d {address} -e true -a"
         case ReadyKind.MIG:
             yield from (nvidia_smi.setting(gpu, value=True) for gpu in dict.fromkeys(option.gpus))
@@ -148,7 +148,7 @@ def _commands(kind: ReadyKind, host: Host, asked: Wish, option: Option) -> Itera
 def _functions(host: Host, option: Option) -> Iterator[str]:
     """Yield the driver's parameter with a number for each of its ports; it replaces the whole string."""
     ports = [nic for nic in host.nics if _is_mellanox(host, nic)]
-    counts = ",".join(str(nic.vfs + 1 if nic.address == option.nic else nic.vfs) for nic in ports)
+    counts = ",".join(str(nic.vfs + (nic.address in option.nics)) for nic in ports)
     yield "esxcli system module parameters list -m nmlx5_core"
     yield f'esxcli system module parameters set -m nmlx5_core -p "max_vfs={counts}" (with whatever else is set there)'
     yield "a reboot"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core import needs
@@ -10,7 +11,7 @@ from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
-from vsphere_ml.core.locality import between, farthest, rank
+from vsphere_ml.core.locality import apart, between, farthest, rank
 from vsphere_ml.core.numa import settle
 from vsphere_ml.core.picks import every_gpu_set, gpu_sets
 from vsphere_ml.core.profiles import ProfileName
@@ -27,14 +28,13 @@ if TYPE_CHECKING:
     from vsphere_ml.core.wish import Wish
 
 _WAYS = {way: order for order, way in enumerate(Way)}
-_NO_NIC = PciAddress("")
 _NO_FUNCTION = {
     NicKind.NONE: "no fast NIC was asked for",
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
 }
 GpuSets: TypeAlias = "Callable[[Room, Wish, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
 Nearness = tuple[int, int, int, bool]
-Preference = tuple[Nearness, int, int, tuple[PciAddress, ...], PciAddress]
+Preference = tuple[Nearness, int, int, tuple[PciAddress, ...], tuple[PciAddress, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def preference(option: Option) -> Preference:
     Between the two, GPUs of groups that are broken already go first, so that the largest free group stays whole.
     Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
     """
-    return nearness(option), option.breaks, option.leaves, option.gpus, option.nic or _NO_NIC
+    return nearness(option), option.breaks, option.leaves, option.gpus, option.nics
 
 
 def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool, every: bool) -> Iterator[Option | Reason]:
@@ -161,6 +161,8 @@ def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
         return "GPUs are handed through whole"
     if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
         return f"nic.kind is {wish.nic}"
+    if wish.nics > 1:
+        return f"{wish.nics} NICs were asked for, and a device group has one"
     if room.seats > room.grouped:
         return f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
     return fitting_group(room.host, wish, api_version)
@@ -179,7 +181,7 @@ def _grouped(room: Room, wish: Wish, group: DeviceGroup, sets: GpuSets) -> Itera
     nearest = min((between(host, gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
     seats: list[Option | Reason] = [
         Option(
-            way=Way.DEVICE_GROUP, gpus=gpus, nic=nic.address, nic_by=kind, group=group, locality=nearest, why=why
+            way=Way.DEVICE_GROUP, gpus=gpus, nics=(nic.address,), nic_by=kind, group=group, locality=nearest, why=why
         )
         for nic in unheld
         for gpus in sets(room, wish, nic.address)
@@ -202,22 +204,62 @@ def _pairs(room: Room, wish: Wish, because: str, sets: GpuSets) -> Iterator[Opti
         yield Reason(Lack.NIC, f"has no {wish.model}")
     elif not functions:
         yield _used_up(room, ports, f"no function of a {wish.model} is free")
+    elif wish.nics > 1:
+        yield from _several(room, wish, functions, because, sets)
+        return
     for nic, by in functions:
         if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
             yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
             continue
         for gpus in sets(room, wish, nic.address):
-            yield paired(room, wish, nic, by=by, gpus=gpus, because=because)
+            yield paired(room, wish, (nic.address,), by=by, gpus=gpus, because=because)
+
+
+def _several(
+    room: Room, wish: Wish, functions: Sequence[tuple[NicPort, ComponentKind]], because: str, sets: GpuSets
+) -> Iterator[Option | Reason]:
+    """Yield a seat with several NICs, all handed over alike, for each choice of GPUs, and the ports nearest to these.
+
+    When every way is asked for, every choice of ports is one.
+    """
+    for by in dict.fromkeys(by for _, by in functions):
+        ports = [nic.address for nic, how in functions if how is by]
+        if len(ports) < wish.nics:
+            yield Reason(Lack.NIC, f"{len(ports)} ports of a {wish.model} have a function left, {wish.nics} needed")
+            continue
+        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
+            yield Reason(Lack.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+            continue
+        for gpus in dict.fromkeys(each for near in (None, *ports) for each in sets(room, wish, near)):
+            choices = combinations(ports, wish.nics) if sets is every_gpu_set else [_nearest(room, gpus, ports, wish)]
+            yield from (paired(room, wish, nics, by=by, gpus=gpus, because=because) for nics in choices)
+
+
+def _nearest(room: Room, gpus: Sequence[PciAddress], ports: Sequence[PciAddress], wish: Wish) -> tuple[PciAddress, ...]:
+    """Return as many ports as wished, taking for one GPU after another the nearest that is left."""
+    left, chosen = sorted(ports), list[PciAddress]()
+    for number in range(wish.nics):
+        gpu = gpus[number % len(gpus)]
+        best = min(left, key=lambda port: (rank(between(room.host, gpu, port)), port))
+        left.remove(best)
+        chosen.append(best)
+    return tuple(sorted(chosen))
 
 
 def paired(
-    room: Room, wish: Wish, nic: NicPort, *, by: ComponentKind, gpus: tuple[PciAddress, ...], because: str
+    room: Room,
+    wish: Wish,
+    nics: tuple[PciAddress, ...],
+    *,
+    by: ComponentKind,
+    gpus: tuple[PciAddress, ...],
+    because: str,
 ) -> Option:
-    """Return the seat of GPUs and a NIC function that we chose ourselves."""
-    locality = farthest(between(room.host, gpu, nic.address) for gpu in gpus)
+    """Return the seat of GPUs and NIC functions that we chose ourselves."""
+    locality = apart(room.host, gpus, nics)
     function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
-    why = f"{because}; {function} {wish.model} {nic.address} with GPU {', '.join(gpus)}: {locality}"
-    return Option(way=Way.PAIRING, gpus=gpus, nic=nic.address, nic_by=by, locality=locality, why=why)
+    why = f"{because}; {function} {wish.model} {', '.join(nics)} with GPU {', '.join(gpus)}: {locality}"
+    return Option(way=Way.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
 
 
 def function_of(room: Room, wish: Wish, nic: NicPort) -> ComponentKind | None:

@@ -44,6 +44,7 @@ class Wish:
     gpu: ProfileName | WholeWish
     gpus: int
     nic: NicKind
+    nics: int
     model: str
     numa_node: int | None
     hardware_version: int  # the least asked for, by the spec and by the source
@@ -78,6 +79,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
         gpu=_gpu(node.gpu),
         gpus=node.gpu.count,
         nic=node.nic.kind,
+        nics=node.nic.count,
         model=node.nic.model,
         numa_node=node.numa_node,
         hardware_version=max(node.hardware_version or 0, source_version),

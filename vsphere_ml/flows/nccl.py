@@ -52,7 +52,7 @@ def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> Shape:
             target=name,
             hint=f"vsml topology --host {host.name}",
         )
-    return shape(host, gpus, holding.nic(host, vm))
+    return shape(host, gpus, holding.nics(host, vm))
 
 
 def _each(node: NodeSpec, gpus: tuple[PciAddress, ...]) -> tuple[PciAddress, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core import holding
 from vsphere_ml.core.changes import subject
-from vsphere_ml.core.locality import between, farthest
+from vsphere_ml.core.locality import apart
 from vsphere_ml.core.marks import cut_short, marked, node_of
 from vsphere_ml.core.seats import Locality
 from vsphere_ml.core.wording import lacks_in
@@ -17,7 +17,7 @@ from vsphere_ml.flows.plan import compare, look
 if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.events import Listener
-    from vsphere_ml.core.inventory import Host, Inventory, PciAddress, Vm
+    from vsphere_ml.core.inventory import Inventory, PciAddress, Vm
     from vsphere_ml.core.plan import Finding, Plan
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.seats import Seat
@@ -40,10 +40,15 @@ class Standing:
     host: str | None = None
     address: str | None = None
     gpus: tuple[PciAddress, ...] = ()
-    nic: PciAddress | None = None
+    nics: tuple[PciAddress, ...] = ()
     locality: Locality = Locality.UNKNOWN
     seat: Seat | None = None  # None: no seat was found
     lacks: tuple[str, ...] = ()
+
+    @property
+    def nic(self) -> PciAddress | None:
+        """The first NIC's physical function."""
+        return next(iter(self.nics), None)
 
     @property
     def whole(self) -> bool:
@@ -101,15 +106,15 @@ def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) ->
     if vm is None:
         return Standing(node=name, state=State.MISSING, seat=seat, lacks=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
-    gpus, nic = holding.gpus(host, vm), holding.nic(host, vm)
+    gpus, nics = holding.gpus(host, vm), holding.nics(host, vm)
     return Standing(
         node=name,
         state=_state(spec, vm),
         host=host.name if host else None,
         address=vm.guest_ip,
         gpus=gpus,
-        nic=nic,
-        locality=_locality(host, gpus, nic),
+        nics=nics,
+        locality=apart(host, gpus, nics) if host and nics else Locality.UNKNOWN,
         seat=seat,
         lacks=tuple(lack for _, lack in lacks_in(change for change in plan.changes if subject(change) == name)),
     )
@@ -125,9 +130,3 @@ def _state(spec: ClusterSpec, vm: Vm) -> State:
     if not marked(vm, spec.name):
         return State.CUT
     return State.RUNNING if vm.powered_on else State.OFF
-
-
-def _locality(host: Host | None, gpus: tuple[PciAddress, ...], nic: PciAddress | None) -> Locality:
-    if host is None or nic is None:
-        return Locality.UNKNOWN
-    return farthest(between(host, gpu, nic) for gpu in gpus)

@@ -27,9 +27,9 @@ def beside(locality: Locality) -> tuple[PciAddress, PciAddress]:
 
 def test_a_pair_on_one_switch_shares_a_bridge() -> None:
     gpu, nic = beside(Locality.SAME_SWITCH)
-    found = shape(HOST, [gpu], nic)
+    found = shape(HOST, [gpu], [nic])
     assert found.certain
-    assert filled(xml(found), ["00000000:03:00.0"], "0000:0B:00.0") == (
+    assert filled(xml(found), ["00000000:03:00.0"], ["0000:0B:00.0"]) == (
         '<system version="1">\n'
         '  <cpu numaid="0">\n'
         '    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="" link_width="">\n'
@@ -43,7 +43,7 @@ def test_a_pair_on_one_switch_shares_a_bridge() -> None:
 
 def test_a_pair_across_sockets_shares_no_bridge() -> None:
     gpu, nic = beside(Locality.CROSS_NUMA)
-    system = ET.fromstring(xml(shape(HOST, [gpu], nic)))
+    system = ET.fromstring(xml(shape(HOST, [gpu], [nic])))
     assert [cpu.attrib["numaid"] for cpu in system] == ["0", "1"]
     assert [each.attrib["busid"] for each in system.iter("pci")] == ["GPU0", "NIC0"]
     assert not system.findall("cpu/pci/pci")
@@ -51,33 +51,44 @@ def test_a_pair_across_sockets_shares_no_bridge() -> None:
 
 def test_gpus_that_do_not_sit_alike_cannot_be_told_apart_in_the_guest() -> None:
     _, nic = beside(Locality.SAME_SWITCH)
-    assert not shape(HOST, GPUS, nic).certain
-    assert shape(HOST, GPUS[:1], None).certain
+    assert not shape(HOST, GPUS, [nic]).certain
+    assert shape(HOST, GPUS[:1], []).certain
 
 
 def test_a_bridge_of_one_function_is_left_out() -> None:
     gpu, _ = beside(Locality.SAME_SWITCH)
-    assert [each.attrib["busid"] for each in ET.fromstring(xml(shape(HOST, [gpu], None))).iter("pci")] == ["GPU0"]
+    assert [each.attrib["busid"] for each in ET.fromstring(xml(shape(HOST, [gpu], []))).iter("pci")] == ["GPU0"]
 
 
 def test_every_function_is_there_once() -> None:
-    system = ET.fromstring(xml(shape(HOST, GPUS, NICS[0])))
+    system = ET.fromstring(xml(shape(HOST, GPUS, NICS)))
     ids = [each.attrib["busid"] for each in system.iter("pci")]
     assert len(ids) == len(set(ids))
-    assert {f"GPU{at}" for at in range(len(GPUS))} | {"NIC0"} <= set(ids)
+    assert {f"GPU{at}" for at in range(len(GPUS))} | {f"NIC{at}" for at in range(len(NICS))} <= set(ids)
 
 
 @pytest.mark.parametrize(
-    ("gpus", "nic", "why"),
+    ("gpus", "nics", "why"),
     [
-        ([], "0000:0b:00.0", "0 GPUs are there, and its host tells of 1"),
-        (["0000:03:00.0", "0000:04:00.0"], "0000:0b:00.0", "2 GPUs are there"),
-        (["0000:03:00.0"], None, "there is no fast NIC"),
-        (['03"/><evil'], "0000:0b:00.0", "no PCI bus id"),
+        ([], ["0000:0b:00.0"], "0 GPUs are there, and its host tells of 1"),
+        (["0000:03:00.0", "0000:04:00.0"], ["0000:0b:00.0"], "2 GPUs are there"),
+        (["0000:03:00.0"], [], "0 NICs are there, and its host tells of 1"),
+        (["0000:03:00.0"], ["0000:0b:00.0", "0000:0c:00.0"], "2 NICs are there"),
+        (['03"/><evil'], ["0000:0b:00.0"], "no PCI bus id"),
     ],
 )
-def test_a_guest_that_differs_from_its_host_gets_no_file(gpus: list[str], nic: str | None, why: str) -> None:
+def test_a_guest_that_differs_from_its_host_gets_no_file(gpus: list[str], nics: list[str], why: str) -> None:
     gpu, fast = beside(Locality.SAME_SWITCH)
-    text = xml(shape(HOST, [gpu], fast))
+    text = xml(shape(HOST, [gpu], [fast]))
     with pytest.raises(ValueError, match=why):
-        filled(text, gpus, nic)
+        filled(text, gpus, nics)
+
+
+def test_each_nic_gets_the_bus_id_of_its_own_port() -> None:
+    text = filled(xml(shape(HOST, GPUS[:1], NICS[::-1])), ["0000:03:00.0"], ["0000:0b:00.0", "0000:0c:00.0"])
+    system = ET.fromstring(text)
+    at = [HOST.numa_of(nic) for nic in sorted(NICS)]
+    order = list(dict.fromkeys(HOST.numa_of(each) for each in (GPUS[0], *sorted(NICS))))
+    for busid, numa in zip(("0000:0b:00.0", "0000:0c:00.0"), at, strict=True):
+        (cpu,) = [each for each in system if any(pci.attrib["busid"] == busid for pci in each.iter("pci"))]
+        assert cpu.attrib["numaid"] == str(order.index(numa))

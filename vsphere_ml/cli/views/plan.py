@@ -69,6 +69,7 @@ def seat(each: Seat) -> dict[str, Any]:
         "profile": each.profile,
         "gpus": list(each.gpus),
         "nic": each.nic,
+        "nics": list(each.nics),
         "locality": each.locality.value,
     }
 
@@ -166,7 +167,7 @@ def _seat_row(each: Seat) -> tuple[str, ...]:
         each.host_name,
         "-" if each.numa_node is None else str(each.numa_node),
         ", ".join(each.gpus) or "-",
-        each.nic or "-",
+        ", ".join(each.nics) or "-",
         "-" if each.locality is Locality.UNKNOWN else each.locality.value,
         each.way.value,
     )

@@ -50,6 +50,7 @@ def _node(node: Standing) -> dict[str, Any]:
         "host": node.host,
         "gpus": list(node.gpus),
         "nic": node.nic,
+        "nics": list(node.nics),
         "locality": node.locality.value,
         "address": node.address,
         "lacks": list(node.lacks),
@@ -81,7 +82,7 @@ def _row(node: Standing) -> tuple[str | Text, ...]:
         line((state, STYLES.get(state, ""))),
         node.host or "-",
         ", ".join(node.gpus) or "-",
-        node.nic or "-",
+        ", ".join(node.nics) or "-",
         "-" if node.locality is Locality.UNKNOWN else node.locality.value,
         node.address or "-",
     )

@@ -24,7 +24,7 @@ _MOST_GPUS = 4  # of a server in which dynamic DirectPath gives a VM several
 def many_functions(host: Host, wish: Wish) -> Iterator[Reason]:
     if wish.kind not in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}:
         return
-    wanted = wish.gpus + (wish.nic not in {NicKind.NONE, NicKind.PVRDMA})
+    wanted = wish.gpus + (wish.nics if wish.nic not in {NicKind.NONE, NicKind.PVRDMA} else 0)
     most = next((most for since, most in _FUNCTIONS if numbers(host.version) >= since), 0)
     if wanted > most:
         yield Reason(Lack.GPU, f"ESXi {host.version} gives a VM {most} PCI functions at most, {wanted} needed")

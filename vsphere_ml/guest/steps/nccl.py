@@ -77,4 +77,4 @@ def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:
     """Return the file; ValueError says why there is none."""
     if not seen["gpus"].ok:
         raise ValueError("nvidia-smi does not tell its GPUs")
-    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text or None)
+    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text.split())
