@@ -33,17 +33,26 @@ def dealt(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, Gi
     return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
 
 
-def of_roce(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, str]:
-    """Return the address of each node's fast NIC, in the order both were written; none for nodes that use DHCP."""
+def of_roce(whole: Composed, names: list[str], mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of each node's fast NICs, in the order both were written; none for nodes that use DHCP.
+
+    A node with several NICs takes as many addresses one after another.
+    """
+    count: int = whole.get("nic", "count", default=1)
     addresses: tuple[str, ...] = whole.get("nic", "address", default=())
     place = whole.place("nic", "address")
     if addresses and whole.get("nic", "kind") is NicKind.NONE:
         mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
     if any(":" in each for each in addresses):
         mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
-    if addresses and names and len(addresses) != len(names):
-        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(len(names), 'node')}")
-    return dict(zip(names, addresses, strict=False))
+    if addresses and names and len(addresses) != len(names) * count:
+        each = f" of {count} NICs each" if count > 1 else ""
+        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(len(names), 'node')}{each}")
+    if addresses and count > 1 and whole.get("nic", "kind") is NicKind.PASSTHROUGH:
+        mistakes.add(place, "vCenter tells no MAC of whole ports, so that several cannot be told apart in the guest")
+    if len(set(addresses)) < len(addresses) and count > 1:
+        mistakes.add(place, "has an address twice")
+    return {name: given for at, name in enumerate(names) if (given := addresses[at * count : (at + 1) * count])}
 
 
 def _reachable(gateway: str, addresses: tuple[str, ...], whole: Composed, mistakes: Mistakes) -> None:

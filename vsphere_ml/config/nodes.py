@@ -51,14 +51,17 @@ class Roster:
         given = addresses.dealt(whole, called, self.mistakes)
         self._distinct({name: each.address for name, each in given.items()}, whole.place("network", "address"))
         fast = addresses.of_roce(whole, called, self.mistakes)
-        self._distinct(fast, whole.place("nic", "address"))
+        for number in range(max(map(len, fast.values()), default=0)):
+            of_one = {name: each[number] for name, each in fast.items() if number < len(each)}
+            self._distinct(of_one, whole.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
             self._legal(whole)
             for name in called:
                 host = hosts.get(name) or whole.get("host")
                 node = _node(name, whole, address=given.get(name), host=host)
-                self.nodes.append(replace(node, roce_address=fast.get(name)))
+                first, *more = fast.get(name) or (None,)
+                self.nodes.append(replace(node, roce_address=first, more_roce_addresses=tuple(filter(None, more))))
 
     def _named(self, at: KeyPath, block: Nodes) -> list[str]:
         """Return the names of a block's nodes that no other node has."""

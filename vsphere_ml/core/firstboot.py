@@ -28,6 +28,7 @@ class Customization:
     domain: str
     address: Address | None = None  # of the management NIC; None is DHCP
     roce_address: str | None = None  # of the fast NIC; None is DHCP
+    more_roce_addresses: tuple[str, ...] = ()  # of its other fast NICs
     spec: str | None = None
 
 

@@ -57,6 +57,7 @@ class Peer:
     name: str
     address: str  # of the management NIC, without a prefix length
     roce_address: str | None = None
+    more_roce_addresses: tuple[str, ...] = ()  # of its other fast NICs
     slots: int = 1  # GPUs, hence MPI ranks
 
 
@@ -72,6 +73,8 @@ class GuestFacts:
     nic: bool = True  # whether it has a fast NIC
     vgpu_manager: str | None = None  # the host driver's version, when the host's VIBs could be read
     roce_mac: str | None = None  # of the fast NIC, when vCenter tells it
+    more_roce_macs: tuple[str | None, ...] = ()  # of its other fast NICs, None for those that vCenter does not tell
+    roce_number: int = 1  # which of its fast NICs `roce_mac` and its own `roce_address` are of
     nccl_topology: str = ""  # where its GPUs and NIC sit on its host, for NCCL, with labels for bus ids; "" if not read
     lab: bool = False  # the guest stands in for hardware
     values: Mapping[str, str] = field(default_factory=dict)  # the file's [guest] settings that steps read

@@ -152,6 +152,7 @@ class NodeSpec:
     port_group: str  # of the management NIC (vmxnet3)
     address: Address | None = None  # None is DHCP
     roce_address: str | None = None  # of the fast NIC, in `address/prefix` form; None is DHCP
+    more_roce_addresses: tuple[str, ...] = ()  # of its other fast NICs
     host: str | None = None  # pinned to this host
     numa_node: int | None = None  # None: from where GPU and NIC sit
     mmio_gib: int | None = None  # None: from GPU memory × count, NVIDIA's table

@@ -32,6 +32,6 @@ def _guest(node: NodeSpec, address: str | None) -> Guest:
     gpu = node.gpu.device if node.gpu.whole else node.gpu.profile
     values: dict[str, str | int] = {"vsml_gpu": gpu, "vsml_gpu_kind": node.gpu.kind.value, "vsml_gpus": node.gpu.count}
     if node.roce_address is not None:
-        values["vsml_roce_address"] = node.roce_address
+        values["vsml_roce_address"] = ",".join((node.roce_address, *node.more_roce_addresses))
     fast = () if node.nic.kind is NicKind.NONE else ("fast_nic",)
     return Guest(name=node.name, address=address, groups=(f"gpu_{gpu}", *fast), values=values)

@@ -90,7 +90,8 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             profile=node.gpu.profile,
             nic=node.nic.kind is not NicKind.NONE,
             vgpu_manager=_manager(found, node.name),
-            roce_mac=fast_mac(found.vms.get(node.name)),
+            roce_mac=_fast_macs(node, found.vms.get(node.name))[0],
+            more_roce_macs=_fast_macs(node, found.vms.get(node.name))[1:],
             nccl_topology=found.topologies.get(node.name, ""),
             lab=spec.vcenter.lab is not None,
             values=values,
@@ -129,7 +130,13 @@ def _peers(spec: ClusterSpec, found: Found) -> Iterator[Peer]:
     for node in spec.nodes:
         address = static_address(node) or places.get(node.name)
         if address is not None:
-            yield Peer(name=node.name, address=address, roce_address=node.roce_address, slots=node.gpu.count)
+            yield Peer(
+                name=node.name,
+                address=address,
+                roce_address=node.roce_address,
+                more_roce_addresses=node.more_roce_addresses,
+                slots=node.gpu.count,
+            )
 
 
 def static_address(node: NodeSpec) -> str | None:
@@ -186,5 +193,17 @@ def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
 
 
 def fast_mac(vm: Vm | None) -> str | None:
+    """Return the MAC of a VM's first fast NIC; None when vCenter does not tell it."""
+    return next(iter(_told_macs(vm)), None)
+
+
+def _fast_macs(node: NodeSpec, vm: Vm | None) -> tuple[str | None, ...]:
+    """Return the MACs of a node's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
+    told = _told_macs(vm)
+    return tuple(told[at] if at < len(told) else None for at in range(max(1, node.nic.count)))
+
+
+def _told_macs(vm: Vm | None) -> list[str]:
     devices = vm.settings.devices if vm and vm.settings else ()
-    return next((each.mac for each in devices if isinstance(each, EthernetCard) and each.adapter == "sriov"), None)
+    cards = [each for each in devices if isinstance(each, EthernetCard) and each.adapter == "sriov"]
+    return [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]

@@ -48,6 +48,7 @@ def _customized(node: NodeSpec, cluster: ClusterSpec) -> FirstBoot:
             domain=guest.domain,
             address=node.address,
             roce_address=node.roce_address,
+            more_roce_addresses=node.more_roce_addresses,
             spec=guest.customization_spec,
         ),
     )

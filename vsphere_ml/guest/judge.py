@@ -133,13 +133,13 @@ def rdma_device(answer: Answer, _facts: GuestFacts, *, mtu: int) -> Judgement:
     return _when(right, shown, f"{shown or 'no device'}; wanted PORT_ACTIVE with path MTU {wanted}")
 
 
-def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce) -> Judgement:
-    """Judge MTU and address of the fast NIC's interface."""
+def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce, nic: GuestFacts | None = None) -> Judgement:
+    """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
     link = rdma.link(answer)
     if not link.name:
         return Verdict.LACKING, _last(answer) or "there is no RoCE interface"
     shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
-    wrong = roce.wrong(link, facts)
+    wrong = roce.wrong(link, nic or facts)
     return _when(wrong is None, shown, f"{shown}; {wrong}")
 
 

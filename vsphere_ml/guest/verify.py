@@ -66,7 +66,10 @@ def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
     if facts.nic:
         yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
         yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
-        yield _Fact("RoCE interface", rdma.addresses(facts), partial(judge.roce_interface, roce=wanted.roce))
+        for nic in rdma.each(facts):
+            name = "RoCE interface" + (f" {nic.roce_number}" if nic.roce_number > 1 else "")
+            judged = partial(judge.roce_interface, roce=wanted.roce, nic=nic)
+            yield _Fact(name, rdma.addresses(nic), judged)
         yield _Fact("RoCE GID", rdma.gids(facts), judge.gid)
     user = wanted.mesh.user
     yield _Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)

@@ -30,8 +30,24 @@ def spec(told: Customization, devices: Iterable[Any], named: Any | None = None) 
     made.identity.hostName = _api.FixedName(name=told.host_name)
     cards = [each for each in devices if isinstance(each, vim.vm.device.VirtualEthernetCard)]
     kept = list(made.nicSettingMap or ())
-    made.nicSettingMap = [_mapping(told, card, kept[at] if at < len(kept) else None) for at, card in enumerate(cards)]
+    fast = _roce_addresses(told, cards)
+    made.nicSettingMap = [
+        _mapping(told, card, kept[at] if at < len(kept) else None, fast.get(card.key)) for at, card in enumerate(cards)
+    ]
     return made
+
+
+def _roce_addresses(told: Customization, cards: Iterable[Any]) -> dict[int, str]:
+    """Return the addresses of the fast NICs by their device keys, dealt out in the order of their ports."""
+    fast = [card for card in cards if isinstance(card, vim.vm.device.VirtualSriovEthernetCard)]
+    given = (told.roce_address, *told.more_roce_addresses)
+    ordered = sorted(fast, key=lambda card: (_port(card), card.key))
+    return {card.key: each for card, each in zip(ordered, given, strict=False) if each}
+
+
+def _port(card: Any) -> str:
+    backing = card.sriovBacking.physicalFunctionBacking if card.sriovBacking else None
+    return str(backing.id or "") if backing else ""
 
 
 def named(session: Session, told: Customization) -> Any | None:
@@ -65,10 +81,10 @@ def _plain(told: Customization) -> Any:
     )
 
 
-def _mapping(told: Customization, card: Any, kept: Any | None) -> Any:
+def _mapping(told: Customization, card: Any, kept: Any | None, fast: str | None) -> Any:
     adapter = kept.adapter if kept is not None else _api.IPSettings(ip=_api.DhcpIpGenerator())
     if isinstance(card, vim.vm.device.VirtualSriovEthernetCard):
-        adapter = _static(told.roce_address, None, adapter)
+        adapter = _static(fast, None, adapter)
     elif told.address is not None:
         adapter = _static(told.address.address, told.address.gateway, adapter)
     return _api.AdapterMapping(macAddress=card.macAddress or None, adapter=adapter)

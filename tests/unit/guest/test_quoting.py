@@ -190,7 +190,7 @@ def test_a_path_reaches_the_guest_as_it_is(text: str) -> None:
 @given(text=HOSTILE)
 def test_a_hostile_mac_or_address_stays_one_value_of_netplans_file(text: str) -> None:
     def lines(address: str) -> list[str]:
-        values = {"mac": address, "address": address, "mtu": 9000}
+        values = {"name": "vsml-roce", "mac": address, "address": address, "mtu": 9000}
         rendered = render.render(render.shipped_template("netplan-roce.yaml"), values)
         return [line.partition('"')[0] for line in rendered.splitlines()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyVmomi import vim
@@ -40,6 +41,19 @@ def test_each_adapter_gets_its_own_address_by_its_mac() -> None:
     assert (made.identity.hostName.name, made.identity.domain) == ("node-1", "example.com")
     assert list(made.globalIPSettings.dnsServerList) == ["10.0.0.2"]
     assert [option.key for option in customization.note(STATIC).extraConfig] == [ADDRESS_KEY]
+
+
+def fast_card(key: int, port: str) -> Any:
+    backing = _device.VirtualPCIPassthrough.DeviceBackingInfo(id=port)
+    function = _device.VirtualSriovEthernetCard.SriovBackingInfo(physicalFunctionBacking=backing)
+    return _device.VirtualSriovEthernetCard(key=key, macAddress=f"00:50:56:00:00:{key % 100:02}", sriovBacking=function)
+
+
+def test_several_fast_nics_get_their_addresses_in_the_order_of_their_ports() -> None:
+    told = replace(STATIC, more_roce_addresses=("192.168.11.11/24",))
+    made = customization.spec(told, [*cards()[:2], fast_card(4001, "0000:b5:00.0"), fast_card(4002, "0000:3d:00.0")])
+    given = {each.macAddress: each.adapter.ip.ipAddress for each in made.nicSettingMap[1:]}
+    assert given == {"00:50:56:00:00:02": "192.168.10.11", "00:50:56:00:00:01": "192.168.11.11"}
 
 
 def test_without_addresses_every_adapter_asks_dhcp() -> None:

@@ -117,7 +117,8 @@ class SshMesh:
 
 
 def _names(peer: Peer) -> list[str]:
-    roce = [peer.roce_address.partition("/")[0]] if peer.roce_address else []
+    given = (peer.roce_address, *peer.more_roce_addresses)
+    roce = [each.partition("/")[0] for each in given if each]
     return list(dict.fromkeys([peer.name, peer.address, *roce]))
 
 

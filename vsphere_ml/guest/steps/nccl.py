@@ -69,8 +69,11 @@ class NcclTopology:
 
 
 def _asked(facts: GuestFacts) -> dict[str, str]:
-    slot = f'sed -n "s/^PCI_SLOT_NAME=//p" "/sys/class/net/$({rdma.interface(facts)})/device/uevent"'
-    return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": slot}
+    slots = (
+        f'sed -n "s/^PCI_SLOT_NAME=//p" "/sys/class/net/$({rdma.interface(nic)})/device/uevent"'
+        for nic in rdma.each(facts)
+    )
+    return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": "; ".join(slots)}
 
 
 def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:

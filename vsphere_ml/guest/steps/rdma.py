@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
@@ -43,13 +43,32 @@ class Link:
     addresses: tuple[str, ...] = ()  # IPv4, with the prefix length
 
 
+def each(facts: GuestFacts) -> tuple[GuestFacts, ...]:
+    """Return the facts as they are of each of the guest's fast NICs alone."""
+    others = enumerate(facts.more_roce_macs)
+    return (facts, *(_of_other(facts, at, mac) for at, mac in others))
+
+
+def _of_other(facts: GuestFacts, at: int, mac: str | None) -> GuestFacts:
+    peers = tuple(
+        replace(peer, roce_address=next(iter(peer.more_roce_addresses[at : at + 1]), None)) for peer in facts.peers
+    )
+    return replace(facts, roce_mac=mac, roce_number=at + 2, more_roce_macs=(), peers=peers)
+
+
 def interface(facts: GuestFacts) -> str:
-    """Ask for the name of the RoCE interface: by the MAC that vCenter tells, else the first one of driver mlx5_core."""
+    """Ask for a RoCE interface's name: by the MAC that vCenter tells, else by its place among those of mlx5_core."""
     if facts.roce_mac:
         mac = q(facts.roce_mac.lower())
         # A bond or a VLAN on top has the same MAC and comes later.
         pick = 'tolower($0) ~ mac {sub(/:$/, "", $2); sub(/@.*/, "", $2); print $2; exit}'
         return f"ip -o link show | awk -v mac={mac} '{pick}'"
+    if facts.roce_number > 1:
+        return (
+            "for each in /sys/class/net/*/device/driver; do case $(readlink $each) in"
+            " */mlx5_core) each=${each%/device/driver}; echo ${each##*/};; esac; done"
+            f" | sed -n {facts.roce_number}p"
+        )
     return (
         "for each in /sys/class/net/*/device/driver; do case $(readlink $each) in"
         " */mlx5_core) each=${each%/device/driver}; echo ${each##*/}; break;; esac; done"

@@ -12,7 +12,7 @@ from vsphere_ml.guest.steps import rdma
 from vsphere_ml.guest.steps.content import Content
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from vsphere_ml.core.guest import Answer, GuestFacts, Shell
 
@@ -39,22 +39,31 @@ class NetplanRoce:
         return "RoCE interface"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        return _of_each(facts, self._probes)
+
+    def _probes(self, facts: GuestFacts) -> Mapping[str, str]:
         asked = {"interface": rdma.interface(facts), "address": rdma.addresses(facts)}
-        return {"netplan": self._content(facts).probe} | asked
+        return ({"netplan": self._content(facts).probe} if _has_own_file(facts) else {}) | asked
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        return _first_lack(facts, seen, self._lack)
+
+    def _lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         if not seen["interface"].text:
-            return "there is no RoCE interface" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
-        if lack := self._content(facts).lack(seen["netplan"]):
+            number = f" number {facts.roce_number}" if facts.roce_number > 1 else ""
+            return f"there is no RoCE interface{number}" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
+        if _has_own_file(facts) and (lack := self._content(facts).lack(seen["netplan"])):
             return lack
         return self.wrong(rdma.link(seen["address"]), facts)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        self._content(facts).put(shell)
+        for nic in filter(_has_own_file, rdma.each(facts)):
+            self._content(nic).put(shell)
         shell.run("netplan generate && netplan apply")
         # DHCP and the link need a moment; what is still lacking then is told by the second look.
-        ready = f'ip -4 -o addr show dev "$({rdma.interface(facts)})" | grep -q inet'
-        shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
+        for nic in rdma.each(facts):
+            ready = f'ip -4 -o addr show dev "$({rdma.interface(nic)})" | grep -q inet'
+            shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
         return Need.NOTHING
 
     def wrong(self, link: rdma.Link, facts: GuestFacts) -> str | None:
@@ -71,10 +80,15 @@ class NetplanRoce:
         return address if address is None or "/" in address else f"{address}/{self.prefix}"
 
     def _content(self, facts: GuestFacts) -> Content:
-        values = {"mac": (facts.roce_mac or "").lower(), "address": self._address(facts), "mtu": self.mtu}
+        values = {
+            "name": f"vsml-roce{_suffix(facts)}",
+            "mac": (facts.roce_mac or "").lower(),
+            "address": self._address(facts),
+            "mtu": self.mtu,
+        }
         text = render.render(render.shipped_template("netplan-roce.yaml"), values, "netplan-roce.yaml")
         # netplan warns about files that others can read.
-        return Content(path="/etc/netplan/90-vsml-roce.yaml", text=text, mode=0o600)
+        return Content(path=f"/etc/netplan/90-vsml-roce{_suffix(facts)}.yaml", text=text, mode=0o600)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,31 +112,37 @@ class RoceQos:
         return "RoCE quality of service"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        return {**_of_each(facts, self._probes), "record": f"cat {rdma.RECORD}"}
+
+    def _probes(self, facts: GuestFacts) -> Mapping[str, str]:
         nic = f'nic="$({rdma.interface(facts)})"'
         ecn = f'cat "/sys/class/net/$nic/ecn/roce_np/enable/{self.priority}" "/sys/class/net/$nic/ecn/roce_rp/enable/{self.priority}"'  # noqa: E501
         return {
             "script": self._script(facts).probe,
-            "unit": self._unit.probe,
-            "enabled": "systemctl is-enabled vsml-roce-qos.service",
+            "unit": self._unit(facts).probe,
+            "enabled": f"systemctl is-enabled {_unit_name(facts)}",
             "qos": f'{nic}; mlnx_qos -i "$nic"',
             "ecn": f"{nic}; {ecn}",
             "gids": rdma.gids(facts),
-            "record": f"cat {rdma.RECORD}",
         }
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
-        for name, content in (("script", self._script(facts)), ("unit", self._unit)):
+        return _first_lack(facts, seen, self._lack) or _unrecorded(seen, facts)
+
+    def _lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        for name, content in (("script", self._script(facts)), ("unit", self._unit(facts))):
             if lack := content.lack(seen[name]):
                 return lack
         if not seen["enabled"].ok:
-            return "vsml-roce-qos.service does not start at boot"
-        return self._unset(seen) or _unrecorded(seen, facts)
+            return f"{_unit_name(facts)} does not start at boot"
+        return self._unset(seen)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        self._script(facts).put(shell)
-        self._unit.put(shell)
-        unit = "vsml-roce-qos.service"
-        shell.run(f"systemctl daemon-reload && systemctl enable {unit} && systemctl restart {unit}")
+        for nic in rdma.each(facts):
+            self._script(nic).put(shell)
+            self._unit(nic).put(shell)
+            unit = _unit_name(nic)
+            shell.run(f"systemctl daemon-reload && systemctl enable {unit} && systemctl restart {unit}")
         gid = rdma.best(shell.ask({"gids": rdma.gids(facts)})["gids"], facts)
         if gid is not None:
             shell.write(rdma.RECORD, gid.record)
@@ -148,12 +168,49 @@ class RoceQos:
             "ecn": self.ecn,
         }
         text = render.render(render.shipped_template("roce-qos.sh"), values, "roce-qos.sh")
-        return Content(path="/usr/local/sbin/vsml-roce-qos", text=text, mode=0o755)
+        return Content(path=_script_path(facts), text=text, mode=0o755)
 
-    @property
-    def _unit(self) -> Content:
-        text = str(render.shipped_template("roce-qos.service"))
-        return Content(path="/etc/systemd/system/vsml-roce-qos.service", text=text)
+    def _unit(self, facts: GuestFacts) -> Content:
+        values = {"script": _script_path(facts)}
+        text = render.render(render.shipped_template("roce-qos.service"), values, "roce-qos.service")
+        return Content(path=f"/etc/systemd/system/{_unit_name(facts)}", text=text)
+
+
+def _has_own_file(facts: GuestFacts) -> bool:
+    """Return whether netplan can tell a NIC from others; without a MAC the first one's file is for all by driver."""
+    return facts.roce_number == 1 or bool(facts.roce_mac)
+
+
+def _suffix(facts: GuestFacts) -> str:
+    """Return what the files of a NIC after the first have in their names."""
+    return f"-{facts.roce_number}" if facts.roce_number > 1 else ""
+
+
+def _script_path(facts: GuestFacts) -> str:
+    return f"/usr/local/sbin/vsml-roce-qos{_suffix(facts)}"
+
+
+def _unit_name(facts: GuestFacts) -> str:
+    return f"vsml-roce-qos{_suffix(facts)}.service"
+
+
+def _of_each(facts: GuestFacts, ask: Callable[[GuestFacts], Mapping[str, str]]) -> dict[str, str]:
+    """Return what is asked about each fast NIC; the questions about those after the first have their number."""
+    return {f"{name}{_suffix(nic)}": snippet for nic in rdma.each(facts) for name, snippet in ask(nic).items()}
+
+
+def _first_lack(
+    facts: GuestFacts,
+    seen: Mapping[str, Answer],
+    judge: Callable[[Mapping[str, Answer], GuestFacts], str | None],
+) -> str | None:
+    """Return what the first fast NIC lacks that lacks something."""
+    for nic in rdma.each(facts):
+        end = _suffix(nic)
+        mine = {name.removesuffix(end): answer for name, answer in seen.items() if name.endswith(end)} if end else seen
+        if lack := judge(mine, nic):
+            return lack
+    return None
 
 
 def _unrecorded(seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
