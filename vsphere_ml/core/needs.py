@@ -43,6 +43,9 @@ def _missing(room: Room, wish: Wish, option: Option) -> Iterator[ReadyKind]:
     done = room.host.pvrdma
     if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
         yield ReadyKind.PVRDMA
+    by_driver = wish.nic is NicKind.PVRDMA or option.nic_by is ComponentKind.SRIOV
+    if room.unset and by_driver and room.may(ReadyKind.ROCE):
+        yield ReadyKind.ROCE
     for nic in option.nics:
         promised = room.promised.get(nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
         if promised and (room.ready.virtual_functions or room.functions[nic] <= promised):

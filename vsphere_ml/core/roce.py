@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.core.spec import RoceWish
 
@@ -51,6 +51,14 @@ def lacks(options: str, keys: Mapping[str, str]) -> Iterator[str]:
     for name, value in keys.items():
         if not _same(name, value, seen):
             yield f"{name} is {seen.get(name, 'not set')}, {value} wanted"
+
+
+def unset(asked: RoceWish, seen: Iterable[tuple[str, str]] | None) -> bool:
+    """Return whether a host's drivers are known to lack something of what is asked for; `seen` as `Host` has it."""
+    if seen is None:
+        return False
+    there = dict(seen)
+    return any(True for module, keys in wanted(asked).items() for _ in lacks(there.get(module, ""), keys))
 
 
 def parameters(options: str) -> dict[str, str]:

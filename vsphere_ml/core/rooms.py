@@ -65,6 +65,7 @@ class Room:
     shares: dict[PciAddress, tuple[Share, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     ready: MakeReady = field(default_factory=MakeReady)  # what may be changed on the host
+    unset: bool = False  # the NICs' drivers have other options than RoCE is to have; False where nobody asks
     strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     seats: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import vgpus
+from vsphere_ml.core import roce, vgpus
 from vsphere_ml.core.kept import kept
 from vsphere_ml.core.order import natural
 from vsphere_ml.core.profiles import ProfileName
@@ -56,6 +56,8 @@ class Table:
         elsewhere = {vm.host for vm in self.ours.values() if vm.host} - {host.ref for host in self.ground.hosts}
         hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
         self.rooms = rooms(hosts, self.inventory.vms, {vm.ref: vm for vm in self.ours.values()}, self.spec.make_ready)
+        for room in self.rooms.values():
+            room.unset = roce.unset(self.spec.roce, room.host.module_options)
         same: dict[Wish, Wish] = {}
         for node in self.spec.nodes:
             asked = wish(node, self.ground, standing=node.name in self.ours)

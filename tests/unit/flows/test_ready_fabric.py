@@ -133,3 +133,28 @@ def test_a_host_without_an_adapter_on_a_switch_is_passed_over() -> None:
         pvrdma_rig(replace(UNTAGGED, adapters=())).run()
     assert refused.value.code == "placement.no-seat"
     assert "no VMkernel adapter on a distributed switch" in str(refused.value.details)
+
+
+def test_a_host_whose_drivers_are_set_comes_before_one_to_be_rebooted() -> None:
+    site = roce_rig(hosts=2)
+    site.spec = replace(site.spec, nodes=site.spec.nodes[:1])
+    ready = tuple(WANTED.items())
+    bare = (("nmlx5_core", "max_vfs=8,8"), ("nmlx5_rdma", ""))
+    first, second = site.site.inventory.hosts
+    hosts = (replace(first, module_options=bare), replace(second, module_options=ready))
+    site.site.inventory = replace(site.site.inventory, hosts=hosts)
+    site.hosts.there[second.ref].drivers = {module: [text, text] for module, text in WANTED.items()}
+    report = site.run()
+    assert [seat.host_name for seat in report.seats] == ["esx-02.lab.test"]
+    assert site.hosts.changes == []
+
+
+def test_a_host_that_cannot_be_rebooted_is_passed_over() -> None:
+    site = roce_rig(hosts=2)
+    site.spec = replace(site.spec, nodes=site.spec.nodes[:1])
+    bare = (("nmlx5_core", "max_vfs=8,8"), ("nmlx5_rdma", ""))
+    hosts = tuple(replace(each, module_options=bare) for each in site.site.inventory.hosts)
+    stranger = vm("web-1", "vm-9", powered_on=True)
+    vms = (*site.site.inventory.vms, replace(stranger, host=hosts[0].ref))
+    site.site.inventory = replace(site.site.inventory, hosts=hosts, vms=vms)
+    assert [seat.host_name for seat in site.run().seats] == ["esx-02.lab.test"]
