@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
     from vsphere_ml.core.errors import BenchError
+
+# What NCCL logs of itself, and of the CUDA it was built with (VERSION_STRING in its src/init.cc).
+_NCCL = re.compile(r"NCCL version (?P<nccl>\d[^\s+]*)\+cuda(?P<cuda>\d+\.\d+)")
 
 # What the ranks work on, and how they begin a measurement together.
 _OF_WORKLOAD = {
@@ -102,11 +106,13 @@ def blank(scene: Scene) -> Run:
     )
 
 
-def environment(scene: Scene, told: Sequence[Told]) -> Environment:
+def environment(scene: Scene, told: Sequence[Told], log: str = "") -> Environment:
     """Return what ran the launch; ranks know their versions better than the survey."""
     how = launch(scene.job) if scene.job.program else None
     versions = {"vsml": __version__, **scene.surveyed[0].versions}
     versions |= {key: str(value) for key, value in (told[0].model.get("versions") or {}).items()} if told else {}
+    if nccl := _NCCL.search(log):
+        versions |= nccl.groupdict()
     return Environment(
         versions=versions,
         variables=dict(how.variables) if how else {},

@@ -18,7 +18,11 @@ HOSTS = {"node-1": "esx-01", "node-2": "esx-02"}
 
 
 def record(
-    texts: dict[str, str], workload: Workload = Workload.TRAIN, hosts: dict[str, str] = HOSTS, least_nodes: int = 0
+    texts: dict[str, str],
+    workload: Workload = Workload.TRAIN,
+    hosts: dict[str, str] = HOSTS,
+    least_nodes: int = 0,
+    log: str = "",
 ) -> Run:
     scene = Scene(
         job=replace(job(workload), least_nodes=least_nodes),
@@ -30,7 +34,7 @@ def record(
         machines={name: Machine(host=host) for name, host in hosts.items()},
         surveyed=tuple(Surveyed(node=name, runtime=True, mtu={"eth0": 1500}) for name in ("node-1", "node-2")),
     )
-    return evidence.run(scene, lines.read(texts), "")
+    return evidence.run(scene, lines.read(texts), log)
 
 
 def test_a_good_launch_is_proven_and_says_where_each_rank_ran() -> None:
@@ -108,6 +112,12 @@ def test_a_line_that_cannot_be_meant_is_an_error_with_its_node() -> None:
     with pytest.raises(BenchError) as failed:
         lines.read({"node-2": place(1) + told(kind="step", seconds="soon")})
     assert (failed.value.code, failed.value.target) == ("bench.bad-line", "node-2")
+
+
+def test_nccls_version_and_its_cuda_are_read_from_its_log() -> None:
+    log = "node-1:77:77 [0] NCCL INFO cudaDriverVersion 12020\nNCCL version 2.18.3+cuda12.2\n"  # written by hand
+    run = record({"node-1": trained(0), "node-2": trained(1)}, log=log)
+    assert (run.environment.versions["nccl"], run.environment.versions["cuda"]) == ("2.18.3", "12.2")
 
 
 def test_a_gpu_that_was_used_is_named_by_its_uuid() -> None:
