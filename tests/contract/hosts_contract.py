@@ -26,6 +26,7 @@ from vsphere_ml.core.host_changes import (
     SetFunctions,
     SetGraphics,
     SetKernel,
+    SetPassthrough,
     SetVmknic,
     ShutDown,
     WriteRecord,
@@ -162,6 +163,17 @@ class HostsContract:
         one, *_ = sorted(hosts.see().graphics.now)
         hosts.do(SetGraphics, value="sharedDirect", gpus=((one, "shared"),))
         assert (hosts.see().graphics.default, hosts.see().graphics.devices[one]) == ("sharedDirect", "shared")
+
+    def test_passthrough_counts_at_once_on_a_host_that_rebinds_and_after_the_boot_otherwise(
+        self, hosts: HostsRig
+    ) -> None:
+        assert hosts.see().rebinds
+        hosts.empty()
+        hosts.do(SetPassthrough, port=PORTS[0], value=True)
+        seen = hosts.see().functions[PORTS[0]]
+        assert (seen.passthrough, seen.passthrough_now) == (True, False)
+        hosts.do(SetPassthrough, port=PORTS[0], value=True, at_once=True)
+        assert hosts.see().functions[PORTS[0]].passthrough_now
 
     def test_a_drivers_parameters_are_set_beside_the_others(self, hosts: HostsRig) -> None:
         hosts.do(SetDriver, module=CORE, keys=(("ecn", "1"),))

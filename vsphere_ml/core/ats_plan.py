@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core import roce
-from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part, State
+from vsphere_ml.core.ats import FIRMWARE_SETTING, TRUE, Door, Fact, HostFacts, Part
 from vsphere_ml.core.ats_facts import ON, graphics_types
 from vsphere_ml.core.ats_record import Record
 from vsphere_ml.core.host_changes import (
@@ -28,17 +28,15 @@ from vsphere_ml.core.host_changes import (
     ShutDown,
     WriteRecord,
 )
+from vsphere_ml.core.host_refusals import cautions, refusals, stranger, to_stop
 from vsphere_ml.core.inventory import PciAddress
-from vsphere_ml.core.plan import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.esx import HostSight, VmOnHost
     from vsphere_ml.core.host_changes import HostChange, Setting
-
-
-_FOREIGN_HINT = "move them away, or add --allow-foreign to have them shut down and started again"
+    from vsphere_ml.core.plan import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,15 +99,15 @@ def plan(case: Case) -> HostPlan:
         running: tuple[VmOnHost, ...] = ()
         steps = tuple(_steps_at_once(case, settings))
     else:
-        running = _to_stop(case) if work and case.sight.connected else ()
+        running = to_stop(case) if work and case.sight.connected else ()
         steps = tuple(_steps(case, settings, running, work=work))
     return HostPlan(
         facts=case.facts,
         steps=steps,
         stopped=tuple(vm.name for vm in running if vm.cluster_mark == case.cluster),
-        foreign=tuple(_stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
-        refusals=tuple(_refusals(case, running)),
-        cautions=tuple(_cautions(case)),
+        foreign=tuple(stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
+        refusals=tuple(refusals(case, running)),
+        cautions=tuple(cautions(case)),
         record=case.record,
     )
 
@@ -242,83 +240,3 @@ def _not_back(case: Case, record: Record) -> str | None:
         return ""
     left = replace(record, maintenance=False, former=waiting)
     return None if left == record else left.text()
-
-
-def _to_stop(case: Case) -> tuple[VmOnHost, ...]:
-    """Return the VMs that run: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
-    place = {node: number for number, node in enumerate(case.nodes)}
-    running = (vm for vm in case.sight.vms if vm.on and not vm.agent)
-    return tuple(
-        sorted(running, key=lambda vm: (vm.cluster_mark != case.cluster, place.get(vm.name, len(place)), vm.name))
-    )
-
-
-def _stranger(vm: VmOnHost) -> str:
-    return f"{vm.name} (of cluster {vm.cluster_mark})" if vm.cluster_mark else vm.name
-
-
-def _refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
-    sight = case.sight
-    if case.unsupported and not case.revert:
-        yield Finding(
-            code="ats.unsupported",
-            target=sight.name,
-            message=f"{case.unsupported} (rule ats-needs-esxi)",
-            hint="upgrade it, or name the other hosts with `--host`",
-        )
-        return
-    if not sight.connected and not (case.record and case.record.maintenance):
-        yield Finding(
-            code="ats.host-down",
-            target=sight.name,
-            message=f"vCenter sees it as {sight.connection}",
-            hint="reconnect it in vCenter",
-        )
-        return
-    if here := [vm.name for vm in running if vm.addresses & case.vcenter]:
-        yield Finding(
-            code="ats.vcenter-here",
-            target=sight.name,
-            message=f"the vCenter itself runs there, as {here[0]}",
-            hint="move that VM to another host",
-        )
-    if case.ready:
-        yield from _unknown(case)
-    foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
-    if foreign and not case.leave.foreign:
-        yield Finding(
-            code="ats.foreign-vms",
-            target=sight.name,
-            message=f"VMs run there that are not this cluster's: {', '.join(map(_stranger, foreign))}",
-            hint="move them away" if case.ready else _FOREIGN_HINT,
-        )
-    if running and not case.leave.downtime:
-        yield Finding(
-            code="plan.interrupts",
-            target=sight.name,
-            message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
-            hint="add --allow-downtime when that is wanted",
-        )
-
-
-def _unknown(case: Case) -> Iterator[Finding]:
-    """Yield what the nodes need there and nobody could read: it would stay as it is."""
-    for fact in case.facts.facts:
-        if fact.state is State.UNKNOWN:
-            yield Finding(
-                code="host.not-known",
-                target=case.sight.name,
-                message=f"{fact.name} of {fact.on or 'the host'} could not be read: {fact.why}",
-                hint="; ".join(fact.by_hand) or "look at the host in vCenter",
-            )
-
-
-def _cautions(case: Case) -> Iterator[str]:
-    sight = case.sight
-    if case.caution and not case.revert:
-        yield case.caution
-    if sight.maintenance and not (case.record and case.record.maintenance):
-        yield "it is in maintenance mode, which vsml did not begin: it stays so"
-    for vm in sight.vms:
-        if vm.resume not in {None, sight.name}:
-            yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.events import Acting
+from vsphere_ml.core.seats import WantSriov, Way
+from vsphere_ml.core.spec import NicKind
 from vsphere_ml.core.wording import describe
 from vsphere_ml.flows import guest_phase
 from vsphere_ml.flows.act import act
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.ports import Clock, VCenter
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.seats import Seat
+    from vsphere_ml.core.spec import ClusterSpec, NodeSpec
     from vsphere_ml.flows.host_walk import HostOutcome
     from vsphere_ml.flows.ready import HostsDoor
     from vsphere_ml.flows.saved import SavedPlan
@@ -107,12 +110,11 @@ class _Run:
             )
 
     def _made_ready(self, todo: Proposal) -> Seated:
-        """Make the hosts ready, and return the plan for the VMs from what is there then: each node on its host."""
+        """Make the hosts ready, and return the plan for the VMs from what is there then: as they were agreed to."""
         if self.ready is None or not any(todo.plan.hosts):
             return todo
         self.hosts = self.ready.carry_out(todo.plan.hosts)
-        homes = {seat.node.name: seat.host_name for seat in todo.placement.seats}
-        nodes = tuple(replace(node, host=homes[node.name]) for node in self.spec.nodes)
+        nodes = tuple(_as_agreed(seat) for seat in todo.placement.seats)
         fresh = plan(
             replace(self.spec, nodes=nodes),
             self.vcenter,
@@ -153,6 +155,15 @@ def _untouched(spec: ClusterSpec, found: Proposal) -> Report:
         guests=None if seen is None else Configured(plan=seen, acted=False, guests=seen.guests),
         left_alone=found.left_alone,
     )
+
+
+def _as_agreed(seat: Seat) -> NodeSpec:
+    """Return a node that can be seated only as it was: a host that is ready may offer what nobody agreed to."""
+    nic = seat.node.nic
+    if nic.kind is NicKind.AUTO and seat.way is Way.PAIRING:
+        by_function = any(isinstance(want, WantSriov) for want in seat.target.devices)
+        nic = replace(nic, kind=NicKind.SRIOV if by_function else NicKind.PASSTHROUGH)
+    return replace(seat.node, host=seat.host_name, nic=nic)
 
 
 def _refuse_more(spec: ClusterSpec, fresh: Seated, todo: Proposal) -> None:

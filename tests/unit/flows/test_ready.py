@@ -9,12 +9,13 @@ import pytest
 
 from tests.fakes.esx import esx
 from tests.fakes.hosts import FakeHosts
-from tests.fakes.pictures import held, quad_8u3, vm
+from tests.fakes.pictures import A100_GROUP, held, quad_8u3, vm
 from tests.fakes.site import Cut, FakeVCenter
 from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.ats_plan import Leave
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.inventory import HostRef, PciAddress, WholeGpu
+from vsphere_ml.core.seats import Way
 from vsphere_ml.core.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.flows import saved
 from vsphere_ml.flows.proposal import ForGuests, propose
@@ -189,6 +190,19 @@ def test_a_host_that_wants_a_reboot_for_passthrough_gets_one() -> None:
     assert "Reboot" in site.done()
 
 
+def test_a_port_that_is_a_switchs_uplink_is_never_handed_over_whole() -> None:
+    picture = unready()
+    uplink, free = picture.hosts[0].nics
+    host = replace(picture.hosts[0], nics=(replace(uplink, switch="vSwitch0"), free), rebinds=True)
+    asked = node("node-1", nic=NicRequest(kind=NicKind.PASSTHROUGH))
+    site = rig((asked,), replace(picture, hosts=(host,)), ReadyKind.GRAPHICS, ReadyKind.PASSTHROUGH)
+    assert site.run().done
+    assert [nic.passthrough for nic in site.host().nics] == [False, True]
+    none = rig((asked,), replace(picture, hosts=(replace(host, nics=host.nics[:1]),)))
+    with pytest.raises(NotPossible, match="no host can take"):
+        none.run()
+
+
 def test_mig_is_switched_on_over_ssh_and_ampere_is_rebooted_for_it() -> None:
     asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
     site = rig((asked,), quad_8u3(hosts=1, taken=False))
@@ -336,6 +350,21 @@ def test_a_saved_plan_holds_for_the_hosts_it_was_made_for() -> None:
     assert any("SetFunctions esx-01.lab.test" in each for each in stale.value.details)
     machine.functions[PciAddress("0000:3d:00.0")].vfs = [0, 0]
     assert site.run(plan=agreed).done
+
+
+def test_what_a_ready_host_offers_beside_changes_nothing_that_was_agreed_to() -> None:
+    site = rig((node("node-1"),), unready())
+
+    def grouped(change: object) -> None:  # a host whose graphics type is Shared Direct offers device groups, too
+        if type(change).__name__ == "ExitMaintenance":
+            picture = site.site.inventory
+            hosts = tuple(replace(host, groups=(A100_GROUP,)) for host in picture.hosts)
+            site.site.inventory = replace(picture, hosts=hosts)
+
+    site.hosts.before = grouped
+    report = site.run()
+    assert report.done
+    assert {seat.way for seat in (*report.plan.seats, *report.seats)} == {Way.PAIRING}
 
 
 def test_the_report_says_which_hosts_were_made_ready() -> None:
