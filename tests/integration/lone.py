@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tests.integration import guests
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import artifacts, hub, machine, packages, wheels
-from vsphere_ml.lab.guests.firstboot import Vm
+from vsphere_ml.lab.guests.firstboot import Gpu, Vm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,8 @@ class Guest:
 
 
 @contextmanager
-def guest(folder: Path, address: str, gpus: tuple[str, ...] = ()) -> Iterator[Guest]:
-    """Run one guest with a fast NIC and these vGPUs."""
+def guest(folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0) -> Iterator[Guest]:
+    """Run one guest with a fast NIC and these GPUs."""
     packages.build(folder / "packages", DRIVER)
     wheels.build(folder / "wheelhouse.tar")
     artifacts.build(folder / "files", folder / "packages")
@@ -43,7 +43,7 @@ def guest(folder: Path, address: str, gpus: tuple[str, ...] = ()) -> Iterator[Gu
     center = hub.start(folder, lifeline)
     try:
         extra = guests.first_boot(folder, NAME, f"{address}/24")
-        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=NICS, gpus=gpus)
+        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=NICS, gpus=gpus, nvlinks=nvlinks)
         machine.begin(center, vm)
         yield Guest(folder, machine.report(center, vm))
     finally:

@@ -13,6 +13,7 @@ from vsphere_ml.core.guest import GuestFacts, Peer
 from vsphere_ml.guest import playbook
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.lab.guests import artifacts
+from vsphere_ml.lab.guests.firstboot import Gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ GPUDIRECT = '[[step]]\nkind = "gpudirect"\n'
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lone.Guest]:
     folder = tmp_path_factory.mktemp("files") / "guests"
-    with lone.guest(folder, "10.202.12.11", ("grid_a100-40c",)) as running:
+    with lone.guest(folder, "10.202.12.11", (Gpu(profile="grid_a100-40c"),)) as running:
         yield running
 
 

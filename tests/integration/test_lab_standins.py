@@ -15,6 +15,7 @@ from vsphere_ml.guest import playbook, wanted
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.verify import verify
+from vsphere_ml.lab.guests.firstboot import Gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ ADDRESS = "10.202.7.11"
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     folder = tmp_path_factory.mktemp("standins") / "guests"
-    with lone.guest(folder, ADDRESS, ("grid_a100-40c", "grid_a100-40c")) as running:
+    with lone.guest(folder, ADDRESS, (Gpu(profile="grid_a100-40c"),) * 2, nvlinks=12) as running:
         yield running
 
 
@@ -48,6 +49,7 @@ FACTS = GuestFacts(
     peers=(Peer(name=NAME, address=ADDRESS, roce_address="172.20.0.1", slots=2),),
     gpus=2,
     profile="grid_a100-40c",
+    linked=True,
     vgpu_manager=DRIVER,
     lab=True,
     secrets={"licence_token": Sensitive("token"), "registry_key": Sensitive("key")},
@@ -87,7 +89,7 @@ def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
     evidence = {each.fact: each for each in verify(shell, FACTS, wanted.of([shipped(guest.home, "container")]))}
     assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
     right = {name for name, each in evidence.items() if each.verdict is Verdict.OK}
-    assert right >= {"GPUs and profile", "driver branch", "licence", "GPU and NIC distance", "RDMA device"}
+    assert right >= {"GPUs and profile", "driver branch", "licence", "NVLink", "GPU and NIC distance", "RDMA device"}
     assert evidence["ATS"].verdict is Verdict.WARNING  # nobody has enabled it in this lab
 
 

@@ -69,7 +69,8 @@ class GuestFacts:
     cluster: str
     peers: tuple[Peer, ...]  # every node, this one included, in the order of names
     gpus: int
-    profile: str  # grid_a100-40c
+    profile: str  # grid_a100-40c; empty for GPUs that are handed through whole
+    linked: bool = False  # its GPUs are joined by NVLink
     nic: bool = True  # whether it has a fast NIC
     vgpu_manager: str | None = None  # the host driver's version, when the host's VIBs could be read
     roce_mac: str | None = None  # of the fast NIC, when vCenter tells it

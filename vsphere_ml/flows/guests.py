@@ -10,7 +10,7 @@ from vsphere_ml.core.guest import GuestFacts, Peer
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.ports import GuestPlace
-from vsphere_ml.core.spec import NicKind
+from vsphere_ml.core.spec import GpuKind, NicKind
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             peers=peers,
             gpus=node.gpu.count,
             profile=node.gpu.profile,
+            linked=node.gpu.kind is GpuKind.NVLINK,
             nic=node.nic.kind is not NicKind.NONE,
             vgpu_manager=_manager(found, node.name),
             roce_mac=_fast_macs(node, found.vms.get(node.name))[0],

@@ -29,6 +29,7 @@ Judgement: TypeAlias = "tuple[Verdict, str]"
 
 NEAR = ("NV", "PIX", "PXB", "PHB")
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_GPU = re.compile(r"GPU\d+")
 _PATH_MTUS = (4096, 2048, 1024, 512, 256)
 
 
@@ -90,6 +91,17 @@ def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
     if near == {gpu for gpu, _, _ in found}:
         return Verdict.OK, shown
     return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
+
+
+def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
+    """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    found = [each for each in _ways(answer.out) if _GPU.fullmatch(each[1]) and each[0] < each[1]]
+    shown = ", ".join(f"{one} to {other}: {way}" for one, other, way in found) or "nvidia-smi shows no two GPUs"
+    pairs = facts.gpus * (facts.gpus - 1) // 2
+    joined = len(found) == pairs and all(way.startswith("NV") for _, _, way in found)
+    return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
 
 
 def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
@@ -190,13 +202,18 @@ def _ports(text: str) -> Iterator[tuple[str, str, str]]:
 
 def _distances(text: str) -> Iterator[tuple[str, str, str]]:
     """Read `nvidia-smi topo -m`: GPU, NIC, and the way between them."""
+    return (each for each in _ways(text) if _is_nic(each[1]))
+
+
+def _ways(text: str) -> Iterator[tuple[str, str, str]]:
+    """Read `nvidia-smi topo -m`: each GPU, what else there is, and the way between them."""
     # nvidia-smi underlines the header also where nobody sees it.
     lines = [line.split() for line in _ESCAPE.sub("", text).splitlines()]
     header = next((words for words in lines if words[:1] == ["GPU0"] and "X" not in words), [])
     for words in lines:
         if words is header or not words or not words[0].startswith("GPU") or "X" not in words:
             continue
-        yield from ((words[0], nic, way) for nic, way in zip(header, words[1:], strict=False) if _is_nic(nic))
+        yield from ((words[0], other, way) for other, way in zip(header, words[1:], strict=False))
 
 
 def _is_nic(name: str) -> bool:

@@ -61,6 +61,10 @@ def _evidence(fact: _Fact, answer: Answer, facts: GuestFacts) -> Evidence:
 def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
     if facts.gpus:
         yield from _OF_GPUS
+    if facts.gpus and facts.profile:
+        yield from _OF_VGPUS
+    if facts.linked:
+        yield _Fact("NVLink", _TOPOLOGY, judge.nvlink)
     if facts.gpus and facts.nic:
         yield from _OF_BOTH
     if facts.nic:
@@ -99,12 +103,15 @@ def _query(*fields: str) -> str:
 
 _OF_GPUS = (
     _Fact("GPUs and profile", _query("name"), judge.gpus),
-    _Fact("driver branch", driver.VERSION, judge.branch),
-    _Fact("licence", licence.STATE, judge.licence),
     _Fact("ECC", _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total"), judge.ecc),
     _Fact("GPU clocks", _query("clocks.current.sm", "clocks.max.sm"), judge.clocks),
 )
+_OF_VGPUS = (  # a GPU that is handed through whole has no part in the host's vGPU manager, and no vGPU licence
+    _Fact("driver branch", driver.VERSION, judge.branch),
+    _Fact("licence", licence.STATE, judge.licence),
+)
+_TOPOLOGY = "nvidia-smi topo -m"
 _OF_BOTH = (
-    _Fact("GPU and NIC distance", "nvidia-smi topo -m", judge.distance),
+    _Fact("GPU and NIC distance", _TOPOLOGY, judge.distance),
     _Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
 )

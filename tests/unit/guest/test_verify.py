@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from vsphere_ml.guest.steps.roce import NetplanRoce
 from vsphere_ml.guest.verify import Evidence, verify
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.guest import Playbook
+    from vsphere_ml.core.guest import GuestFacts, Playbook
 
 OK, WARNING, LACKING, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.LACKING, Verdict.UNKNOWN
 SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
@@ -41,6 +42,15 @@ hca_id:\tmlx5_0
 def matrix(way: str) -> str:
     header = "\t\x1b[4mGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
     return f"{header}GPU0\t X \t{way}\t0-15\t0\nNIC0\t{way}\t X \n\n  X = Self\n"
+
+
+def gpus_matrix(way: str) -> str:
+    header = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    return f"{header}GPU0\t X \t{way}\tPIX\t0-15\t0\tN/A\nGPU1\t{way}\t X \tPIX\t0-15\t0\tN/A\nNIC0\tPIX\tPIX\t X \n"
+
+
+def nvlink(answer: Answer, known: GuestFacts, *, gpus: int) -> judge.Judgement:
+    return judge.nvlink(answer, replace(known, gpus=gpus))
 
 
 def shown(mtu: int, address: str) -> str:
@@ -89,6 +99,20 @@ CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
         UNKNOWN,
         "GPU0 to NIC0: SYS; this is the VM's own topology, compare it with the host's",
     ),
+    "not joined": (
+        partial(nvlink, gpus=2),
+        Answer(0, gpus_matrix("PIX")),
+        LACKING,
+        "GPU0 to GPU1: PIX; wanted NVLink between all 2 GPUs",
+    ),
+    "joined": (partial(nvlink, gpus=2), Answer(0, gpus_matrix("NV12")), OK, "GPU0 to GPU1: NV12"),
+    "too few to be joined": (
+        partial(nvlink, gpus=4),
+        Answer(0, gpus_matrix("NV12")),
+        LACKING,
+        "GPU0 to GPU1: NV12; wanted NVLink between all 4 GPUs",
+    ),
+    "nothing to be joined": (partial(nvlink, gpus=2), SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
     "no NIC": (judge.distance, Answer(0, "\tGPU0\nGPU0\t X \n"), UNKNOWN, "nvidia-smi names no NIC beside the GPUs"),
     "peermem": (
         judge.gpudirect,

@@ -84,9 +84,12 @@ class NvidiaDriver:
         return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
 
     def _same_branch(self, facts: GuestFacts) -> None:
-        """Refuse before anything is asked or changed; `any_branch` is for those who know better."""
+        """Refuse before anything is asked or changed; `any_branch` is for those who know better.
+
+        The vGPU manager has no part in a GPU that is handed through whole.
+        """
         host = facts.vgpu_manager
-        if self.any_branch or host is None or branch(host) == branch(self.wanted):
+        if self.any_branch or host is None or not facts.profile or branch(host) == branch(self.wanted):
             return
         raise GuestError(
             f"{facts.name}: driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "

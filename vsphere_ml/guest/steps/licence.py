@@ -23,7 +23,10 @@ _FEATURES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VgpuLicence:
-    """A licensed vGPU: by the token (the secret `licence_token`), or with `server` by a legacy licence server."""
+    """A licensed vGPU, by the token (the secret `licence_token`), or with `server` by a legacy licence server.
+
+    A guest whose GPUs are handed through whole needs none.
+    """
 
     KIND: ClassVar[str] = "vgpu_licence"
     AFTER_REBOOT: ClassVar[bool] = True
@@ -46,10 +49,14 @@ class VgpuLicence:
         return "vGPU licence"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        if not facts.profile:  # GPUs that are handed through whole want none, and their driver tells of none
+            return {}
         asked = {name: content.probe for name, content in self._files(facts).items()}
         return asked | {"service": "systemctl is-enabled nvidia-gridd", "state": STATE}
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if not facts.profile:
+            return None
         for name, content in self._files(facts).items():
             if lack := content.lack(seen[name]):
                 return lack

@@ -17,6 +17,16 @@ FAST = ("sriov", "passthrough")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """A GPU as the guest is to see it."""
+
+    board: str = "A100-PCIE-40GB"
+    id: str = "10de:20f1"
+    name: str = "GA100 [A100 PCIe 40GB]"  # as lspci prints it
+    profile: str = ""  # of a vGPU; empty when the GPU was handed over whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
     """What a power event says of a VM."""
 
@@ -24,7 +34,8 @@ class Vm:
     id: str
     extra_config: Mapping[str, str]
     nics: tuple[Mapping[str, Any], ...] = ()
-    gpus: tuple[str, ...] = ()  # the profile of each vGPU
+    gpus: tuple[Gpu, ...] = ()
+    nvlinks: int = 0  # between any two GPUs; 0 when they are not joined
     template: Mapping[str, Any] = field(default_factory=dict)  # what its template's disk has
     customization: Mapping[str, Any] | None = None  # what vCenter has to tell the guest now, once
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests import hub, machine
-from vsphere_ml.lab.guests.firstboot import Vm
+from vsphere_ml.lab.guests.firstboot import Gpu, Vm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,8 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
         id=event["moid"],
         extra_config=event.get("extraConfig") or {},
         nics=tuple(event.get("nics") or ()),
-        gpus=tuple(event.get("gpus") or ()),
+        gpus=tuple(Gpu(**each) for each in event.get("gpus") or ()),
+        nvlinks=event.get("nvlinks") or 0,
         template=event.get("template") or {},
         customization=event.get("customization"),
     )

@@ -129,7 +129,9 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     told = firstboot.told(vm, at)
     address = _address(center, at, told.addresses.get(0))
     (at / "address").write_text(f"{address.ip}\n")
-    (at / "tools" / "gpus").write_text("".join(f"{each}\n" for each in vm.gpus))
+    rows = (f"{each.profile or '-'} {each.board} {each.id} {each.name}\n" for each in vm.gpus)
+    (at / "tools" / "gpus").write_text("".join(rows))
+    (at / "tools" / "nvlinks").write_text(str(0 if _unified_memory(vm) else vm.nvlinks))
     (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
     adapters = vm.extra_config.get(ADAPTERS, "")
     (at / "tools" / "adapters").write_text("".join(f"{each}\n" for each in adapters.split(";") if each))
@@ -148,6 +150,14 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     others = ((number, each) for number, each in told.addresses.items() if number)
     network += [f"ip address replace {each} dev eth{number} && ip link set eth{number} up" for number, each in others]
     (at / "tools" / "boot.sh").write_text(cloudinit.boot(told, network))
+
+
+def _unified_memory(vm: Vm) -> bool:
+    """Return whether unified memory is on for a vGPU, which takes NVLink away (NVIDIA AI Enterprise 8.1, page p2p)."""
+    return any(
+        key.startswith("pciPassthru") and key.endswith(".cfg.enable_uvm") and value == "1"
+        for key, value in vm.extra_config.items()
+    )
 
 
 def _adapters(vm: Vm) -> list[str]:

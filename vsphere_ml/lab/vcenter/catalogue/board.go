@@ -89,6 +89,20 @@ func (b Board) Profile(name string) (Profile, bool) {
 	return Profile{}, false
 }
 
+// NVLinks is the number of NVLinks of the board, 0 when it has none: 12 of A100 and 18 of H100 (NVIDIA's third and fourth
+// generation), 4 of A30 (its data sheet: 200 GB/s by links of 50).
+func (b Board) NVLinks() int {
+	switch {
+	case !b.NVLink:
+		return 0
+	case strings.HasPrefix(b.Name, "H100"):
+		return 18
+	case strings.HasPrefix(b.Name, "A30"):
+		return 4
+	}
+	return 12
+}
+
 // Find is the board of that catalogue name.
 func Find(name string) (Board, bool) {
 	for _, board := range boards {

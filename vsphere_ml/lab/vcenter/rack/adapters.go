@@ -23,6 +23,18 @@ func (v View) Adapter(vm string, key int32) (Adapter, bool) {
 	return Adapter{}, false
 }
 
+// GPU is the one behind the VM's device, whole or a vGPU of it; false when that device is no GPU.
+func (v View) GPU(vm string, key int32) (GPU, bool) {
+	for _, booked := range v.Booked(vm) {
+		for _, gpu := range v.GPUs {
+			if booked.Key == key && booked.Address == gpu.Address {
+				return gpu, true
+			}
+		}
+	}
+	return GPU{}, false
+}
+
 // DeviceID is the PCI device that a guest sees.
 func (a Adapter) DeviceID() uint16 {
 	if a.Whole {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
@@ -21,7 +22,8 @@ type powerEvent struct {
 	Template    hookTemplate      `json:"template"`
 	// Customization is what the guest is to be told now, once.
 	Customization *hookCustomization `json:"customization,omitempty"`
-	GPUs          []string           `json:"gpus"` // the profile of each vGPU
+	GPUs          []hookGPU          `json:"gpus"`
+	NVLinks       int                `json:"nvlinks"` // between any two of the GPUs; 0 when they are not joined
 	whole         []string           // the address of each adapter that was handed over whole, "" for others
 }
 
@@ -32,6 +34,14 @@ type hookNIC struct {
 	// What the adapter is customized with: 10.0.0.1/24, or empty for DHCP.
 	Address  string   `json:"address,omitempty"`
 	Gateways []string `json:"gateways,omitempty"`
+}
+
+// hookGPU is a GPU as the guest sees it.
+type hookGPU struct {
+	Profile string `json:"profile,omitempty"` // of a vGPU; empty when the GPU was handed over whole
+	Board   string `json:"board"`             // A100-PCIE-40GB
+	ID      string `json:"id"`                // 10de:20f1
+	Name    string `json:"name"`              // as lspci prints it
 }
 
 // hookTemplate is what the guest's template brings along.
@@ -65,15 +75,22 @@ func (l *Lab) describe(ctx *simulator.Context, machine *simulator.VirtualMachine
 		if machine.Config == nil {
 			return
 		}
+		var view rack.View
 		if host != nil {
-			told.whole = wholeFunctions(l.adaptersOf(machine, l.view(host)))
+			view = l.view(host)
+			told.whole = wholeFunctions(l.adaptersOf(machine, view))
 		}
 		told.UUID = machine.Config.Uuid
 		for _, option := range machine.Config.ExtraConfig {
 			value := option.GetOptionValue()
 			told.ExtraConfig[value.Key] = fmt.Sprint(value.Value)
 		}
-		told.NICs, told.GPUs = adapters(machine.Config.Hardware.Device), profiles(machine.Config.Hardware.Device)
+		told.GPUs = gpusOf(machine, view)
+		told.NVLinks = l.joinedBy(machine.Config.DeviceGroups, told.Host)
+		told.NICs = adapters(machine.Config.Hardware.Device, func(key int32) bool {
+			_, is := view.GPU(machine.Self.Value, key)
+			return is
+		})
 	})
 	return told
 }
@@ -88,12 +105,13 @@ func wholeFunctions(adapters []rack.Adapter) []string {
 	return addresses
 }
 
-func adapters(devices []types.BaseVirtualDevice) []hookNIC {
+// adapters are those of the devices; isGPU tells by its key what a device that was handed over whole is not.
+func adapters(devices []types.BaseVirtualDevice, isGPU func(int32) bool) []hookNIC {
 	var found []hookNIC
 	for _, device := range devices {
 		card, ok := device.(types.BaseVirtualEthernetCard)
 		if !ok {
-			if handedOver(device) {
+			if handedOver(device) && !isGPU(device.GetVirtualDevice().Key) {
 				found = append(found, hookNIC{Kind: "passthrough"})
 			}
 			continue
@@ -120,16 +138,30 @@ func handedOver(device types.BaseVirtualDevice) bool {
 	return !vgpu
 }
 
-func profiles(devices []types.BaseVirtualDevice) []string {
-	var found []string
-	for _, device := range devices {
-		if passthrough, ok := device.(*types.VirtualPCIPassthrough); ok {
-			if vgpu, ok := passthrough.Backing.(*types.VirtualPCIPassthroughVmiopBackingInfo); ok {
-				found = append(found, vgpu.Vgpu)
-			}
+// gpusOf are the GPUs that the VM has of its host, in the order of its devices.
+func gpusOf(machine *simulator.VirtualMachine, view rack.View) []hookGPU {
+	var found []hookGPU
+	for _, device := range machine.Config.Hardware.Device {
+		gpu, ok := view.GPU(machine.Self.Value, device.GetVirtualDevice().Key)
+		if !ok {
+			continue
 		}
+		found = append(found, hookGPU{
+			Profile: vgpuOf(device), Board: gpu.Board.Name, Name: gpu.Board.DeviceName,
+			ID: fmt.Sprintf("%04x:%04x", gpu.Board.VendorID, gpu.Board.DeviceID),
+		})
 	}
 	return found
+}
+
+// joinedBy is the number of NVLinks between the GPUs of a device group; GPUs outside one are not joined.
+func (l *Lab) joinedBy(groups *types.VirtualMachineVirtualDeviceGroups, host string) int {
+	for _, name := range groupNames(groups) {
+		if group, known := l.Rack.GroupNamed(name, []string{host}); known && strings.HasSuffix(name, "%NVLink") {
+			return group.Components[0].Board.NVLinks()
+		}
+	}
+	return 0
 }
 
 func adapterKind(device types.BaseVirtualDevice) string {
