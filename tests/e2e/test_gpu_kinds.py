@@ -95,7 +95,9 @@ def facts(shell: Shell, file: str) -> dict[str, Any]:
 def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shell) -> None:
     cluster, gpu, called, shown, count = KINDS[name]
     file = provisioned(shell, name, cluster, gpu)
-    seen = shell.vsml("run", file, "--", "nvidia-smi -L; lspci -d 10de: | grep -c A100; ls -d /sys/class/net/eth[1-9]")
+    seen = shell.vsml(
+        "run", "-f", file, "--", "nvidia-smi -L; lspci -d 10de: | grep -c A100; ls -d /sys/class/net/eth[1-9]"
+    )
     assert seen.out.count(called) == count
     assert shown in seen.out
     assert seen.out.splitlines()[-2:] == [str(count), "/sys/class/net/eth1"], "a GPU is no adapter"

@@ -10,7 +10,9 @@ from tests.fakes.pictures import CLUSTER, GROUP, quad_8u3
 from tests.fakes.site import FakeVCenter
 from tests.unit.core.sites import one_host
 from tests.unit.core.test_whole import direct
+from vsphere_ml.cli.views import catalogue
 from vsphere_ml.cli.views import profiles as view
+from vsphere_ml.core.boards import BY_CODE
 from vsphere_ml.core.counts import Ask, Count, InCluster, OnHost
 from vsphere_ml.core.inventory import HostRef
 from vsphere_ml.core.stock import Counter, asks, stock
@@ -100,3 +102,14 @@ def _rendered(found: Offers) -> str:
     with console.capture() as captured:
         console.print(view.text(found))
     return captured.get()
+
+
+def test_nvidias_tables_are_shown_without_a_site() -> None:
+    rows = {each["profile"]: each for each in catalogue.data([BY_CODE["A100X"], BY_CODE["A30"], BY_CODE["L40S"]])}
+    assert rows["A100X-40C"]["nvlink"] == "switch"
+    assert rows["A30-24C"]["nvlink"] == "pair"
+    assert rows["L40S-48C"]["nvlink"] is rows["A100X-20C"]["nvlink"] is None
+    assert (rows["A100X-8C"]["per_gpu"], rows["A100X-8C"]["per_gpu_mixed"]) == (5, 4)
+    assert rows["A100X-3-20C"]["mig"] == {"compute": 3, "memory": 4, "starts": [0, 4]}
+    assert (rows["A100X-1-10C"]["from_esxi"], rows["A100X-1-5C"]["from_esxi"]) == ("8.0.3", None)
+    assert {each["mmio_gib"] for name, each in rows.items() if name.startswith("A30-")} == {64}
