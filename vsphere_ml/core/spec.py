@@ -161,6 +161,11 @@ class NodeSpec:
     hardware_version: int | None = None  # None: the least the devices need
     extra_config: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def functions(self) -> int:
+        """How many PCI functions of its host it gets, vGPUs included."""
+        return self.gpu.count + self.nic.is_function
+
 
 class HostKeys(StrEnum):
     """Who vouches for a guest's SSH host key before it is pinned."""

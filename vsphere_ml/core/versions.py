@@ -5,6 +5,8 @@ from __future__ import annotations
 DEVICE_GROUPS_API = (8, 0, 0, 1)
 DEVICE_GROUPS_HARDWARE = 20
 PCI_HARDWARE = 17  # of any vGPU or PCI function
+# A VM with more PCI functions than these wants that (Frank Denneman, articles of 2022-08-30 and 2023-04-26).
+FEW_FUNCTIONS, MANY_FUNCTIONS_HARDWARE = 16, 20
 VGPUS_PER_VM = {7: 4, 8: 8}  # by ESXi's major version; vSphere 8.0 U3 may take more, which is not documented
 
 
@@ -19,6 +21,11 @@ def numbers(version: str) -> tuple[int, ...]:
             break
         parts.append(int(part))
     return tuple(parts)
+
+
+def functions_hardware(functions: int) -> int:
+    """Return the virtual hardware that so many PCI functions want of a VM."""
+    return MANY_FUNCTIONS_HARDWARE if functions > FEW_FUNCTIONS else PCI_HARDWARE
 
 
 def has_device_groups(api_version: str) -> bool:

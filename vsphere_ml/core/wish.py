@@ -10,6 +10,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.gpu import device_ids, nic_refusal, refusal
 from vsphere_ml.core.profiles import ProfileName, parse
 from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.versions import functions_hardware
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,7 @@ def wish(node: NodeSpec, ground: Ground, *, standing: bool = False) -> Wish:
         nics=node.nic.count,
         model=node.nic.model,
         numa_node=node.numa_node,
-        hardware_version=max(node.hardware_version or 0, source_version),
+        hardware_version=max(node.hardware_version or 0, source_version, functions_hardware(node.functions)),
         datastore=ground.datastore.ref,
         datastore_name=ground.datastore.name,
         network=network,

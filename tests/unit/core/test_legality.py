@@ -304,6 +304,18 @@ def test_a_rule_is_found_by_id_and_by_number_and_a_near_one_is_meant() -> None:
         find("99")
 
 
+SIXTEEN = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=16)
+
+
+def test_more_than_sixteen_functions_want_newer_hardware_of_the_vm() -> None:
+    seventeen = one(gpu=SIXTEEN)
+    alone = one(gpu=SIXTEEN, nic=NicRequest(kind=NicKind.NONE))
+    versions = [wish(spec.nodes[0], resolve(spec, one_host())).hardware_version for spec in (seventeen, alone)]
+    assert versions == [20, 19]  # the template's own
+    asked = file('kind = "passthrough", device = "A100", count = 16', "hardware_version = 19\n")
+    assert "17 PCI functions need virtual hardware 20, and 19 is asked for (vsml rules why functions-per-vm)" in asked
+
+
 LINKED, SWITCHED = (
     GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=2),
     GpuRequest(kind=GpuKind.NVLINK, profile="A100X-40C", count=4),

@@ -10,7 +10,7 @@ from vsphere_ml.core.boards import BY_CODE
 from vsphere_ml.core.legality.rule import Words
 from vsphere_ml.core.profiles import ProfileName, read
 from vsphere_ml.core.spec import GpuKind, NicKind
-from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, VGPUS_PER_VM
+from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, VGPUS_PER_VM, functions_hardware
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,15 @@ def hardware_of_groups(node: NodeSpec) -> Iterator[Words]:
     groups = node.gpu.kind is GpuKind.NVLINK or node.nic.kind is NicKind.DEVICE_GROUP
     if groups and node.hardware_version is not None and node.hardware_version < DEVICE_GROUPS_HARDWARE:
         told = f"device groups need virtual hardware {DEVICE_GROUPS_HARDWARE}, and {node.hardware_version} is asked for"
+        yield Words(told, ("hardware_version",))
+
+
+def hardware_of_functions(node: NodeSpec) -> Iterator[Words]:
+    needed = functions_hardware(node.functions)
+    if needed > PCI_HARDWARE and node.hardware_version is not None and node.hardware_version < needed:
+        told = (
+            f"{node.functions} PCI functions need virtual hardware {needed}, and {node.hardware_version} is asked for"
+        )
         yield Words(told, ("hardware_version",))
 
 

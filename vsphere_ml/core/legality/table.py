@@ -80,10 +80,12 @@ RULES: tuple[Rule, ...] = (
         id="functions-per-vm",
         number=8,
         severity=_ERROR,
-        says="a VM has 16 passthrough PCI devices at most on vSphere 7.0, 32 on 8.0, 64 on 8.0 U1, 128 on 8.0 U2",
+        says="a VM has 16 passthrough PCI devices at most on vSphere 7.0, 32 on 8.0, 64 on 8.0 U1, 128 on 8.0 U2; more "
+        "than 16 want virtual hardware 20",
         sources=("FD-LIM", "BCOM-309986", "FD-MULTI"),
         versions="7.0: 16; 8.0: 32; 8.0 U1: 64; from 8.0 U2 on: 128",
-        kept=_PASSED_OVER,
+        kept=f"VMs are upgraded as far as needed; {_REFUSED} when it asks for less; {_PASSED_OVER}",
+        of_node=by_wish.hardware_of_functions,
         of_host=by_host.many_functions,
     ),
     Rule(
