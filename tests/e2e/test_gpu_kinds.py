@@ -41,6 +41,7 @@ playbooks = ["base", "roce", "driver"]
 [guest.settings]
 """
 UVM = '[nodes.extra_config]\n"pciPassthru0.cfg.enable_uvm" = "1"'
+ASKED = "nvidia-smi -L; lspci -d 10de: | grep -c A100; ls -d /sys/class/net/eth[1-9]"
 # The cluster, what is asked for, what `nvidia-smi -L` and lspci show then, and how many GPUs lspci lists.
 KINDS = {
     "mig": ("mig", '{ profile = "A100-3-20C", count = 2 }', "GRID A100-3-20C", "MIG 3g.20gb", 2),
@@ -95,13 +96,7 @@ def facts(shell: Shell, file: str) -> dict[str, Any]:
 def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shell) -> None:
     cluster, gpu, called, shown, count = KINDS[name]
     file = provisioned(shell, name, cluster, gpu)
-    seen = shell.vsml(
-        "run",
-        "-f",
-        file,
-        "--",
-        "{ nvidia-smi -L; lspci -d 10de: | grep -c A100; ls -d /sys/class/net/eth[1-9]; } 2>/dev/null",
-    )
+    seen = shell.vsml("run", "-f", file, "--", f"{{ {ASKED}; }} 2>/dev/null")
     assert seen.out.count(called) == count
     assert shown in seen.out
     assert seen.out.splitlines()[-2:] == [str(count), "/sys/class/net/eth1"], "a GPU is no adapter"
