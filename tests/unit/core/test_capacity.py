@@ -15,6 +15,7 @@ from vsphere_ml.core.capacity import MIG, MIXED_SIZE, SAME_SIZE, left
 from vsphere_ml.core.profiles import ProfileName, parse
 
 if TYPE_CHECKING:
+    from vsphere_ml.core.boards import Board
     from vsphere_ml.core.catalogue import Profile
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -43,6 +44,40 @@ def test_nvidias_own_device_manager_counts_the_same_types_and_as_many_of_each() 
         for name, _, count in (one.partition("=") for one in each)
     }
     assert {str(profile.name): profile.most for profile in EVERY} == told
+
+
+# Names that round what they are of: NVIDIA gives these framebuffers in MiB.
+ODD = {94: 96246, 47: 48128, 141: 144384, 70: 71680, 71: 72704}
+
+
+@pytest.mark.parametrize("profile", EVERY, ids=lambda each: str(each.name))
+def test_a_framebuffer_is_what_the_name_says(profile: Profile) -> None:
+    gb = profile.name.framebuffer_gib
+    quarter = profile.name.board in {"H100L", "H100XL"} and profile.name.mig_slices is not None and gb == 24
+    assert profile.framebuffer_mib == (24672 if quarter else ODD.get(gb, gb * 1024))
+
+
+@pytest.mark.parametrize("profile", [each for each in EVERY if each.instance is None], ids=lambda each: str(each.name))
+def test_a_gpu_holds_what_its_memory_holds_in_equal_parts(profile: Profile) -> None:
+    whole = BY_CODE[profile.name.board].framebuffer_mib
+    fits = round(whole / profile.framebuffer_mib, 2)  # two H100L-47C are a little more than one H100L-94C
+    assert profile.most <= fits + 0.01
+    assert profile.most_mixed <= profile.most
+    assert profile.most == int(fits + 0.01) or profile.most >= 12, (
+        "only the smallest profiles have a limit of their own"
+    )
+
+
+@pytest.mark.parametrize("board", [each for each in BOARDS if each.mig], ids=lambda each: each.code)
+def test_mig_instances_of_a_kind_are_as_many_as_its_slices_allow(board: Board) -> None:
+    compute, memory = (4, 4) if board.code == "A30" else (7, 8)
+    for each in (each for each in catalogue.of(board) if each.instance is not None):
+        assert each.name.mig_slices is not None
+        assert each.instance is not None
+        apart = sum(start % each.instance.span == 0 for start in each.instance.starts)
+        fits = min(compute // each.name.mig_slices, memory // each.instance.span, apart)
+        assert each.most == (1 if each.name.suffix else fits), each.name
+        assert each.framebuffer_mib * memory >= board.framebuffer_mib * each.instance.span * 0.98
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vsphere_ml.core import catalogue
-from vsphere_ml.core.boards import BOARDS
+from vsphere_ml.core.boards import BOARDS, Board
 from vsphere_ml.core.gpu import kind_of, nic_refusal, profile_refusal, refusal
 from vsphere_ml.core.profiles import known_names, parse
 from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
@@ -69,6 +69,21 @@ def test_a_combination_no_site_has_is_refused(asked: GpuRequest, words: str) -> 
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_an_nvswitch_board_is_joined_in_every_size(count: int) -> None:
     assert refusal(GpuRequest(kind=GpuKind.NVLINK, profile="H100XM-80C", count=count)) is None
+
+
+# By NVIDIA's list of vGPUs with peer-to-peer transfers, and its page on NVSwitch.
+PAIRED = "A100 A100D A30 A40 H100 H100L H100XL H100XS H200 V100X V100DX"
+SWITCHED = "A100X A100DX H100XM H200X"
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda each: each.code)
+def test_each_board_is_joined_as_nvidia_lists_it(board: Board) -> None:
+    def most(*counts: int) -> int:
+        asked = (GpuRequest(kind=GpuKind.NVLINK, profile=board.full_profile, count=count) for count in counts)
+        return max((each.count for each in asked if refusal(each) is None), default=0)
+
+    wanted = 8 if board.code in SWITCHED.split() else 2 if board.code in PAIRED.split() else 0
+    assert most(2, 4, 8) == wanted
 
 
 @pytest.mark.parametrize("kind", [GpuKind.NVLINK, GpuKind.MIG])
