@@ -11,10 +11,14 @@ import pytest
 
 from tests.unit.guest.cluster import NODE_1, facts
 from tests.unit.guest.recorder import Recorder
+from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.guest import judge, wanted
+from vsphere_ml.guest.fields import Source
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.playbook import load_text
+from vsphere_ml.guest.steps.driver import NvidiaDriver
+from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.roce import NetplanRoce
 from vsphere_ml.guest.verify import Evidence, verify
 
@@ -280,6 +284,28 @@ def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
     assert len(shell.asked) == 1
     assert not shell.told
     assert {each.fact: each.command for each in seen} == shell.asked[0]
+
+
+def test_of_gpus_that_are_handed_through_whole_no_licence_is_asked_and_nvlink_only_where_it_joins() -> None:
+    def asked(**knobs: Any) -> set[str]:
+        seen = verify(Recorder(), facts(**knobs), wanted.of([]))
+        return {each.fact for each in seen} & {"licence", "driver branch", "NVLink", "GPUs and profile"}
+
+    assert asked() == {"licence", "driver branch", "GPUs and profile"}
+    assert asked(profile="") == {"GPUs and profile"}
+    assert asked(linked=True, gpus=2) == {"licence", "driver branch", "NVLink", "GPUs and profile"}
+
+
+def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() -> None:
+    whole = facts(profile="", vgpu_manager="535.183.04", secrets={})
+    assert VgpuLicence().probes(whole) == {}
+    assert VgpuLicence().lack({}, whole) is None
+    driver = NvidiaDriver(
+        source=Source("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64
+    )
+    assert driver.probes(whole)
+    with pytest.raises(GuestError, match="of branch 550"):
+        driver.probes(replace(whole, profile="grid_a100-40c"))
 
 
 def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:
