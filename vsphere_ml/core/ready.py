@@ -109,6 +109,14 @@ def functions_wanted(port: NicPort, ours: int, asked: Asked) -> int:
     return min(wanted, port.most_vfs) if port.most_vfs else wanted
 
 
+def caution(asked: Asked) -> str:
+    """Return which ports hand out fewer virtual functions than the file asks for, in words; empty when none does."""
+    wanted = asked.wish.virtual_functions or 0
+    used = (port for port in asked.host.nics if any(_takes_function(seat, port) for seat in asked.seats))
+    few = [f"{port.address} {port.most_vfs}" for port in used if 0 < port.most_vfs < wanted]
+    return f"{wanted} virtual functions are asked for; firmware allows {', '.join(few)} (NUM_OF_VFS)" if few else ""
+
+
 def _takes_function(seat: Seat, port: NicPort) -> bool:
     for want in seat.target.devices:
         if isinstance(want, WantSriov) and want.physical_function == port.address:

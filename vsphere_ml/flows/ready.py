@@ -12,7 +12,7 @@ from vsphere_ml.core import ats_record, nvidia_smi
 from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.host_changes import SetMig
-from vsphere_ml.core.ready import Asked, ShellSeen, facts, seats_of, wants_mig
+from vsphere_ml.core.ready import Asked, ShellSeen, caution, facts, seats_of, wants_mig
 from vsphere_ml.core.spec import ReadyKind
 from vsphere_ml.flows.host_shell import HostShell, shut
 from vsphere_ml.flows.host_walk import HostsWalk, Patience, words
@@ -106,23 +106,25 @@ class Readiness:
         return outcomes
 
     def _plan(self, sight: HostSight) -> HostPlan:
+        asked = self._asked(sight)
         return plan(
             Case(
                 cluster=self.spec.name,
                 nodes=[node.name for node in self.spec.nodes],
-                facts=self._facts(sight),
+                facts=facts(asked),
                 sight=sight,
                 record=ats_record.parse(sight.record),
                 leave=self.door.leave,
                 vcenter=self.door.vcenter,
                 ready=True,
+                caution=caution(asked),
             )
         )
 
-    def _facts(self, sight: HostSight) -> HostFacts:
+    def _asked(self, sight: HostSight) -> Asked:
         if self._inventory is None:
             raise AssertionError("nobody has looked yet")
-        asked = Asked(
+        return Asked(
             wish=self.door.wish(self.spec.make_ready),
             host=self._inventory.host(sight.ref),
             seats=self._seats.get(sight.ref, ()),
@@ -132,7 +134,6 @@ class Readiness:
             switches={each.ref: each.switch_ref for each in self._inventory.networks if each.switch_ref is not None},
             record=ats_record.parse(sight.record),
         )
-        return facts(asked)
 
     def _shell(self, sight: HostSight) -> ShellSeen:
         """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
@@ -155,7 +156,7 @@ class Readiness:
         seen = self.door.hosts.see([host.facts.host])
         if host.facts.host not in seen:
             raise VSphereError(f"{host.name} is not in vCenter any more", code="vsphere.not-found", target=host.name)
-        return self._facts(seen[host.facts.host])
+        return facts(self._asked(seen[host.facts.host]))
 
     def _by_shell(self, change: ByShell) -> None:
         """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""

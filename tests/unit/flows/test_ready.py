@@ -165,6 +165,11 @@ def test_a_port_gets_as_many_functions_as_its_nodes_and_others_need_or_as_the_fi
     site = rig(nodes, unready())
     assert site.run().done
     assert [nic.vfs for nic in site.host().nics] == [2, 2]
+    many = rig(nodes[:1], unready(), virtual_functions=32)
+    assert many.run().plan.hosts[0].cautions == (
+        "32 virtual functions are asked for; firmware allows 0000:3d:00.0 16 (NUM_OF_VFS)",
+    )
+    assert [nic.vfs for nic in many.host().nics] == [16, 0]
     more = rig(nodes[:1], unready(), virtual_functions=8)
     assert more.run().done
     assert [nic.vfs for nic in more.host().nics] == [8, 0]
