@@ -37,7 +37,7 @@ nic = {{ model = "ConnectX-6 Dx", port_group = "roce" }}
 gpu = {gpu}
 {more}
 [guest]
-playbooks = ["base", "roce", "driver"]
+playbooks = ["base", "roce", "driver", "mpi"]
 [guest.settings]
 """
 UVM = '[nodes.extra_config]\n"pciPassthru0.cfg.enable_uvm" = "1"'
@@ -105,6 +105,7 @@ def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shel
     assert wrong.keys() == {"ATS"}, wrong
     assert ("licence" in found) is ("driver branch" in found) is (cluster != "direct")
     assert ("NVLink" in found) is (name == "linked")
+    assert shell.vsml("verify", file).status == 0
     assert shell.vsml("provision", file, "--yes", "--detailed-exitcode").status == 0
 
 
