@@ -164,7 +164,7 @@ class NodeSpec:
     @property
     def functions(self) -> int:
         """How many PCI functions of its host it gets, vGPUs included."""
-        return self.gpu.count + self.nic.is_function
+        return self.gpu.count + (self.nic.count if self.nic.is_function else 0)
 
 
 class HostKeys(StrEnum):

@@ -310,8 +310,10 @@ SIXTEEN = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=16)
 def test_more_than_sixteen_functions_want_newer_hardware_of_the_vm() -> None:
     seventeen = one(gpu=SIXTEEN)
     alone = one(gpu=SIXTEEN, nic=NicRequest(kind=NicKind.NONE))
-    versions = [wish(spec.nodes[0], resolve(spec, one_host())).hardware_version for spec in (seventeen, alone)]
-    assert versions == [20, 19]  # the template's own
+    two_nics = one(gpu=replace(SIXTEEN, count=15), nic=NicRequest(count=2))
+    specs = (seventeen, alone, two_nics)
+    versions = [wish(spec.nodes[0], resolve(spec, one_host())).hardware_version for spec in specs]
+    assert versions == [20, 19, 20]  # 19 is the template's own
     asked = file('kind = "passthrough", device = "A100", count = 16', "hardware_version = 19\n")
     assert "17 PCI functions need virtual hardware 20, and 19 is asked for (vsml rules why functions-per-vm)" in asked
 
