@@ -28,7 +28,7 @@ from vsphere_ml.core.seats import WantGroup, WantSriov, WantVgpu
 from vsphere_ml.core.spec import GpuRequest
 from vsphere_ml.core.target import MMIO_SIZE
 from vsphere_ml.core.units import gib
-from vsphere_ml.flows.guests import fast_mac
+from vsphere_ml.flows.guests import fast_macs
 from vsphere_ml.vsphere import vms
 from vsphere_ml.vsphere.gateway import Gateway
 
@@ -145,7 +145,7 @@ def test_a_nic_is_known_by_its_backing_and_its_mac_and_never_by_its_slot(rig: Ri
     assert [each.adapter for each in after] == ["sriov", "vmxnet3"]
     site = site_of(rig, spec)
     assert [type(each) for each in planned(spec, site).changes if not isinstance(each, PowerOn)] == []
-    assert fast_mac(rig.vm("node-1")) == before["sriov"].mac
+    assert fast_macs(rig.vm("node-1")) == (before["sriov"].mac,)
 
 
 def test_clones_made_at_once_have_macs_of_their_own(rig: Rig) -> None:

@@ -91,8 +91,8 @@ def facts(spec: ClusterSpec, found: Found, guests: Guests, given: Given) -> Mapp
             linked=node.gpu.kind is GpuKind.NVLINK,
             nic=node.nic.kind is not NicKind.NONE,
             vgpu_manager=_manager(found, node.name),
-            roce_mac=_fast_macs(node, found.vms.get(node.name))[0],
-            more_roce_macs=_fast_macs(node, found.vms.get(node.name))[1:],
+            roce_mac=fast_macs(found.vms.get(node.name))[0],
+            more_roce_macs=fast_macs(found.vms.get(node.name), node.nic.count)[1:],
             nccl_topology=found.topologies.get(node.name, ""),
             lab=spec.vcenter.lab is not None,
             values=values,
@@ -193,18 +193,9 @@ def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
     return GuestPlace(name=node.name, address=address, vm=str(vm.ref), published=published)
 
 
-def fast_mac(vm: Vm | None) -> str | None:
-    """Return the MAC of a VM's first fast NIC; None when vCenter does not tell it."""
-    return next(iter(_told_macs(vm)), None)
-
-
-def _fast_macs(node: NodeSpec, vm: Vm | None) -> tuple[str | None, ...]:
-    """Return the MACs of a node's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
-    told = _told_macs(vm)
-    return tuple(told[at] if at < len(told) else None for at in range(max(1, node.nic.count)))
-
-
-def _told_macs(vm: Vm | None) -> list[str]:
+def fast_macs(vm: Vm | None, count: int = 1) -> tuple[str | None, ...]:
+    """Return the MACs of a VM's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
     devices = vm.settings.devices if vm and vm.settings else ()
     cards = [each for each in devices if isinstance(each, EthernetCard) and each.adapter == "sriov"]
-    return [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]
+    told = [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]
+    return tuple(told[at] if at < len(told) else None for at in range(count))
