@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import trained
+from tests.e2e.test_bench import leftovers, training, until
 from tests.integration.guests import needed
 from vsphere_ml.lab import runtime
 
@@ -90,13 +92,25 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
     assert told.status == 0, told.out + told.err
 
 
+def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
+    process = cluster.shell.start(
+        *("bench", "cluster.toml", "--in", "container", "--steps", "100000", "--limit", "240", "--into", "cut")
+    )
+    try:
+        until(lambda: training(cluster), "no rank trains")
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 130, err
+    assert leftovers(cluster) == []
+
+
 def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Cluster) -> None:
     assert cluster.shell.vsml("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
     refused = bench(cluster, "--into", "without")
     assert refused.status != 0
     assert "node-2: container vsml-worker does not run" in refused.err
-    left = cluster.shell.vsml("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
-    assert not [line for line in left.out.splitlines() if line.startswith("/proc")]
+    assert leftovers(cluster) == []
     assert cluster.configure().status == 0
 
 
