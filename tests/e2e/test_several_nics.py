@@ -1,0 +1,55 @@
+"""Several fast NICs for each VM, from the file to the guests: each interface has its own address and MTU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import QUAD, Shell, clean_environment
+from tests.integration.guests import needed
+from vsphere_ml.lab import server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
+
+CLUSTER = QUAD.replace("node-[01-04]", "node-[1-2]").replace(
+    'port_group = "roce" }', 'port_group = "roce", count = 2, address = "192.168.10.[11-14]/24" }'
+)
+STEPS = """\
+about = "The RoCE interfaces alone."
+
+[[step]]
+kind = "netplan_roce"
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+    made = Shell(tmp_path, clean_environment(tmp_path))
+    monkeypatch.setenv("VSML_STATE_DIR", made.env["VSML_STATE_DIR"])
+    made.write("mine.toml", STEPS)
+    made.write("cluster.toml", f'{CLUSTER}[guest]\nplaybooks = ["./mine.toml"]\n')
+    server.up(guests=True)
+    try:
+        yield made
+    finally:
+        server.down()
+
+
+def test_each_interface_of_each_guest_has_the_address_and_mtu_of_the_file(shell: Shell) -> None:
+    made = shell.vsml("provision", "--yes")
+    assert made.status == 0, made.err
+    seats = shell.vsml("status", "-o", "json").document["data"]["nodes"]
+    assert [len(node["nics"]) for node in seats] == [2, 2]
+    shown = {}
+    for node in ("node-1", "node-2"):
+        told = shell.vsml("run", "--only", node, "--", "ip -4 -o addr show to 192.168.10.0/24; ip -o link show").out
+        assert told.count("mtu 9000") >= 2, told
+        shown[node] = [f"192.168.10.{number}" for number in (11, 12, 13, 14) if f"192.168.10.{number}/24" in told]
+    assert shown == {"node-1": ["192.168.10.11", "192.168.10.12"], "node-2": ["192.168.10.13", "192.168.10.14"]}
+    again = shell.vsml("provision", "--yes", "--detailed-exitcode")
+    assert again.status == 0, again.err
