@@ -60,7 +60,7 @@ def test_every_property_is_read(content: Any, kind: Any) -> None:
 
 def test_what_scripts_read_has_a_value(content: Any) -> None:
     for host in everything(content, vim.HostSystem):
-        assert host.hardware.numaInfo.numNodes == 2
+        assert host.hardware.numaInfo.numNodes == len(host.hardware.numaInfo.numaNode) > 0
         # A GPU that is handed through whole is no graphics device of the host.
         assert host.config.graphicsInfo or any(each.passthruActive for each in host.config.pciPassthruInfo)
         assert host.summary.runtime.connectionState == "connected"
