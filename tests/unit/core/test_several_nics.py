@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.pictures import quad_8u3
+from tests.fakes.pictures import connectx6, port, quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, one_host, planned, provisioned, refused, seen
@@ -30,6 +30,16 @@ def test_a_node_gets_a_function_of_a_port_near_each_half_of_its_gpus() -> None:
     wanted = [each.physical_function for each in seat.target.devices if isinstance(each, WantSriov)]
     assert tuple(wanted) == BOTH
     assert "2 NICs were asked for, and a device group has one" in seat.why
+
+
+def test_the_ports_nearest_to_the_gpus_are_taken_of_more() -> None:
+    host = one_host().hosts[0]
+    more = connectx6("0000:3e:00.0", "0000:37:00.0")
+    numa = tuple(replace(each, pci=each.pci | {more.address}) if each.id == 0 else each for each in host.numa)
+    ports = (*host.nics, port("0000:3e:00.0", "vmnic6"))
+    site = one_host(nics=ports, pci={**host.pci, more.address: more}, numa=numa)
+    (seat,) = solve(spec(gpus=2), site).seats
+    assert (seat.nics, seat.locality) == (("0000:3d:00.0", "0000:3e:00.0"), Locality.SAME_SWITCH)
 
 
 def test_nics_that_are_far_from_every_gpu_are_told() -> None:
