@@ -123,11 +123,12 @@ def test_links_of_nine_tenths_of_a_gigabit_are_slower_and_the_same_again_is_not(
 
 
 def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
-    settings(cluster, MPICH)
-    for record, rate in (("whole", "100mbit"), ("tenth-less", "90mbit")):
+    """Over Gloo, which waits without spinning: the median does not hang on what else wants the CPUs."""
+    settings(cluster, OPEN_MPI_5)
+    sweep = ("--workload", "allreduce", "--sizes", "4194304", "--sweeps", "5", "--limit", "400", "--repeats", "3")
+    for record, rate in (("whole", "50mbit"), ("tenth-less", "45mbit")):
         shape(cluster, rate)
-        sizes = ("--sizes", "4194304", "--sweeps", "7", "--repeats", "3")
-        assert len(runs(bench(cluster.shell, *SWEEP, *sizes, *PAIR, "--into", record))) == 3
+        assert len(runs(bench(cluster.shell, *sweep, *PAIR, "--into", record))) == 3
     shape(cluster, "none")
     (row,) = told(cluster, "compare", "whole", "tenth-less")["rows"]
     assert (row["answer"], round(row["ratio"]["value"], 1)) == ("slower", 0.9)
