@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core import vgpus, whole
 from vsphere_ml.core.gpu import PAIR
-from vsphere_ml.core.locality import between, bridges, rank
+from vsphere_ml.core.locality import bridges, rank
 from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.spec import GpuKind
 
@@ -118,7 +118,7 @@ def joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAd
 
 def _places(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[_Place]:
     def far(address: PciAddress) -> int:
-        return rank(between(room.host, address, near)) if near else 0
+        return rank(room.between(address, near)) if near else 0
 
     if isinstance(wish.gpu, ProfileName):
         for gpu in room.host.gpus:

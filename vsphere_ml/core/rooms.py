@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.inventory import NVLINK, ComponentKind
-from vsphere_ml.core.locality import bridges
+from vsphere_ml.core.locality import between, bridges
 from vsphere_ml.core.profiles import ProfileName, read
 from vsphere_ml.core.spec import MakeReady, ReadyKind
 
@@ -72,12 +72,20 @@ class Room:
     grouped: int = 0  # seats by device group
     neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)  # under the same bridge
     groups: tuple[frozenset[PciAddress], ...] = ()  # GPUs that are worth most together, the largest groups first
+    distances: dict[tuple[PciAddress, PciAddress], Locality] = field(default_factory=dict)  # once asked for
     gpu_kinds: dict[PciAddress, Hashable] = field(default_factory=dict)  # by `picks.gpu_kind`, once asked for
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
 
     def may(self, kind: ReadyKind) -> bool:
         """Return whether a setting of the host may be changed for nodes."""
         return kind in self.ready.kinds
+
+    def between(self, one: PciAddress, other: PciAddress) -> Locality:
+        """Return how far two functions of the host are apart; a seat is weighed often, and a host does not change."""
+        found = self.distances.get((one, other))
+        if found is None:
+            found = self.distances[one, other] = between(self.host, one, other)
+        return found
 
     @property
     def gpus(self) -> tuple[PciAddress, ...]:

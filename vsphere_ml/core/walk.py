@@ -51,6 +51,7 @@ class Walk:
     likeness: Likeness
     tries: int  # choices before it gives up
     _places: dict[int, int] = field(default_factory=dict)  # at most, of each crowd over all rooms
+    _alike: dict[int, dict[tuple[int, Hashable], set[int]]] = field(default_factory=dict)  # rooms of each crowd
     _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by crowd and a room's likeness
     _dead: set[Hashable] = field(default_factory=set)  # states without a way to the end
     _path: list[_Step] = field(default_factory=list)
@@ -58,7 +59,10 @@ class Walk:
 
     def __post_init__(self) -> None:
         for crowd in self.crowds:
-            self._places[crowd.rank] = sum(self._in(room, crowd) for room in crowd.rooms.values())
+            self._places[crowd.rank] = 0
+            self._alike[crowd.rank] = {}
+        for room in {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}.values():
+            self._come(room)
 
     def run(self) -> Verdict:
         if not self.crowds:
@@ -114,32 +118,46 @@ class Walk:
     def _unlike(self, crowd: Crowd) -> Iterator[Room]:
         """Yield the rooms with places for a crowd; of those that are alike only the one it would rather have."""
         seen: set[Hashable] = set()
-        for room in sorted(crowd.rooms.values(), key=lambda each: (self.table.toward * each.seats, each.order)):
-            like = self.likeness.of(room)
-            if like not in seen and self._in(room, crowd):
-                yield room
+        known = self._alike[crowd.rank]
+        firsts = {key: min(orders) for key, orders in known.items() if orders}
+        for toward, like in sorted(firsts, key=lambda key: (key[0], firsts[key])):
+            if like not in seen:
+                yield crowd.rooms[firsts[toward, like]]
             seen.add(like)
 
     def _forth(self, step: _Step) -> None:
         self._before.setdefault(step.room.order, self.likeness.of(step.room))
-        self._count(step.room, -1)
+        self._go(step.room)
         step.crowd.waiting.pop()
         self.table.take(step.node, step.room, step.option)
-        self._count(step.room, 1)
+        self._come(step.room)
         self._path.append(step)
 
     def _back(self) -> None:
         step = self._path.pop()
-        self._count(step.room, -1)
+        self._go(step.room)
         self.table.give(step.node)
         step.crowd.waiting.append(step.node)
-        self._count(step.room, 1)
+        self._come(step.room)
 
-    def _count(self, room: Room, sign: int) -> None:
-        """Add what a room has for each crowd to the crowd's places, or take it from them."""
+    def _come(self, room: Room) -> None:
+        """Count a room, as it is now, among those of every crowd that it has places for."""
+        key = self._key(room)
         for crowd in self.crowds:
-            if room.order in crowd.rooms:
-                self._places[crowd.rank] += sign * self._in(room, crowd)
+            if room.order in crowd.rooms and (places := self._in(room, crowd)):
+                self._places[crowd.rank] += places
+                self._alike[crowd.rank].setdefault(key, set()).add(room.order)
+
+    def _go(self, room: Room) -> None:
+        """Count a room no more, before something in it changes."""
+        key = self._key(room)
+        for crowd in self.crowds:
+            if room.order in crowd.rooms and (places := self._in(room, crowd)):
+                self._places[crowd.rank] -= places
+                self._alike[crowd.rank][key].discard(room.order)
+
+    def _key(self, room: Room) -> tuple[int, Hashable]:
+        return self.table.toward * room.seats, self.likeness.of(room)
 
     def _in(self, room: Room, crowd: Crowd) -> int:
         """Return how many of a crowd a room could take at most."""

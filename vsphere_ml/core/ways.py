@@ -11,7 +11,7 @@ from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
-from vsphere_ml.core.locality import apart, between, farthest, rank
+from vsphere_ml.core.locality import apart, farthest, rank
 from vsphere_ml.core.numa import settle
 from vsphere_ml.core.picks import every_gpu_set, gpu_sets
 from vsphere_ml.core.profiles import ProfileName
@@ -178,14 +178,14 @@ def _grouped(room: Room, wish: Wish, group: DeviceGroup, sets: GpuSets) -> Itera
         for gpus in sets(room, wish, None):
             yield Option(way=Way.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why)
         return
-    nearest = min((between(host, gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
+    nearest = min((room.between(gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
     seats: list[Option | Reason] = [
         Option(
             way=Way.DEVICE_GROUP, gpus=gpus, nics=(nic.address,), nic_by=kind, group=group, locality=nearest, why=why
         )
         for nic in unheld
         for gpus in sets(room, wish, nic.address)
-        if farthest(between(host, gpu, nic.address) for gpu in gpus) is nearest
+        if farthest(room.between(gpu, nic.address) for gpu in gpus) is nearest
     ]  # fmt: skip
     yield from seats or [_used_up(room, ports, f"device group `{group.name}` is used up")]
 
@@ -240,7 +240,7 @@ def _nearest(room: Room, gpus: Sequence[PciAddress], ports: Sequence[PciAddress]
     left, chosen = sorted(ports), list[PciAddress]()
     for number in range(wish.nics):
         gpu = gpus[number % len(gpus)]
-        best = min(left, key=lambda port: (rank(between(room.host, gpu, port)), port))
+        best = min(left, key=lambda port: (rank(room.between(gpu, port)), port))
         left.remove(best)
         chosen.append(best)
     return tuple(sorted(chosen))
