@@ -3,7 +3,7 @@
     make bench-overhead
 
 *Throughput* is that of the steps after the warm-up, pair by pair; the limit is for the geometric mean of the pairs, and
-nothing is told when its interval is wider than 5 % to either side.
+it is missed only when the whole interval is below, and kept only when that is no wider than 5 % to either side.
 *Start* is the time from the command to the end of the first step; the limit is for the median of the differences. The
 bare launcher is entered by OpenSSH and given the same interface and the same nodes. vsml's own process and both guests
 share this machine's cores, so what vsml does meanwhile takes more from the training than on hosts of their own.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.ssh.target import SshTarget
 
-PAIRS = 6
+PAIRS = 8
 WARM_UP = 20  # steps
 LEAST_THROUGHPUT = 0.99
 MOST_START_S = 5.0
@@ -192,7 +192,8 @@ def throughput(pairs: Sequence[tuple[Launch, Launch]]) -> bool:
     told = ratio([1.0] * len(shares), shares)
     wide = told.half_width is None or told.half_width > RESOLUTION
     kept = told.value >= LEAST_THROUGHPUT
-    answer = "CANNOT BE TOLD, something else keeps the machine busy" if wide else "kept" if kept else "NOT kept"
+    missed = told.high is not None and told.high < LEAST_THROUGHPUT
+    answer = "NOT kept" if missed else "kept" if kept and not wide else "CANNOT BE TOLD: again, on an idle machine"
     interval = "" if told.low is None else f", 95 % interval {told.low:.3f} to {told.high:.3f}"
     print(f"  throughput, ours / bare: {told.value:.3f}{interval}, limit {LEAST_THROUGHPUT}: {answer}")
     return kept and not wide
