@@ -160,6 +160,7 @@ def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "")
         lacking = [each.node for each in seen if wanted not in each.addresses.values()]
         if lacking:
             raise _no_interface(f"{', '.join(lacking)}: there is no interface {wanted} with an IPv4 address", seen)
+        _check_named(wanted, seen)
         return wanted
     of = {node.name: each.addresses.get(node.address, "") for node, each in zip(nodes, seen, strict=True)}
     names = set(of.values())
@@ -170,6 +171,18 @@ def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "")
     if name.startswith(STRAY):
         raise _no_interface(f"the nodes' addresses are on {name}, which leads to no other node", seen)
     return name
+
+
+def _check_named(name: str, seen: Sequence[Surveyed]) -> None:
+    """Raise BenchError for a name that a person gave and that leads from no node to another."""
+    if name == "lo" or name.startswith("docker"):
+        raise _no_interface(f"{name} leads to no other node", seen)
+    nodes: dict[str, list[str]] = {}
+    for each in seen:
+        nodes.setdefault(_address(each, name), []).append(each.node)
+    for address, same in nodes.items():
+        if len(same) > 1:
+            raise _no_interface(f"{', '.join(same)} all have the address {address} on {name}", seen)
 
 
 def on(seen: Sequence[Surveyed], nodes: Sequence[Peer], name: str) -> tuple[Peer, ...]:

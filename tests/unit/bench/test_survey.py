@@ -54,7 +54,24 @@ def test_a_guest_is_read_as_a_value() -> None:
 
 def test_control_traffic_goes_over_the_interface_of_the_nodes_addresses() -> None:
     assert survey.interface(both(), PEERS) == "eth0"
-    assert survey.interface(both(), PEERS, "docker0") == "docker0"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("docker0", "docker0 leads to no other node"), ("lo", "lo leads to no other node")]
+)
+def test_an_interface_that_is_named_must_lead_to_the_other_nodes(name: str, why: str) -> None:
+    with pytest.raises(BenchError, match=why) as refused:
+        survey.interface(both(), PEERS, name)
+    assert refused.value.code == "bench.interface"
+
+
+def test_a_bridge_counts_when_it_is_named_and_each_node_has_an_address_of_its_own_there() -> None:
+    bridged = [ADDRESSES.format(peer.address).replace("eth0", "br-ex") for peer in PEERS]
+    nodes = [seen(peer.name, "", addresses=Answer(0, text)) for peer, text in zip(PEERS, bridged, strict=True)]
+    assert survey.interface(nodes, PEERS, "br-ex") == "br-ex"
+    twice = [seen(peer.name, "", addresses=Answer(0, bridged[0])) for peer in PEERS]
+    with pytest.raises(BenchError, match=r"node-1, node-2 all have the address 10\.0\.0\.11 on br-ex"):
+        survey.interface(twice, PEERS, "br-ex")
 
 
 def test_an_interface_that_leads_nowhere_is_never_chosen() -> None:
