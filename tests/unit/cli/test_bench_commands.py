@@ -198,3 +198,25 @@ def test_a_variable_that_is_none_or_is_not_the_users(
     status, told = answer(capsys, "run", tmp_path / "cluster.toml", "--variable", wrong)
     assert (status, told["errors"][0]["code"]) == (2, "usage")
     assert told["errors"][0]["hint"] == "--variable NCCL_ALGO=RING"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--script mine.py --workload train", "--script runs instead of a workload"),
+        ("--arguments 0.25", "--arguments are those of a program of yours"),
+        ("--least-nodes 1 --workload allreduce", "only `train` is elastic"),
+        ("--least-nodes 1 --script mine.py", "only `train` is elastic"),
+        ("--nccl-sizes 0:8", "from 1 byte to 64 GiB"),
+        ("--nccl-sizes 8:65G", "from 1 byte to 64 GiB"),
+        ("--nccl-sizes 8:4", "from 1 byte to 64 GiB"),
+        ("--nccl-sizes 8", "is not of the form 8:1G"),
+    ],
+)
+def test_options_that_would_go_unheard_or_never_end(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, options: str, message: str
+) -> None:
+    (tmp_path / "cluster.toml").write_text(QUAD)
+    status, told = answer(capsys, "run", tmp_path / "cluster.toml", *options.split())
+    assert (status, told["errors"][0]["code"]) == (2, "usage")
+    assert message in told["errors"][0]["message"]

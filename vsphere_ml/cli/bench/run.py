@@ -180,6 +180,7 @@ def run(
             code="usage",
             hint=f"--least-nodes {min(counts)}, or other --nodes",
         )
+    _check_program(script, arguments, workload, least_nodes)
     variables = _variables(variable or ())
     wish = Wish(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
@@ -246,6 +247,16 @@ def run(
     )
 
 
+def _check_program(script: Path | None, arguments: str, workload: Sequence[str] | None, least_nodes: int) -> None:
+    """Raise ConfigError for options that would go unheard."""
+    if script is not None and workload:
+        raise ConfigError("--script runs instead of a workload", code="usage", hint="one of --script and --workload")
+    if arguments and script is None:
+        raise ConfigError("--arguments are those of a program of yours", code="usage", hint="--script FILE")
+    if least_nodes and (script is not None or WorkloadName.TRAIN not in (workload or [WorkloadName.TRAIN])):
+        raise ConfigError("only `train` is elastic", code="usage", hint="--workload train, or no --least-nodes")
+
+
 def _identity(script: Path, arguments: str) -> dict[str, str]:
     """Return what tells one program from another: a script that was changed is another configuration."""
     try:
@@ -270,9 +281,13 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
 
 def _message_sizes(text: str) -> dict[str, str]:
     """Return the two sizes as nccl-tests reads them: bytes, with K, M or G for powers of 1024."""
-    match = re.fullmatch(r"(\d+[KMG]?):(\d+[KMG]?)", text, re.IGNORECASE)
-    if match is None or _bytes(match[1]) > _bytes(match[2]):
-        raise ConfigError(f"--nccl-sizes: {text!r} is not of the form 8:1G", code="usage", hint="--nccl-sizes 8:1G")
+    from vsphere_ml.bench.ask import MOST_BYTES
+
+    match = re.fullmatch(r"([0-9]{1,12}[KMG]?):([0-9]{1,12}[KMG]?)", text, re.IGNORECASE)
+    # Doubling 0 never comes to an end: nccl-tests would go on with it for ever.
+    if match is None or not 1 <= _bytes(match[1]) <= _bytes(match[2]) <= MOST_BYTES:
+        what = f"is not of the form 8:1G, from 1 byte to {MOST_BYTES >> 30} GiB"
+        raise ConfigError(f"--nccl-sizes: {text!r} {what}", code="usage", hint="--nccl-sizes 8:1G")
     return {"smallest": match[1], "largest": match[2]}
 
 
