@@ -199,6 +199,8 @@ def _near(mine: Any, other: Any) -> bool:
 
 
 def _told(value: Any) -> str:
+    if value is None:
+        return "nothing"
     return figures.number(value) if isinstance(value, float) else str(value)
 
 

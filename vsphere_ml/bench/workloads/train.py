@@ -4,7 +4,7 @@ Runs in guests and imports nothing of vsml. Every rank adds JSON lines to the fi
 them. Written along NVIDIA's seven steps from one GPU to many; each is marked below.
 
 Keras 3 with Horovod's Keras optimizer and `model.fit` averages no gradients and says nothing (Horovod 0.28.1), so the
-loop is our own: gradients are taken of the `tf.Variable`s inside Keras's variables, and averaged by Horovod's tape.
+loop is our own: gradients are taken of the `tf.Variable`s inside Keras's variables, and averaged by `hvd.allreduce`.
 """
 
 from __future__ import annotations
