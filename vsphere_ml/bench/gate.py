@@ -10,6 +10,7 @@ from vsphere_ml.bench import figures
 from vsphere_ml.bench.compare import compare
 from vsphere_ml.bench.estimate import across_launches
 from vsphere_ml.bench.explain import title
+from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.record import Transport
 from vsphere_ml.bench.study import groups, study
@@ -98,10 +99,11 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
         tolerance = limits(thresholds, row.configuration).below_baseline
         if tolerance is not None:
             yield _against(row, tolerance)
-    for name in dict.fromkeys(title(run.configuration) for run in baseline):
-        if name in compared.alone and name not in {title(run.configuration) for run in runs}:
+    for group in groups(baseline):
+        asked = group[0].configuration
+        if not any(same(asked, run.configuration) for run in runs):
             message = "the baseline has it, the record has not"
-            yield Check(name=name, kind="baseline", passed=Passed.UNKNOWN, message=message)
+            yield Check(name=title(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
 
 def _against(row: Row, tolerance: float) -> Check:
@@ -121,7 +123,7 @@ def _against(row: Row, tolerance: float) -> Check:
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
     """Yield a check for each bound that is asked about; one node alone has none."""
     shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
-    shares += [(configuration, "the slowest link", share) for configuration, share in seen.link_shares]
+    shares += [(configuration, "the slowest link", wire.share) for configuration, wire in seen.link_wires]
     for configuration, what, share in shares:
         wanted = limits(thresholds, configuration).of_bound
         if wanted is not None and configuration.nodes > 1:
@@ -147,9 +149,9 @@ def _bound(configuration: Configuration, what: str, share: float | None, wanted:
 
 
 def _absolute(runs: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
-    for same in groups(run for run in runs if run.outcome == "complete"):
-        asked = same[0].configuration
-        measured = [each for run in same if (each := metric(run)) is not None]
+    for group in groups(run for run in runs if run.outcome == "complete"):
+        asked = group[0].configuration
+        measured = [each for run in group if (each := metric(run)) is not None]
         least = limits(thresholds, asked).at_least
         if least is not None and measured:
             yield _at_least(asked, measured[0][0], [value for _, value in measured], least)

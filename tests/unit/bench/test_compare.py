@@ -185,6 +185,17 @@ def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
     assert (error.code, error.status) == ("bench.too-noisy", 3)
 
 
+def test_what_the_record_made_otherwise_than_the_baseline_cannot_be_told() -> None:
+    """Both are called alike; one of them has another batch."""
+    train = tuple(synthetic.train(2, launch=each) for each in (1, 2, 3))
+    larger = tuple(replace(run, configuration=replace(run.configuration, batch=64)) for run in train)
+    checks = gate((*sweeps(1.0, seed=2), *larger), (*sweeps(1.0), *train), asked())
+    assert [each.name for each in checks if each.passed is Passed.UNKNOWN] == ["train resnet50, 2 nodes, 2 ranks, tcp"]
+    broken = tuple(replace(run, outcome=Outcome.FAILED) for run in train)
+    told = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
+    assert not [each for each in told if each.passed is Passed.UNKNOWN]  # that they failed is told already
+
+
 def test_a_launch_that_failed_shuts_the_gate() -> None:
     bad = replace(sweeps(1.0)[0], outcome=Outcome.FAILED, reason="rank 1 was killed")
     error = failure(gate((*sweeps(1.0)[1:], bad), None, asked()))
