@@ -46,7 +46,8 @@ def title(asked: Configuration) -> str:
     """Return a configuration in a few words."""
     model = f" {asked.model}" if asked.model else ""
     size = f"{figures.count(asked.nodes, 'node')}, {figures.count(asked.ranks, 'rank')}"
-    return f"{asked.workload}{model}, {size}, {asked.transport}"
+    gradients = ", fp16 gradients" if asked.gradients == "fp16" else ""
+    return f"{asked.workload}{model}, {size}, {asked.transport}{gradients}"
 
 
 def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
@@ -136,6 +137,8 @@ def _links(seen: Study) -> Iterator[Remark]:
     yield from _slow_links(seen.links)
     wires = [(each.point.wire, each.point.configuration) for each in seen.scalings]
     wires += [(each.wire, each.configuration) for each in seen.sweeps]
+    # What a tool of RDMA measured is held against its own port's rate above.
+    wires += [(wire, asked) for asked, wire in seen.link_wires if asked.transport is Transport.TCP]
     for wire, asked in {each[0]: each for each in wires}.values():
         usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:

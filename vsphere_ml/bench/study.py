@@ -41,6 +41,13 @@ class Wire:
         """What the bounds are computed with: what was measured, before what should be."""
         return self.calibrated_bytes_per_s or self.usable_bytes_per_s
 
+    @property
+    def share(self) -> float | None:
+        """What was measured as a share of the line rate without headers; None where either is not known."""
+        if self.calibrated_bytes_per_s is None or self.usable_bytes_per_s is None:
+            return None
+        return self.calibrated_bytes_per_s / self.usable_bytes_per_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
@@ -111,10 +118,10 @@ class Study:
         return any(run.synthetic for run in self.runs)
 
     @property
-    def link_shares(self) -> tuple[tuple[Configuration, float | None], ...]:
-        """Each configuration that measured links by themselves, and the slowest as a share of what headers leave."""
+    def link_wires(self) -> tuple[tuple[Configuration, Wire], ...]:
+        """Each configuration that measured links by themselves, and the slowest of them beside what headers leave."""
         measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
-        return tuple((group[0].configuration, _link_share(group)) for group in groups(_complete(measured)))
+        return tuple((group[0].configuration, _slowest_link(group)) for group in groups(_complete(measured)))
 
 
 def study(runs: Sequence[Run]) -> Study:
@@ -135,10 +142,11 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if run.outcome is Outcome.COMPLETE]
 
 
-def _link_share(runs: Sequence[Run]) -> float | None:
-    wire = usable(runs[0].link, runs[0].configuration.transport)
-    slowest = min(each.bytes_per_s for each in _links(runs))
-    return None if wire is None else slowest / wire
+def _slowest_link(runs: Sequence[Run]) -> Wire:
+    return Wire(
+        usable_bytes_per_s=usable(runs[0].link, runs[0].configuration.transport),
+        calibrated_bytes_per_s=min(each.bytes_per_s for each in _links(runs)),
+    )
 
 
 def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:

@@ -10,11 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsphere_ml.bench.compare import Answer, compare
+from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.gate import Passed, gate
 from vsphere_ml.bench.imports.files import imported
 from vsphere_ml.bench.imports.reading import Given, parse, run
 from vsphere_ml.bench.record import Link, Run, Transport
+from vsphere_ml.bench.report.story import story
+from vsphere_ml.bench.report.tables import links
 from vsphere_ml.bench.study import study
 from vsphere_ml.bench.sweeps import sizes
+from vsphere_ml.bench.thresholds import Limits, Threshold
 from vsphere_ml.core.errors import ConfigError
 
 FOLDER = Path(__file__).parents[2] / "cases" / "imports"
@@ -176,3 +181,25 @@ def test_a_log_with_anything_in_it_is_read_or_refused(name: str, data: Any) -> N
         run(parse(broken, name), Given(nodes=2, ranks=2), content=broken, seen=NOON)
     except ConfigError as error:
         assert error.code.startswith("import.")  # noqa: PT017 - most are still read
+
+
+@pytest.mark.parametrize(
+    ("name", "transport", "mtu"),
+    [("iperf3.json", Transport.TCP, "MTU 1500"), ("ib-write-bw.txt", Transport.ROCE, "1024")],
+)
+def test_an_old_log_of_a_link_is_held_against_its_rate_by_report_explain_and_gate_alike(
+    name: str, transport: Transport, mtu: str
+) -> None:
+    made = read(name, Given(transport=transport, link=Link(line_rate_bits_per_s=400e9)))
+    seen = study((made,))
+    (row,) = links(seen).rows
+    share = row[-1].partition(" %")[0]
+    assert 0 < float(share) < 90
+    assert mtu in row[-1]
+    (verdict,) = story(seen).verdicts
+    assert f"{share} % of what headers leave of its line rate" in verdict
+    (slow,) = (each for each in explain(seen) if each.code == "bench.slow-link")
+    assert f"{share} % of the" in slow.message
+    asked = [Threshold(limits=Limits(of_bound=0.9))]
+    failed = [each for each in gate((made,), None, asked) if each.passed is Passed.NO]
+    assert [each.message for each in failed] == [f"{share} % of the bound, 90.0 % wanted"]

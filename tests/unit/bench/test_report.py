@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.record import LinkResult, Outcome, Remark, Steps, World
+from vsphere_ml.bench.record import LinkResult, Outcome, Remark, Steps, Transport, World
 from vsphere_ml.bench.report.canvas import linear, ticks
 from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.page import page
@@ -236,3 +236,24 @@ def test_a_sweep_is_held_against_the_calibration_and_against_what_headers_leave(
     (told, *_) = story(study(RECORD)).fits
     assert re.search(r"at most 98\.\d % of what a plain tool got, at most 98\.\d % of what headers leave", told)
     assert "(tcp, MTU 1500: 1.177 GB/s)" in told
+
+
+def test_each_transport_and_precision_of_a_matrix_has_its_verdict_and_its_name() -> None:
+    over = [
+        replace(run, configuration=replace(run.configuration, transport=transport))
+        for transport in (Transport.TCP, Transport.GPUDIRECT)
+        for run in RECORD
+    ]
+    halved = [
+        replace(run, configuration=replace(run.configuration, gradients="fp16"))
+        for run in RECORD
+        if run.configuration.workload == "train"
+    ]
+    said = [each.partition(":")[0] for each in story(study((*over, *halved))).verdicts]
+    assert said == [
+        "train resnet50, 3 nodes, 3 ranks, tcp, fp16 gradients",
+        "train resnet50, 3 nodes, 3 ranks, gpudirect",
+        "train resnet50, 3 nodes, 3 ranks, tcp",
+        "allreduce, 3 nodes, 3 ranks, gpudirect",
+        "allreduce, 3 nodes, 3 ranks, tcp",
+    ]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vsphere_ml.bench.imports.parsed import Parsed
+    from vsphere_ml.bench.record import LinkResult
 
 _TEXTS: tuple[tuple[Callable[[str], bool], Callable[[str], Parsed]], ...] = (
     (nccl_tests.is_text, nccl_tests.text),
@@ -110,10 +111,19 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
         ),
         steps=_steps(parsed, ranks),
         sweep=() if parsed.wrong else parsed.sweep,
-        link_results=parsed.links,
+        link_results=tuple(_rated(each, given.link) for each in parsed.links),
         remarks=parsed.remarks,
     )
     return _sound(made, parsed.tool)
+
+
+def _rated(measured: LinkResult, link: Link) -> LinkResult:
+    """Return what was measured over RDMA with the port's rate, so that it is held against the MTU the tool told."""
+    return (
+        measured
+        if measured.rdma_mtu_bytes is None
+        else replace(measured, line_rate_bits_per_s=link.line_rate_bits_per_s)
+    )
 
 
 def _configuration(parsed: Parsed, given: Given, nodes: int, ranks: int) -> Configuration:

@@ -18,8 +18,8 @@ from vsphere_ml.bench.sweeps import peak
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from vsphere_ml.bench.record import Place, Remark, Run
-    from vsphere_ml.bench.study import Scaling, Study, Sweep
+    from vsphere_ml.bench.record import Configuration, Place, Remark, Run
+    from vsphere_ml.bench.study import Scaling, Study, Sweep, Wire
 
 PROOFS = ("in_sync", "placement", "path", "clean")
 
@@ -65,18 +65,27 @@ def published() -> Table:
 
 
 def _verdicts(seen: Study) -> Iterator[str]:
-    """Yield the largest configuration of each workload in a sentence."""
+    """Yield the largest configuration of each workload over each transport in a sentence."""
     if len(seen.left_out) == len(seen.runs):
         yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
-    largest: dict[tuple[str, str], Scaling] = {}
-    for each in seen.scalings:
-        asked = each.point.configuration
-        largest[(asked.workload, asked.model)] = each
-    for scaling in largest.values():
+    for scaling in {_kind(each.point.configuration): each for each in seen.scalings}.values():
         yield f"{_training(scaling)}; {_placed(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
-    if sweeps:
-        yield f"{_all_reduce(sweeps[-1])}; {_placed(sweeps[-1].runs)}"
+    for sweep in {_kind(each.configuration): each for each in sweeps}.values():
+        yield f"{_all_reduce(sweep)}; {_placed(sweep.runs)}"
+    for asked, wire in {_kind(asked): (asked, wire) for asked, wire in seen.link_wires}.values():
+        yield _slowest_link(asked, wire)
+
+
+def _kind(asked: Configuration) -> tuple[str, ...]:
+    """Return what the configurations of one series have in common; a study has each series smallest first."""
+    return asked.workload, asked.model, asked.transport, asked.gradients
+
+
+def _slowest_link(asked: Configuration, wire: Wire) -> str:
+    carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
+    share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
+    return f"{title(asked)}: the slowest link carries {carried}{share}"
 
 
 def _placed(runs: Sequence[Run]) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.explain import title
-from vsphere_ml.bench.frames import DEFAULT_MTU, usable_of
+from vsphere_ml.bench.frames import DEFAULT_MTU, usable, usable_of
 from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from vsphere_ml.bench.estimate import Estimate
-    from vsphere_ml.bench.record import LinkResult
+    from vsphere_ml.bench.record import LinkResult, Run
     from vsphere_ml.bench.study import Scaling, Study, Sweep
 
 
@@ -147,16 +147,24 @@ def links(seen: Study) -> Table:
             f"{each.tool} {each.device}".strip(),
             _memory(each),
             figures.bandwidth(each.bytes_per_s),
-            _of_usable(each),
+            _of_usable(each, seen.runs),
         )
         for each in seen.links
     )
     return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
 
 
-def _of_usable(link: LinkResult) -> str:
-    usable = usable_of(link)
-    return "-" if usable is None else f"{figures.percent(link.bytes_per_s / usable)} (RDMA MTU {link.rdma_mtu_bytes})"
+def _of_usable(link: LinkResult, runs: Sequence[Run]) -> str:
+    """Return the share of what headers leave: of the port's own rate, else of that of the launch that measured it."""
+    own = usable_of(link)
+    if own is not None:
+        return f"{figures.percent(link.bytes_per_s / own)} (RDMA MTU {link.rdma_mtu_bytes})"
+    same = replace(link, bytes_per_s=0.0)
+    of = next(run for run in runs if same in {replace(each, bytes_per_s=0.0) for each in run.link_results})
+    rate = usable(of.link, of.configuration.transport)
+    return (
+        "-" if rate is None else f"{figures.percent(link.bytes_per_s / rate)} (MTU {of.link.mtu_bytes or DEFAULT_MTU})"
+    )
 
 
 def _memory(link: LinkResult) -> str:

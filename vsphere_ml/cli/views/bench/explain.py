@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.bench.study import head, notes, scaling_table, sweep_tables
+from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import line
 
@@ -35,6 +35,7 @@ def _parts(seen: Study, remarks: Sequence[Remark]) -> Iterator[RenderableType]:
     yield from head(seen)
     yield from scaling_table(seen)
     yield from sweep_tables(seen)
+    yield from link_table(seen)
     if not remarks:
         yield line(("nothing in the record holds it up", "green"))
     for number, each in enumerate(remarks, start=1):

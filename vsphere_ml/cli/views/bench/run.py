@@ -8,7 +8,6 @@ from rich.console import Group
 
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.record import Outcome, Verdict
-from vsphere_ml.bench.report import tables
 from vsphere_ml.bench.study import study
 from vsphere_ml.cli.views.bench import explain as explained
 from vsphere_ml.cli.views.bench_progress import title
@@ -32,18 +31,12 @@ def _parts(done: Benchmarked) -> Iterator[RenderableType]:
     yield table(("LAUNCH", "PROVEN"), ((title(run.configuration), proven(run)) for run in done.runs))
     if any(run.outcome is Outcome.COMPLETE for run in done.runs):
         seen = study(done.runs)
-        if seen.links:
-            yield _table(tables.links(seen))
         yield explained.text(seen, explain(seen))
     elif any(run.lab for run in done.runs):
         yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
     for each in done.not_made:
         yield line(("not begun: ", "yellow"), title(each.configuration), f", launch {each.launch}")
     yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
-
-
-def _table(made: tables.Table) -> RenderableType:
-    return table(made.titles, made.rows)
 
 
 def proven(run: Run) -> str:

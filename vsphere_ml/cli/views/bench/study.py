@@ -41,6 +41,12 @@ def sweep_tables(seen: Study) -> Iterator[RenderableType]:
                 yield line(fitted)
 
 
+def link_table(seen: Study) -> Iterator[RenderableType]:
+    """Yield what point-to-point tools measured, where there is any."""
+    if seen.links:
+        yield _table(tables.links(seen))
+
+
 def notes(seen: Study) -> Iterator[RenderableType]:
     """Yield what the record does not tell."""
     for each in tables.notices(seen):
