@@ -48,8 +48,7 @@ def machines(inventory: Inventory, vms: Mapping[str, Vm]) -> dict[str, Machine]:
 
 def _machine(vm: Vm, inventory: Inventory) -> Machine:
     host = inventory.host(vm.host) if vm.host else None
-    gpus = (*holding.gpus(host, vm), *holding.whole_gpus(host, vm))
-    nics = holding.nics(host, vm)
+    gpus, nics = holding.gpus(host, vm), holding.nics(host, vm)
     port = next((each for each in (host.nics if host else ()) if each.address in nics), None)
     return Machine(
         host=host.name if host else "",

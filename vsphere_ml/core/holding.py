@@ -9,13 +9,11 @@ if TYPE_CHECKING:
 
 
 def gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
-    """Return the GPUs that back a VM's vGPUs."""
-    return tuple(gpu.address for gpu in (host.gpus if host else ()) if any(use.vm == vm.ref for use in gpu.used_by))
-
-
-def whole_gpus(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:
-    """Return the GPUs that are handed through to a VM whole."""
-    return tuple(gpu.address for gpu in (host.whole_gpus if host else ()) if gpu.held_by == vm.ref)
+    """Return the GPUs that back a VM's vGPUs, then those that are handed through to it whole."""
+    if host is None:
+        return ()
+    backing = (gpu.address for gpu in host.gpus if any(use.vm == vm.ref for use in gpu.used_by))
+    return (*backing, *(gpu.address for gpu in host.whole_gpus if gpu.held_by == vm.ref))
 
 
 def nics(host: Host | None, vm: Vm) -> tuple[PciAddress, ...]:

@@ -44,7 +44,7 @@ def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> Shape:
         raise found.errors[name]
     host = inventory.host(vm.host)
     node = next(node for node in spec.nodes if node.name == name)
-    gpus = _each(node, holding.whole_gpus(host, vm) if node.gpu.whole else holding.gpus(host, vm))
+    gpus = _each(node, holding.gpus(host, vm))
     if len(gpus) != node.gpu.count:
         raise NotPossible(
             f"{name} has {node.gpu.count} GPUs, and {host.name} tells of {len(gpus)}",

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 from tests.fakes.pictures import quad_8u3
-from tests.unit.core.test_whole import direct
+from tests.unit.core.sites import direct
 from vsphere_ml.cli.views import topology
 from vsphere_ml.cli.views.boxes import Box, size, stacked
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes.pictures import (
     quad_8u3,
+    r750xa,
 )
 from tests.fakes.wishes import cluster
 from tests.unit.core.applied import applied
@@ -18,6 +19,7 @@ from vsphere_ml.core.inventory import (
     Inventory,
     Vm,
     VmSettings,
+    WholeGpu,
 )
 from vsphere_ml.core.placement import solve
 
@@ -85,3 +87,14 @@ def changed(site: Inventory, name: str = "node-1", **knobs: object) -> Inventory
         return replace(each, settings=replace(each.settings, **rest), **own)  # type: ignore[arg-type]
 
     return replace(site, vms=tuple(edit(each) if each.name == name else each for each in site.vms))
+
+
+def direct(*, active: bool = True, labels: tuple[str, ...] = ("", "", "", "")) -> Inventory:
+    """Return one host whose four A100 are passed through, so that it offers no vGPU."""
+    gpus = tuple(
+        WholeGpu(
+            address=place, vendor=0x10DE, device=0x20F1, name="GA100", active=active, label=label, system_id="system"
+        )
+        for place, label in zip((each.address for each in r750xa(1).gpus), labels, strict=True)
+    )
+    return one_host(gpus=(), groups=(), profiles=(), whole_gpus=gpus)

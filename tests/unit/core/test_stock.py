@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from tests.fakes.pictures import A100_GROUP, quad_8u3
 from tests.fakes.wishes import cluster
-from tests.unit.core.sites import one_host, provisioned
+from tests.unit.core.sites import direct, one_host, provisioned
 from tests.unit.core.test_shares import HALF, PAIR, mig_host, small
-from tests.unit.core.test_whole import direct
 from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, GpuUse, GroupComponent, Inventory, VgpuProfile, VmRef
 from vsphere_ml.core.stock import DIRECT_PATH, GROUP, stock
 

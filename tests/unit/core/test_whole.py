@@ -8,9 +8,9 @@ import pytest
 
 from tests.fakes.pictures import r750xa
 from tests.fakes.wishes import cluster, nodes
-from tests.unit.core.sites import changed, one_host, only, planned, provisioned, refused
+from tests.unit.core.sites import changed, direct, one_host, only, planned, provisioned, refused
 from vsphere_ml.core.changes import AttachDevices, PowerOff
-from vsphere_ml.core.inventory import Inventory, PciAddress, PciFunctionDevice, VmRef, WholeGpu
+from vsphere_ml.core.inventory import PciAddress, PciFunctionDevice, VmRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import WantDynamic, WantPassthrough, Way
 from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
@@ -18,17 +18,6 @@ from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
 FIXED = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")
 DYNAMIC = GpuRequest(kind=GpuKind.DYNAMIC, device="10de:20f1", label="blue")
 ADDRESSES = [gpu.address for gpu in r750xa(1).gpus]
-
-
-def direct(*, active: bool = True, labels: tuple[str, ...] = ("", "", "", "")) -> Inventory:
-    """Return one host whose four A100 are passed through, so that it offers no vGPU."""
-    gpus = tuple(
-        WholeGpu(
-            address=place, vendor=0x10DE, device=0x20F1, name="GA100", active=active, label=label, system_id="system"
-        )
-        for place, label in zip(ADDRESSES, labels, strict=True)
-    )
-    return one_host(gpus=(), groups=(), profiles=(), whole_gpus=gpus)
 
 
 def test_each_node_gets_functions_of_its_own_beside_the_nic_that_is_near() -> None:

@@ -8,8 +8,7 @@ from rich.console import Console
 
 from tests.fakes.pictures import CLUSTER, GROUP, quad_8u3
 from tests.fakes.site import FakeVCenter
-from tests.unit.core.sites import one_host
-from tests.unit.core.test_whole import direct
+from tests.unit.core.sites import direct, one_host
 from vsphere_ml.cli.views import catalogue
 from vsphere_ml.cli.views import profiles as view
 from vsphere_ml.core.boards import BY_CODE

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3, seed_7u2
 from tests.fakes.site import FakeVCenter
-from tests.fakes.wishes import cluster, node, seed_cluster
+from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.unit.core.sites import direct
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.inventory import Inventory, PciAddress, Vm
 from vsphere_ml.core.seats import Locality
+from vsphere_ml.core.spec import GpuKind, GpuRequest
 from vsphere_ml.flows.status import State, Status, status
 
 if TYPE_CHECKING:
@@ -44,6 +46,15 @@ def test_a_whole_cluster_is_told_with_where_its_devices_are() -> None:
     assert (first.gpus, first.nic) == ((PciAddress("0000:3b:00.0"),), PciAddress("0000:3d:00.0"))
     assert first.locality is Locality.SAME_SWITCH
     assert first.whole
+
+
+def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
+    spec, site = cluster(nodes(2, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"))), FakeVCenter(direct())
+    provision(spec, site)
+    found = seen(spec, site).nodes
+    assert [each.gpus for each in found] == [seat.gpus for seat in (each.seat for each in found) if seat]
+    assert found[0].gpus
+    assert found[0].locality is Locality.SAME_SWITCH
 
 
 def test_nothing_is_there_before_the_first_run() -> None:
