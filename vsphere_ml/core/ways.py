@@ -203,7 +203,8 @@ def _pairs(room: Room, wish: Wish, because: str, sets: GpuSets) -> Iterator[Opti
     if not ports:
         yield Reason(Lack.NIC, f"has no {wish.model}")
     elif not functions:
-        yield _used_up(room, ports, f"no function of a {wish.model} is free")
+        words = f"no function of a {wish.model} is free"
+        yield _not_whole(room, ports, words) if wish.nic is NicKind.PASSTHROUGH else _used_up(room, ports, words)
     elif wish.nics > 1:
         yield from _several(room, wish, functions, because, sets)
         return
@@ -282,6 +283,20 @@ def function_of(room: Room, wish: Wish, nic: NicPort) -> ComponentKind | None:
 def _used_up(room: Room, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.sriov_enabled or nic.passthrough for nic in ports) else "host-functions"
     return Reason(Lack.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}", rule)
+
+
+def _not_whole(room: Room, ports: Sequence[NicPort], words: str) -> Reason:
+    rule = "" if any(nic.passthrough for nic in ports) else "host-passthrough"
+    return Reason(Lack.NIC, f"{words} as a whole: {', '.join(_state_whole(room, nic) for nic in ports)}", rule)
+
+
+def _state_whole(room: Room, nic: NicPort) -> str:
+    if nic.passthrough or nic.address in room.holders:
+        return _state(room, nic)
+    if nic.switch:
+        return f"{nic.address} is an uplink of `{nic.switch}`"
+    rather = f", and hands out {nic.vfs} virtual functions" if nic.sriov_enabled else ""
+    return f"{nic.address} is not enabled for passthrough{rather}"
 
 
 def _state(room: Room, nic: NicPort) -> str:

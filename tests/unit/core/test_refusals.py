@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, nodes, seed_cluster
 from tests.unit.core.sites import one_host, refused
-from vsphere_ml.core.spec import GpuKind, GpuRequest
+from vsphere_ml.core.inventory import VmRef
+from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
 from vsphere_ml.core.units import gib
 
 
@@ -93,6 +95,21 @@ def test_used_virtual_functions_are_counted() -> None:
             "0000:b5:00.0 has 0 of 1 virtual functions left"
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"sriov_enabled": False}, "0000:3d:00.0 is not enabled for passthrough (rule host-passthrough)"),
+        ({"vfs": 8}, "0000:3d:00.0 is not enabled for passthrough, and hands out 8 virtual functions (rule host-pass"),
+        ({"switch": "dvs-gpu"}, "0000:3d:00.0 is an uplink of `dvs-gpu` (rule host-passthrough)"),
+        ({"held_by": VmRef("vm-50")}, "0000:3d:00.0 used by vm "),
+    ],
+)
+def test_a_port_that_is_not_to_be_had_as_a_whole_is_said_with_what_it_is(knobs: dict[str, Any], words: str) -> None:
+    nics = (replace(r750xa(1).nics[0], **knobs),)
+    error = refused(cluster(nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))), one_host(nics=nics, groups=()))
+    assert f"no function of a ConnectX-6 Dx is free as a whole: {words}" in error.details[0]
 
 
 @pytest.mark.parametrize(
