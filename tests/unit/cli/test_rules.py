@@ -33,6 +33,13 @@ def test_a_rule_is_explained_with_its_sources(vsml: Callable[..., Ended]) -> Non
     assert (unknown.status, "rule.unknown" in vsml("-v", "rules", "why", "nvlink").err) == (2, True)
 
 
+def test_check_names_gpus_that_are_handed_through_whole(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    whole = 'gpu = { kind = "passthrough", device = "10de:20f1", count = 2 }'
+    file.write_text(ONE_NODE.replace('gpu = { profile = "A100-40C" }', whole))
+    assert "2 × 10de:20f1" in vsml("check", str(file)).out
+
+
 def test_check_tells_rules_beside_the_nodes(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", count = 2 }'))

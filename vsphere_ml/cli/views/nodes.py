@@ -37,7 +37,7 @@ def _row(node: NodeSpec) -> tuple[str, ...]:
         node.name,
         str(node.cpus),
         str(node.memory),
-        f"{node.gpu.count} × {node.gpu.profile}",
+        f"{node.gpu.count} × {node.gpu}",
         "-" if node.nic.kind == "none" else f"{node.nic.model} ({node.nic.kind})",
         node.port_group,
         node.address.address if node.address else "DHCP",
