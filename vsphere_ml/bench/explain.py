@@ -62,7 +62,8 @@ def _failures(runs: Sequence[Run]) -> Iterator[Remark]:
             code="bench.failed",
             target=where,
             message=f"{figures.count(launches, 'launch', 'launches')} failed: {reason}",
-            hint="RUN.log in the record has what the launcher printed; the same command with the same --into goes on",
+            hint="RUN.log in the record, where one was started, has what the launcher printed; "
+            "the same command with the same --into goes on",
         )
 
 

@@ -64,6 +64,15 @@ def expand(wish: Wish) -> tuple[Configuration, ...]:
     )
 
 
+def check_wish(wish: Wish) -> None:
+    """Raise ConfigError `usage` when the wish comes to no launch: what is measured between nodes needs two of them."""
+    if not expand(wish):
+        named = ", ".join(each.value for each in wish.workloads)
+        raise ConfigError(
+            f"nothing to measure: {named} between nodes, and one node is asked for", code="usage", hint="--nodes 2"
+        )
+
+
 def _transports(wish: Wish, workload: Workload) -> tuple[Transport, ...]:
     return (wish.link_transports or wish.transports) if workload is Workload.LINK else wish.transports
 

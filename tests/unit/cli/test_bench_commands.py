@@ -211,6 +211,7 @@ def test_a_variable_that_is_none_or_is_not_the_users(
         ("--nccl-sizes 8:65G", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8:4", "from 1 byte to 64 GiB"),
         ("--nccl-sizes 8", "is not of the form 8:1G"),
+        ("--nodes 1 --workload link", "nothing to measure: link between nodes, and one node is asked for"),
     ],
 )
 def test_options_that_would_go_unheard_or_never_end(

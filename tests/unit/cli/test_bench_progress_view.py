@@ -13,7 +13,7 @@ from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Rea
 from vsphere_ml.bench.matrix import Planned
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
 from vsphere_ml.bench.stop import Stop
-from vsphere_ml.cli.views.bench_progress import Lines, Moving, Pace, following, plot
+from vsphere_ml.cli.views.bench_progress import Lines, Moving, Pace, following, plot, title
 
 RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
@@ -92,3 +92,8 @@ def test_a_program_of_ones_own_has_no_images() -> None:
     pace = Pace(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
     pace.add(stepped(0.5, 0.5))
     assert pace.words == "step 2, 2.0 steps/s lately"
+
+
+def test_what_nothing_launches_names_no_launcher() -> None:
+    assert title(Configuration(workload=Workload.LINK, nodes=2, ranks=2)) == "link on 2 nodes (tcp)"
+    assert title(replace(ASKED, gradients="fp16")).endswith("(tcp, horovodrun gloo, fp16 gradients)")

@@ -151,7 +151,7 @@ def run(
     """
     from vsphere_ml.bench.ask import finite, message_sizes, node_counts
     from vsphere_ml.bench.job import Within
-    from vsphere_ml.bench.matrix import Wish
+    from vsphere_ml.bench.matrix import Wish, check_wish
     from vsphere_ml.bench.record import Transport, Workload
     from vsphere_ml.cli import guest_wiring, wiring
     from vsphere_ml.cli.bench.means import means
@@ -206,6 +206,7 @@ def run(
             Workload.NCCL: _message_sizes(nccl_sizes) | {"iterations": str(nccl_iterations)},
         },
     )
+    check_wish(wish)
     clock = wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock)
     with (

@@ -45,9 +45,10 @@ def following(console: Console) -> Iterator[BenchListener]:
 def title(asked: Configuration) -> str:
     """Return a configuration in few words."""
     what = " ".join(each for each in (asked.workload.value, asked.model) if each)
-    how = " ".join(each for each in (asked.launcher, asked.backend) if each)
-    gradients = ", fp16 gradients" if asked.gradients == "fp16" else ""
-    return f"{what} on {count(asked.nodes, 'node')} ({asked.transport.value}, {how}{gradients})"
+    started = " ".join(each for each in (asked.launcher, asked.backend) if each)
+    gradients = "fp16 gradients" if asked.gradients == "fp16" else ""
+    how = ", ".join(each for each in (asked.transport.value, started, gradients) if each)
+    return f"{what} on {count(asked.nodes, 'node')} ({how})"
 
 
 @dataclass(slots=True)
