@@ -151,8 +151,8 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     proofs = {each["name"]: each["verdict"] for each in run["proofs"]}
     assert (proofs["placement"], proofs["in_sync"], proofs["path"]) == ("yes", "yes", "unknown")
     assert [(each["node"], each["device"]) for each in run["placement"]] == [
-        ("node-1", "GPU-lab-stand-in"),
-        ("node-2", "GPU-lab-stand-in"),
+        ("node-1", "GPU-lab-stand-in-0"),
+        ("node-2", "GPU-lab-stand-in-0"),
     ]
     assert run["lab"]
     assert "nccl" not in run["environment"]["versions"]
