@@ -78,7 +78,8 @@ def test_a_vm_is_told_as_it_is_with_its_import() -> None:
         "memory                           = 65536",
         "memory_reservation_locked_to_max = true",
         'firmware                         = "efi"',
-        '    "pciPassthru.use64bitMMIO" = "TRUE"',
+        '    "pciPassthru.64bitMMIOSizeGB" = "128"',
+        '    "pciPassthru.use64bitMMIO"    = "TRUE"',
         '    adapter_type = "vmxnet3"',
         "    prevent_destroy = true",
     ):

@@ -52,9 +52,9 @@ def block(
 
 def mapping(key: str, values: Mapping[str, str], indent: int) -> Iterator[str]:
     """Yield an argument that is a map of texts, whose keys may hold anything."""
-    pad = " " * indent
+    pad, width = " " * indent, max((len(value(each)) for each in values), default=0)
     yield f"{pad}{key} = {{"
-    yield from (f"{pad}  {value(each)} = {value(given)}" for each, given in sorted(values.items()))
+    yield from (f"{pad}  {value(each):{width}} = {value(given)}" for each, given in sorted(values.items()))
     yield f"{pad}}}"
 
 
