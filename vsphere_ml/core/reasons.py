@@ -19,6 +19,7 @@ class Lack(StrEnum):
     NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'
     PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
     PASSTHROUGH = "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
+    LABEL = "run `vsml profiles` to see the hardware labels of the GPUs, and set gpu.label to one of them"
     PVRDMA = (
         "`govc host.option.set -host HOST Net.PVRDMAVmknic vmkN` and "
         "`govc host.esxcli -host HOST network firewall ruleset set -e true -r pvrdma`"

@@ -19,7 +19,9 @@ def short(room: Room, wanted: WholeWish, count: int) -> Iterator[Reason]:
     """Yield what too little is left of."""
     there = matching(room.host, wanted)
     left = [gpu for gpu in there if free(room, gpu)]
-    if len(left) < count:
+    if labels := _other_labels(room.host, wanted):
+        yield Reason(Lack.LABEL, f"no {wanted} has the hardware label `{wanted.label}`: there is {', '.join(labels)}")
+    elif len(left) < count:
         taken = held(room, wanted)
         holders = f": {', '.join(taken)}" if taken else ""
         lack = Lack.GPU if all(gpu.active for gpu in there) else Lack.PASSTHROUGH
@@ -41,6 +43,14 @@ def matching(host: Host, wanted: WholeWish) -> list[WholeGpu]:
         and (not wanted.label or gpu.label == wanted.label)
         and (not wanted.only or gpu.address in wanted.only)
     ]
+
+
+def _other_labels(host: Host, wanted: WholeWish) -> tuple[str, ...]:
+    """Return what GPUs of the wanted kind are labelled, when none has the wanted label."""
+    there = [gpu for gpu in host.whole_gpus if (gpu.vendor, gpu.device) == (wanted.vendor, wanted.device)]
+    if not wanted.label or any(gpu.label == wanted.label for gpu in there):
+        return ()
+    return tuple(sorted({f"`{gpu.label}`" if gpu.label else "one without a label" for gpu in there}))
 
 
 def free(room: Room, gpu: WholeGpu) -> bool:

@@ -38,6 +38,13 @@ def test_dynamic_directpath_asks_for_a_kind_and_a_label() -> None:
     assert f'0 of 1 A100 PCIe 40GB free for DirectPath, 1 needed: GPU {ADDRESSES[3]} given to node "node-1"' in told
 
 
+def test_a_label_that_no_gpu_has_is_said_with_those_there_are() -> None:
+    error = refused(cluster(nodes(1, gpu=DYNAMIC)), direct(labels=("left", "left", "right", "")))
+    told = "no A100 PCIe 40GB has the hardware label `blue`: there is `left`, `right`, one without a label"
+    assert error.details[0].endswith(told)
+    assert error.hint.startswith("run `vsml profiles`")
+
+
 @pytest.mark.parametrize("gpu", [FIXED, DYNAMIC])
 def test_a_gpu_that_is_not_enabled_is_said_with_what_to_do(gpu: GpuRequest) -> None:
     error = refused(cluster(nodes(1, gpu=gpu)), direct(active=False, labels=("blue",) * 4))
