@@ -61,7 +61,7 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing(shell: Shell, scratch: P
         child.expect_exact("ATS is in effect on 2 hosts of duo", timeout=600)
         child.expect_exact("duo is verified in the lab, where stand-ins answer for hardware")
     else:
-        assert "Left out: guests configured by playbooks, and vsml verify, and vsml bench." in (child.before or "")
+        assert "Left out: guests configured by playbooks, vsml verify, and vsml bench." in (child.before or "")
         child.expect_exact("ATS is in effect on 4 hosts of train", timeout=600)
     child.expect_exact("The same again: nothing is left to do.")
     child.expect_exact("nothing to do: ")
