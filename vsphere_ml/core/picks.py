@@ -10,7 +10,7 @@ from vsphere_ml.core import vgpus, whole
 from vsphere_ml.core.gpu import PAIR
 from vsphere_ml.core.locality import bridges, rank
 from vsphere_ml.core.profiles import ProfileName
-from vsphere_ml.core.spec import GpuKind
+from vsphere_ml.core.spec import GpuKind, ReadyKind
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 CONSOLIDATION = "consolidation"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class _Place:
     """Room for one GPU's worth of what is wished; places sort in the order in which they are expected to be filled."""
 
+    unsliced: bool  # MIG mode would have to be switched on first, and no other node wants that
     load: int  # MiB that the GPU gives already, this one's fellows included; negative where full GPUs come first
     far: int
+    off: bool  # passthrough would have to be switched on first
     gpu: PciAddress
 
 
@@ -123,11 +125,18 @@ def _places(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[_Place]
     if isinstance(wish.gpu, ProfileName):
         for gpu in room.host.gpus:
             if vgpus.serves(room.host, gpu, wish.gpu):
-                yield from (_Place(load, far(gpu.address), gpu.address) for load in _loads(room, gpu, wish.gpu))
+                unsliced = _unsliced(room, gpu, wish.gpu)
+                for load in _loads(room, gpu, wish.gpu):
+                    yield _Place(unsliced=unsliced, load=load, far=far(gpu.address), off=False, gpu=gpu.address)
     else:
         for each in whole.matching(room.host, wish.gpu):
             if whole.free(room, each):
-                yield _Place(0, far(each.address), each.address)
+                yield _Place(unsliced=False, load=0, far=far(each.address), off=not each.active, gpu=each.address)
+
+
+def _unsliced(room: Room, gpu: Gpu, profile: ProfileName) -> bool:
+    lacks = ReadyKind.MIG in vgpus.lacks(room.host, (gpu.address,), profile)
+    return lacks and not room.shares.get(gpu.address)
 
 
 def _loads(room: Room, gpu: Gpu, profile: ProfileName) -> Iterator[int]:

@@ -15,6 +15,7 @@ from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.ats_plan import Leave
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.inventory import HostRef, PciAddress, WholeGpu
+from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Way
 from vsphere_ml.core.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.flows import saved
@@ -216,6 +217,32 @@ def test_mig_is_switched_on_over_ssh_and_ampere_is_rebooted_for_it() -> None:
     assert commands == ["nvidia-smi -i 0000:3b:00.0 -mig 1"]
     assert site.done() == ["WriteRecord", "EnterMaintenance", "Reboot", "ExitMaintenance", "WriteRecord"]
     assert [gpu.vgpu_mode for gpu in site.host().gpus][:2] == ["multiInstanceGpu", "sameSize"]
+
+
+def test_no_more_gpus_are_switched_to_mig_than_the_nodes_need() -> None:
+    gpu, alone = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), NicRequest(kind=NicKind.NONE)
+    asked = tuple(node(f"node-{number}", gpu=gpu, nic=alone, cpus=4) for number in (1, 2))
+    site = rig(asked, quad_8u3(hosts=1, taken=False))
+    assert site.run().done
+    commands = [command for _, command in site.hosts.commands if "-mig" in command]
+    assert commands == ["nvidia-smi -i 0000:3b:00.0 -mig 1"]
+
+
+def test_a_gpu_that_needs_nothing_goes_before_its_like_that_must_be_set_up() -> None:
+    picture = quad_8u3(hosts=1, taken=False)
+    first, second, *others = picture.hosts[0].gpus
+    sliced = replace(picture.hosts[0], gpus=(first, replace(second, vgpu_mode="multiInstanceGpu"), *others))
+    handed = whole(unready().hosts[0])
+    first_whole, second_whole, *_ = handed.whole_gpus
+    active = replace(handed, whole_gpus=(first_whole, replace(second_whole, active=True)))
+    for host, gpu in (
+        (sliced, GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")),
+        (active, GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")),
+    ):
+        asked = node("node-1", gpu=gpu, nic=NicRequest(kind=NicKind.NONE))
+        spec = cluster((asked,), make_ready=MakeReady(kinds=ALL))
+        (seat,) = solve(spec, replace(picture, hosts=(host,))).seats
+        assert seat.gpus == (second.address,)
 
 
 def test_without_a_door_mig_is_not_counted_on() -> None:
