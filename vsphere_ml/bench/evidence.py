@@ -49,6 +49,7 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
             *scene.wire.remarks,
             *proof.shared_hosts(job, scene.hosts),
             *unlike(scene),
+            *_diverged(job, told),
             *_stopped(job, stop),
             *lost,
         ),
@@ -132,6 +133,15 @@ def _lost(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
         return ()
     message = f"lost on the way; the job went on with {len(job.nodes) - len(lost)} of {len(job.nodes)} nodes"
     return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
+
+
+def _diverged(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+    """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
+    if all(each.finite for each in told):
+        return ()
+    message = "the weights became NaN or infinite: whether the ranks stayed in sync cannot be told"
+    hint = "more --batch, a larger --image, or --gradients fp32"
+    return (Remark(code="bench.not-finite", target=job.run_id, message=message, hint=hint),)
 
 
 def _stopped(job: Job, stop: Stop | None) -> tuple[Remark, ...]:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Configuration, LinkResult, Run
     from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
 
-_OF_RECORD = frozenset({"bench.lost-node", "bench.versions-differ"})  # noted while it ran, and worth mending
+_OF_RECORD = frozenset(
+    {"bench.lost-node", "bench.not-finite", "bench.versions-differ"}
+)  # noted while it ran, and worth mending
 SLOW_LINK = 0.8  # of what the other links have
 LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
 COLLECTIVE_WELL = 0.85  # of what the link was seen to carry

@@ -32,6 +32,7 @@ class Told:
     sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)  # results that were not what they should be
     weights: str = ""
+    finite: bool = True  # whether the weights were numbers to the end
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
     clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
@@ -97,6 +98,7 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
                 told.wrong.append(f"the sum over {line['size_bytes']} bytes")
         case "sync":
             told.weights = str(line["weights"])
+            told.finite = bool(line.get("finite", True))
         case "traffic":
             told.sent = {str(name): int(count) for name, count in line["bytes"].items()}
             told.peers = tuple(line["peers"])

@@ -44,6 +44,9 @@ def in_sync(told: Sequence[Told]) -> Proof:
     if len(set(hashes.values())) > 1:
         pairs = ", ".join(f"rank {rank}: {weights[:12]}" for rank, weights in hashes.items())
         return Proof(name=IN_SYNC, verdict=Verdict.NO, evidence=f"weights differ after training: {pairs}")
+    if not all(each.finite for each in told):
+        evidence = "the weights became NaN or infinite on every rank, so their equal hashes show nothing"
+        return Proof(name=IN_SYNC, verdict=Verdict.UNKNOWN, evidence=evidence)
     same = next(iter(hashes.values()))[:12]
     return Proof(name=IN_SYNC, verdict=Verdict.YES, evidence=f"weights {same} on all {len(hashes)} ranks")
 

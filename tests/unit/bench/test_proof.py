@@ -8,9 +8,11 @@ import pytest
 
 from tests.unit.bench.jobs import job, place, told, trained
 from vsphere_ml.bench import evidence, lines, proof
+from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.machines import Machine
 from vsphere_ml.bench.record import Cluster, Outcome, Run, Verdict, Workload
 from vsphere_ml.bench.scenes import Scene
+from vsphere_ml.bench.study import study
 from vsphere_ml.bench.survey import Surveyed
 from vsphere_ml.core.errors import BenchError, PlacementError
 
@@ -62,6 +64,16 @@ def test_ranks_that_differ_after_training_make_a_run_invalid_whatever_its_speed(
     assert objection is not None
     assert objection.code == "bench.not-in-sync"
     assert "rank 0: aa11, rank 1: bb22" in objection.message
+
+
+def test_weights_that_are_no_numbers_show_nothing_though_their_hashes_are_equal() -> None:
+    nan = [trained(rank).replace('"weights": "aa11"', '"weights": "aa11", "finite": false') for rank in (0, 1)]
+    run = record({"node-1": nan[0], "node-2": nan[1]})
+    assert (run.outcome, run.proof("in_sync")) == (Outcome.COMPLETE, Verdict.UNKNOWN)
+    assert [each.code for each in run.remarks] == ["bench.not-finite"]
+    assert "bench.not-finite" in [each.code for each in explain(study((run,)))]
+    apart = record({"node-1": nan[0], "node-2": nan[1].replace("aa11", "bb22")})
+    assert apart.outcome is Outcome.INVALID
 
 
 @pytest.mark.parametrize(

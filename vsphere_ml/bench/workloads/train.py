@@ -53,7 +53,7 @@ def main() -> None:
         train_elastic(hvd, model, iter(images), step, given)
     else:
         train(hvd, iter(images), step, given, device)
-    emit("sync", weights=fingerprint(model))
+    emit("sync", weights=fingerprint(model), finite=finite(tf, model))
     if given.checkpoint and hvd.rank() == 0:  # 7: only one rank saves
         model.save_weights(given.checkpoint)
     emit("end")
@@ -204,6 +204,11 @@ def fingerprint(model: Any) -> str:
     for each in inner(model.trainable_variables):
         digest.update(each.numpy().tobytes())
     return digest.hexdigest()
+
+
+def finite(tf: Any, model: Any) -> bool:
+    """Return whether the weights are numbers still: where all are NaN, equal hashes show nothing."""
+    return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in inner(model.trainable_variables))
 
 
 def versions(tf: Any) -> dict[str, str]:
