@@ -146,6 +146,14 @@ def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
     return point["size_bytes"] / min(point["time_s"]), run["link"]["calibrated_bytes_per_s"]
 
 
+def test_compressed_gradients_keep_two_nodes_in_sync(cluster: Cluster) -> None:
+    wanted = ("--workload", "train", "--gradients", "fp32", "--gradients", "fp16", "--into", "halves", "-o", "json")
+    found = runs(bench(cluster, *wanted))
+    assert [run["configuration"]["gradients"] for run in found] == ["fp32", "fp16"]
+    for run in found:
+        assert {each["name"]: each["verdict"] for each in run["proofs"]}["in_sync"] == "yes"
+
+
 def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
     fast, fast_link = shaped(cluster, "1gbit")
     slow, slow_link = shaped(cluster, "200mbit")
