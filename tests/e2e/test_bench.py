@@ -187,6 +187,13 @@ def test_mpirun_of_both_families_puts_a_rank_on_each_node(cluster: Cluster, mpi:
     assert run["configuration"]["options"]["mpi"].startswith(mpi[-1])
 
 
+def test_horovodrun_goes_by_open_mpi_when_asked(cluster: Cluster) -> None:
+    _settings(cluster, "openmpi-4")
+    (run,) = runs(bench(cluster, "--backend", "mpi", "--workload", "allreduce", "--into", "horovodrun", "-o", "json"))
+    assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
+    assert (run["configuration"]["launcher"], run["configuration"]["backend"]) == ("horovodrun", "mpi")
+
+
 def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_there(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--into", "cut", OPERATORS_SECRET="hunter2-operator")
     try:
