@@ -85,6 +85,11 @@ CAUSES = (
         hint="--slots with the number of ranks that each node is to run",
     ),
     Cause(
+        pattern=r"http_store\.cc:\d+\] Wait timeout",
+        why="a rank waited for another one to begin, and it did not in time: it is slow, or has ended",
+        hint="`vsml run -- uptime` for a busy guest; or --variable HOROVOD_GLOO_TIMEOUT_SECONDS=600",
+    ),
+    Cause(
         pattern=r"(?i)connection (reset|closed) by peer|gloo.*timed? ?out|Read timeout",
         why="a rank lost another one: it ended, or the network between them did",
         hint="`vsml bench` again; `vsml run -- dmesg -T | tail` if it comes back",

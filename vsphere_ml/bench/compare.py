@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LEAST = 0.01  # a difference below this is not called one, however sure it is
 AGAIN = 0.02  # a calibration that differs by less is the same link
 RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
+TOO_WIDE = "the interval is too wide; more launches narrow it: --repeats, --into the same record"
 
 
 class Answer(StrEnum):
@@ -80,7 +81,7 @@ def judge(told: Estimate) -> tuple[Answer, str]:
         return Answer.NOISY, "one launch on a side: launches differ from each other, and nobody saw by how much"
     if told.low <= 1 <= told.high:
         half = (told.high - told.low) / 2
-        return (Answer.NOISY, "the interval is too wide") if half > RESOLUTION else (Answer.SAME, "")
+        return (Answer.NOISY, TOO_WIDE) if half > RESOLUTION else (Answer.SAME, "")
     if abs(told.value - 1) < LEAST:
         return Answer.SAME, ""
     return (Answer.FASTER if told.value > 1 else Answer.SLOWER), ""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOROVODRUN, MPIRUN = "horovodrun", "mpirun"
 GLOO, MPI, NCCL = "gloo", "mpi", "nccl"
+# How long horovodrun's ranks wait for each other: its own 30 s are less than a busy guest takes to read TensorFlow in.
+PATIENCE_S = 180
 _NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
 _PRRTE = 5  # since this version of Open MPI the launcher is PRRTE
 
@@ -62,7 +64,7 @@ def launch(job: Job) -> Launch:
     """
     asked = job.configuration
     if asked.backend == GLOO:
-        return _launch(job, _horovodrun(job, "--gloo"), {})
+        return _launch(job, _horovodrun(job, "--gloo"), _for_gloo(job))
     if not job.runtime.mpirun:
         raise _no_mpi(job)
     if asked.launcher == HOROVODRUN:
@@ -195,6 +197,12 @@ def _hydra(job: Job, settings: Mapping[str, str]) -> tuple[str, ...]:
     by_ssh = ("-launcher", "ssh", "-launcher-exec", f"{job.folder}/bin/ssh", "-disable-x")
     where = ("-f", f"{job.folder}/hosts", "-iface", job.interface, "-bind-to", "none")
     return (job.runtime.mpirun, *by_ssh, *where, "-np", str(job.ranks), "-genvlist", exported, *job.command)
+
+
+def _for_gloo(job: Job) -> dict[str, str]:
+    """Return how long ranks wait. An elastic job keeps Horovod's own time, after which it goes on without a node."""
+    waits = {"HOROVOD_START_TIMEOUT": str(PATIENCE_S)}
+    return waits if job.least_nodes else waits | {"HOROVOD_GLOO_TIMEOUT_SECONDS": str(PATIENCE_S)}
 
 
 def _for_mpich(job: Job) -> dict[str, str]:

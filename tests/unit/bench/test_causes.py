@@ -45,6 +45,10 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type() -> None:
             "refused the GPU's memory",
         ),
         ("NCCL WARN NET/IB: Got completion from peer 10.1.0.12 with status=IBV_WC_RETRY_EXC_ERR(12)", "do not arrive"),
+        (
+            "what():  [/tmp/horovod/common/gloo/http_store.cc:54] Wait timeout after 30 seconds for key(s): 1. You may",
+            "waited for another one to begin",
+        ),
         ("Invalid number of GPUs: 2 requested but only 1 were found.", "guests of one host name"),
         ("NCCL WARN Call to ibv_reg_mr failed with error Bad address", "could not be registered"),
     ],

@@ -133,3 +133,10 @@ def test_an_elastic_job_asks_for_its_nodes_and_needs_no_more_than_the_least() ->
     assert "-H" not in words
     told = subprocess.run(["sh"], input=made.files["nodes.sh"], capture_output=True, text=True, check=True).stdout
     assert told == "10.0.0.11:2\n10.0.0.12:2\n"
+
+
+def test_ranks_over_gloo_wait_for_a_busy_guest_but_an_elastic_job_no_longer_than_horovod_does() -> None:
+    assert launch(job()).variables["HOROVOD_GLOO_TIMEOUT_SECONDS"] == "180"
+    assert "HOROVOD_GLOO_TIMEOUT_SECONDS" not in launch(replace(job(), least_nodes=1)).variables
+    asked = replace(job(), variables={"HOROVOD_GLOO_TIMEOUT_SECONDS": "600"})
+    assert launch(asked).variables["HOROVOD_GLOO_TIMEOUT_SECONDS"] == "600"
