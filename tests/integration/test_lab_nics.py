@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration import labs
+from vsphere_ml.bench.machines import Uplink, machines
 from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.config.load import load_text
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.host_changes import SetPassthrough
 from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
 from vsphere_ml.flows.destroy import destroy
 from vsphere_ml.flows.plan import plan
 from vsphere_ml.flows.provision import provision
-from vsphere_ml.flows.ready import HostsDoor
+from vsphere_ml.flows.ready import HostsDoor, Readiness
 from vsphere_ml.lab.server import topology_file
 from vsphere_ml.vsphere.esx_hosts import EsxHosts
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.inventory import Inventory, VmDevice
     from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.plan import Seated
     from vsphere_ml.flows.report import Report
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
@@ -60,6 +64,7 @@ KINDS = {
     "several": ("hgx-a100", '{ count = 2, port_group = "roce" }', ["sriov", "sriov"]),
     "plain": ("pairs", '{ kind = "none" }', []),
 }
+UPLINK, OTHER = "0000:3d:00.0", "0000:b5:00.0"  # of the hosts in `pvrdma`, which have SR-IOV off
 _SET_UP = 'pvrdma_vmknic = "vmk1"\npvrdma_firewall = true\n'
 
 
@@ -99,6 +104,19 @@ def vcenter(lab: Lab) -> Iterator[Gateway]:
     made = labs.gateway(lab)
     yield made
     made.close()
+
+
+def by_ports(nodes: int) -> ClusterSpec:
+    """Return as many nodes, each with a whole port of hosts whose one port of two is the uplink of a switch."""
+    text = FILE.format(
+        name="ports",
+        cluster="pvrdma",
+        nic='{ kind = "passthrough", model = "ConnectX-6 Dx" }',
+        kinds='"passthrough"',
+        profile="A100-40C",
+        gpus=1,
+    )
+    return load_text(text.replace("[1-2]", f"[1-{nodes}]"), "cluster.toml")
 
 
 def spec(name: str, *kinds: str) -> ClusterSpec:
@@ -152,3 +170,42 @@ def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcent
         assert not brought(wish, lab, vcenter).acted
     finally:
         assert destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+
+
+def planned(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Seated:
+    """Return the plan of a run that may make hosts ready."""
+    session, clock = labs.sign_in(lab), SystemClock()
+    try:
+        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return plan(wish, vcenter, tell=lambda _: None, clock=clock, ready=Readiness(wish, door, clock))
+    finally:
+        session.close()
+
+
+def test_a_switchs_uplink_is_left_to_it_and_another_port_handed_over_whole(lab: Lab, vcenter: Gateway) -> None:
+    made = planned(by_ports(2), lab, vcenter)
+    ports = {port.address: port.switch for host in made.inventory.hosts for port in host.nics if "pvrdma" in host.name}
+    assert ports == {UPLINK: "dvs-gpu", OTHER: ""}
+    assert [seat.nics for seat in made.placement.seats] == [(OTHER,), (OTHER,)]
+    assert {each.port for each in made.plan.host_changes if isinstance(each, SetPassthrough)} == {OTHER}
+
+
+def test_nodes_that_only_uplinks_are_left_for_are_refused_with_that(lab: Lab, vcenter: Gateway) -> None:
+    with pytest.raises(NotPossible) as refusal:
+        planned(by_ports(3), lab, vcenter)
+    assert refusal.value.code == "placement.no-seat"
+    hosts = [line for line in refusal.value.details if line.startswith("pvrdma")]
+    assert len(hosts) == 2
+    assert all(f"{UPLINK} is an uplink of `dvs-gpu`" in line for line in hosts)
+
+
+def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: Lab, vcenter: Gateway) -> None:
+    wish = spec("plain")
+    try:
+        assert brought(wish, lab, vcenter).done
+        seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
+        ours = {vm.name: vm for vm in seen.vms if vm.cluster_mark == "plain"}
+        found = [list(each.uplinks.values()) for each in machines(seen, ours).values()]
+        assert found == [[Uplink(switch="dvs-gpu", bits_per_s=100e9)]] * 2
+    finally:
+        destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())

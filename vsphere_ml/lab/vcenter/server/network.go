@@ -22,13 +22,15 @@ func physicalNics(host int, model topology.Model) []types.PhysicalNic {
 
 func physicalNic(name, address, driver string, speed int32, mac string) types.PhysicalNic {
 	return types.PhysicalNic{
-		Key: "key-vim.host.PhysicalNic-" + name, Device: name, Pci: address, Driver: driver, Mac: mac,
+		Key: nicKey(name), Device: name, Pci: address, Driver: driver, Mac: mac,
 		LinkSpeed:              &types.PhysicalNicLinkInfo{SpeedMb: speed, Duplex: true},
 		ValidLinkSpecification: []types.PhysicalNicLinkInfo{{SpeedMb: speed, Duplex: true}},
 		Spec:                   types.PhysicalNicSpec{Ip: &types.HostIpConfig{}, LinkSpeed: &types.PhysicalNicLinkInfo{SpeedMb: speed, Duplex: true}},
 		AutoNegotiateSupported: types.NewBool(true),
 	}
 }
+
+func nicKey(name string) string { return "key-vim.host.PhysicalNic-" + name }
 
 func speedMb(nic topology.NIC) int32 { return int32(max(nic.SpeedGbps, 1)) * 1000 }
 
@@ -47,7 +49,7 @@ func rdmaDevices(model topology.Model) []types.HostRdmaDevice {
 		board, _ := catalogue.Find(nic.Board)
 		devices = append(devices, types.HostRdmaDevice{
 			Key: "key-vim.host.RdmaDevice-" + nic.RDMA, Device: nic.RDMA, Driver: "nmlx5_rdma", Description: board.DeviceName,
-			Backing:        &types.HostRdmaDevicePnicBacking{PairedUplink: "key-vim.host.PhysicalNic-" + nic.VMNic},
+			Backing:        &types.HostRdmaDevicePnicBacking{PairedUplink: nicKey(nic.VMNic)},
 			ConnectionInfo: types.HostRdmaDeviceConnectionInfo{State: "active", Mtu: 4096, SpeedInMbps: speedMb(nic)},
 			Capability:     types.HostRdmaDeviceCapability{RoceV1Capable: true, RoceV2Capable: true},
 		})

@@ -95,6 +95,7 @@ func (l *Lab) join(made *simulator.DistributedVirtualSwitch, like topology.Switc
 			config.Host = append(config.Host, hostMember(machine, like))
 			l.connectPortgroups(made, machine)
 			l.addAdapters(made, machine)
+			addProxy(made, machine, like)
 		}
 		for _, reference := range made.Portgroup {
 			if !slices.Contains(owner.Network, reference) {
@@ -131,16 +132,25 @@ func (l *Lab) connectPortgroups(made *simulator.DistributedVirtualSwitch, machin
 
 // hostMember has the adapters that the topology names as the switch's uplinks; all of the host's when it names none.
 func hostMember(machine *esx, like topology.Switch) types.DistributedVirtualSwitchHostMember {
-	backing := &types.DistributedVirtualSwitchHostMemberPnicBacking{}
-	for _, nic := range machine.model.NICs {
-		if like.Uplinks != nil && !slices.Contains(like.Uplinks, nic.VMNic) {
-			continue
-		}
-		backing.PnicSpec = append(backing.PnicSpec, types.DistributedVirtualSwitchHostMemberPnicSpec{PnicDevice: nic.VMNic})
-	}
 	reference := machine.system.Self
 	return types.DistributedVirtualSwitchHostMember{
 		Status: "up",
-		Config: types.DistributedVirtualSwitchHostMemberConfigInfo{Host: &reference, MaxProxySwitchPorts: 9216, Backing: backing},
+		Config: types.DistributedVirtualSwitchHostMemberConfigInfo{
+			Host: &reference, MaxProxySwitchPorts: proxyPorts, Backing: pnicBacking(uplinks(machine, like)),
+		},
 	}
+}
+
+func uplinks(machine *esx, like topology.Switch) []topology.NIC {
+	return slices.DeleteFunc(slices.Clone(machine.model.NICs), func(nic topology.NIC) bool {
+		return like.Uplinks != nil && !slices.Contains(like.Uplinks, nic.VMNic)
+	})
+}
+
+func pnicBacking(nics []topology.NIC) *types.DistributedVirtualSwitchHostMemberPnicBacking {
+	backing := &types.DistributedVirtualSwitchHostMemberPnicBacking{}
+	for _, nic := range nics {
+		backing.PnicSpec = append(backing.PnicSpec, types.DistributedVirtualSwitchHostMemberPnicSpec{PnicDevice: nic.VMNic})
+	}
+	return backing
 }

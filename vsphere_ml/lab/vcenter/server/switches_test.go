@@ -60,3 +60,37 @@ func TestASwitchHasTheUplinksOfTheTopology(t *testing.T) {
 		}
 	}
 }
+
+// What a host shows of its switches: the management NIC on its standard switch, the topology's uplinks on the
+// distributed one, and none of a port that is handed through.
+func TestAHostShowsWhichAdaptersLinkItsSwitches(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", func(file *topology.File) { file.Models[0].NICs[1].Passthrough = true })
+	var seen mo.HostSystem
+	host := r.host("esx-02.lab.test")
+	if err := host.Properties(r.ctx, host.Reference(), []string{"config.network"}, &seen); err != nil {
+		t.Fatal(err)
+	}
+	network := seen.Config.Network
+	if len(network.ProxySwitch) != 1 {
+		t.Fatalf("%d proxy switches", len(network.ProxySwitch))
+	}
+	_, config := r.distributedSwitch()
+	proxy := network.ProxySwitch[0]
+	if proxy.DvsName != config.Name || proxy.DvsUuid != config.Uuid {
+		t.Errorf("the host has %s (%s)", proxy.DvsName, proxy.DvsUuid)
+	}
+	standard := network.Vswitch[0].Pnic
+	if len(proxy.Pnic) != 1 || len(standard) != 1 {
+		t.Fatalf("the uplinks are %v and %v", proxy.Pnic, standard)
+	}
+	for _, nic := range network.Pnic {
+		on := map[string]string{proxy.Pnic[0]: proxy.DvsName, standard[0]: network.Vswitch[0].Name}[nic.Key]
+		if want := map[string]string{"vmnic0": "vSwitch0", "vmnic4": "dvs-gpu"}[nic.Device]; on != want {
+			t.Errorf("%s links %q, want %q", nic.Device, on, want)
+		}
+	}
+	backing := proxy.Spec.Backing.(*types.DistributedVirtualSwitchHostMemberPnicBacking)
+	if len(backing.PnicSpec) != 1 || backing.PnicSpec[0].PnicDevice != "vmnic4" {
+		t.Errorf("it is backed by %v", backing.PnicSpec)
+	}
+}
