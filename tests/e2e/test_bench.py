@@ -118,6 +118,10 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     assert [each["run_id"] for each in runs(again)] == [reduced["run_id"], trained_["run_id"]]
     assert "the record has 2 of them" in again.err
     assert "1/1" not in again.err
+    # Planned otherwise, the same wish is another measurement: it does not go into this record.
+    _settings(cluster, "openmpi-5")
+    refused = bench(cluster, *wanted)
+    assert (refused.status, refused.document["errors"][0]["code"]) == (3, "record.other-conditions")
 
 
 def assert_made_again_from(run: dict[str, Any]) -> None:

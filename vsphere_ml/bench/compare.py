@@ -200,7 +200,7 @@ def _near(mine: Any, other: Any) -> bool:
 
 
 def _told(value: Any) -> str:
-    if value is None:
+    if value is None or value == "":
         return "nothing"
     return figures.number(value) if isinstance(value, float) else str(value)
 

@@ -93,19 +93,6 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
     return tuple(planned)
 
 
-def check_record(recorded: Sequence[Run], cluster: str, *, lab: bool) -> None:
-    """Raise ConfigError `record.other-cluster` when what a run would go on with was not measured here."""
-    others = [run for run in recorded if run.cluster is None or run.cluster.name != cluster or run.lab != lab]
-    if others:
-        what = others[0].cluster.name if others[0].cluster and others[0].cluster.name != cluster else "elsewhere"
-        raise ConfigError(
-            f"the record has launches of another cluster ({what}): what it has would not be measured here",
-            code="record.other-cluster",
-            target=others[0].run_id,
-            hint="--into a folder of its own",
-        )
-
-
 def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
     """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
     over = _WORKLOADS[1:] if wish.backend == MPI else (Workload.NCCL,)

@@ -99,6 +99,7 @@ class Link:
     line_rate_bits_per_s: float | None = None  # of one NIC
     line_rate_source: str = ""  # who told the rate, or why nobody can
     nics: int = 1
+    interface: str = ""  # that ranks talk over; RDMA's own ports are among the variables
     mtu_bytes: int | None = None  # of the Ethernet link
     calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before
 

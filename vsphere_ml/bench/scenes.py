@@ -157,6 +157,7 @@ def _link(scene: Scene) -> Link:
         line_rate_bits_per_s=rate.bits_per_s,
         line_rate_source=rate.source,
         nics=rate.nics,
+        interface=scene.job.interface,
         mtu_bytes=_mtu(scene),
         calibrated_bytes_per_s=scene.wire.bytes_per_s,
     )

@@ -70,21 +70,22 @@ class LabCluster:
         from vsphere_ml.cli import guest_wiring, wiring
         from vsphere_ml.cli.bench.means import means
         from vsphere_ml.cli.views.bench_progress import following
-        from vsphere_ml.flows.bench import bench
+        from vsphere_ml.flows.bench import Benchmark, bench
 
         clock = wiring.SystemClock()
         with following(self.terminal.err) as tell:
-            return bench(
-                self.spec,
-                self.vcenter,
-                guest_wiring.guests(self.spec, clock),
-                wish,
+            asked = Benchmark(
+                spec=self.spec,
+                vcenter=self.vcenter,
+                guests=guest_wiring.guests(self.spec, clock),
+                wish=wish,
                 means=means(self.spec, Within.GUEST, "", LIMIT_S),
                 folder=folder,
                 tell=lambda _event: None,
                 tell_bench=tell,
                 clock=clock,
-            ).runs
+            )
+            return bench(asked).runs
 
 
 @contextmanager

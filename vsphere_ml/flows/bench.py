@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import matrix, store, survey, yardsticks
+from vsphere_ml.bench import matrix, resume, store, survey, yardsticks
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Sufficed
 from vsphere_ml.bench.machines import machines
 from vsphere_ml.bench.matrix import same
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Configuration, Run
     from vsphere_ml.core.events import Listener
     from vsphere_ml.core.guest import Playbook
-    from vsphere_ml.core.ports import Clock, Guests, VCenter
+    from vsphere_ml.core.ports import Clock, GuestPlace, Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec
 
 
@@ -46,45 +46,56 @@ class Benchmarked:
     not_made: tuple[Planned, ...] = ()  # after guests could not be measured in any more
 
 
-def bench(
-    spec: ClusterSpec,
-    vcenter: VCenter,
-    guests: Guests,
-    wish: Wish,
-    *,
-    means: Means,
-    folder: Path,
-    tell: Listener,
-    tell_bench: BenchListener,
-    clock: Clock,
-    only: Collection[str] = (),
-    playbooks: Sequence[Playbook] = (),
-) -> Benchmarked:
-    """Make every launch of the wish that the record in `folder` lacks, and return all of them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """What to measure, in which guests, and by what means. `folder` is the record; `only` are nodes' names."""
+
+    spec: ClusterSpec
+    vcenter: VCenter
+    guests: Guests
+    wish: Wish
+    means: Means
+    folder: Path
+    tell: Listener
+    tell_bench: BenchListener
+    clock: Clock
+    only: Collection[str] = ()
+    playbooks: Sequence[Playbook] = ()
+
+
+def bench(asked: Benchmark) -> Benchmarked:
+    """Make every launch of the wish that the record in the folder lacks, and return all of them.
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
-    store.check_writable(folder)
-    recorded = store.read(folder) if any(folder.glob("*.json")) else ()
-    matrix.check_record(recorded, spec.name, lab=spec.vcenter.lab is not None)
-    ground = _ground(spec, vcenter, guests, wish, means, folder, tell, tell_bench, clock, only, playbooks)
-    wish = where_possible(matrix.over_mpi(wish, ground.runtime), ground)
+    recorded = _recorded(asked)
+    ground = _ground(asked)
+    resume.check_conditions(recorded, resume.Conditions.of(ground.cluster, ground.interface, ground.peers))
+    wish = where_possible(matrix.over_mpi(asked.wish, ground.runtime), ground)
     planned = matrix.plan(wish, recorded)
-    tell_bench(Planning(launches=planned))
+    asked.tell_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
         if (why := hindrance(ground, wish, each)) is not None:
-            tell_bench(Hindered(launch=each, why=why.message))
-    series = _Series(ground=ground, wish=wish, tell=tell_bench, began=clock.now())
+            asked.tell_bench(Hindered(launch=each, why=why.message))
+    series = _Series(ground=ground, wish=wish, tell=asked.tell_bench, began=asked.clock.now())
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
     return Benchmarked(
-        cluster=spec.name,
-        folder=folder,
+        cluster=asked.spec.name,
+        folder=asked.folder,
         runs=tuple(series.runs),
         errors=tuple(series.errors),
         not_made=tuple(left),
     )
+
+
+def _recorded(asked: Benchmark) -> tuple[Run, ...]:
+    """Return what the record has, of this cluster alone."""
+    store.check_writable(asked.folder)
+    recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
+    resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
+    return recorded
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,42 +165,24 @@ class _Series:
         self.errors += [error] if error else []
 
 
-def _ground(  # noqa: PLR0917 - each is a thing of its own
-    spec: ClusterSpec,
-    vcenter: VCenter,
-    guests: Guests,
-    wish: Wish,
-    means: Means,
-    folder: Path,
-    tell: Listener,
-    tell_bench: BenchListener,
-    clock: Clock,
-    only: Collection[str],
-    playbooks: Sequence[Playbook],
-) -> Ground:
+def _ground(asked: Benchmark) -> Ground:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
-    site = look(spec, vcenter, tell=tell, clock=clock, why="first")
-    found = boot.up(spec, site, vcenter, guests, boot.within(0.0, clock), only=only)
+    spec, guests, clock, means = asked.spec, asked.guests, asked.clock, asked.means
+    site = look(spec, asked.vcenter, tell=asked.tell, clock=clock, why="first")
+    found = boot.up(spec, site, asked.vcenter, guests, boot.within(0.0, clock), only=asked.only)
     for error in found.errors.values():
         raise error
-    places = found.places[: max(wish.nodes)]
-    if len(places) < max(wish.nodes):
-        raise NotPossible(
-            f"{max(wish.nodes)} nodes are asked for, and the cluster file has {len(places)}",
-            code="bench.too-few-nodes",
-            target=spec.name,
-            hint=f"--nodes {len(places)}",
-        )
-    peers = tuple(Peer(name=place.name, address=place.address, slots=wish.slots) for place in places)
-    asked = survey.probes(means.tools)
-    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(asked), means.tools.rdma_device))
+    places = _enough(found.places, asked)
+    peers = tuple(Peer(name=place.name, address=place.address, slots=asked.wish.slots) for place in places)
+    probes = survey.probes(means.tools)
+    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), means.tools.rdma_device))
     surveyed = tuple(answers[place.name] for place in places)
     interface = survey.interface(surveyed, peers, means.interface)
     return Ground(
         spec=spec,
         guests=guests,
         clock=clock,
-        tell=tell_bench,
+        tell=asked.tell_bench,
         means=means,
         places=places,
         peers=survey.on(surveyed, peers, interface),
@@ -197,14 +190,27 @@ def _ground(  # noqa: PLR0917 - each is a thing of its own
             name=spec.name,
             vcenter=site.about,
             plan_digest=digest(spec),
-            playbook_digests={each.name: f"sha256:{each.digest}" for each in playbooks},
+            playbook_digests={each.name: f"sha256:{each.digest}" for each in asked.playbooks},
         ),
         machines=machines(site, {place.name: found.vms[place.name] for place in places}),
         surveyed=surveyed,
-        runtime=survey.runtime(surveyed, means.tools, _needs(wish)),
+        runtime=survey.runtime(surveyed, means.tools, _needs(asked.wish)),
         interface=interface,
-        folder=folder,
+        folder=asked.folder,
     )
+
+
+def _enough(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[GuestPlace, ...]:
+    """Return the nodes of the largest launch; NotPossible `bench.too-few-nodes` when there are not so many."""
+    wanted = max(asked.wish.nodes)
+    if len(places) < wanted:
+        raise NotPossible(
+            f"{wanted} nodes are asked for, and the cluster file has {len(places)}",
+            code="bench.too-few-nodes",
+            target=asked.spec.name,
+            hint=f"--nodes {len(places)}",
+        )
+    return tuple(places[:wanted])
 
 
 def _needs(wish: Wish) -> survey.Needs:

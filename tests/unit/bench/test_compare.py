@@ -14,7 +14,7 @@ from vsphere_ml.bench.estimate import Estimate
 from vsphere_ml.bench.gate import Check, Passed, failure, gate
 from vsphere_ml.bench.junit import xml
 from vsphere_ml.bench.metric import metric
-from vsphere_ml.bench.record import LinkResult, Outcome
+from vsphere_ml.bench.record import Cluster, LinkResult, Outcome
 from vsphere_ml.bench.thresholds import TOLERANCE, Limits, Threshold
 from vsphere_ml.core.errors import BenchError, NotPossible
 
@@ -126,6 +126,16 @@ def test_what_else_differs_and_what_only_one_has_is_told() -> None:
     made = compare((*sweeps(1.0), extra), sweeps(0.9, seed=2))
     assert made.alone == ("allreduce, 3 nodes, 3 ranks, tcp",)
     assert "link.line_rate_bits_per_s: 1,000,000,000 in A, 900,000,000 in B" in made.differences
+
+
+def test_another_interface_and_another_plan_are_told() -> None:
+    def moved(run: Run) -> Run:
+        cluster = replace(run.cluster or Cluster(name=""), plan_digest="sha256:bb")
+        return replace(run, link=replace(run.link, interface="eth1"), cluster=cluster)
+
+    told = compare(sweeps(1.0), tuple(map(moved, sweeps(1.0, seed=2)))).differences
+    assert "link.interface: nothing in A, eth1 in B" in told
+    assert "cluster.plan_digest: 000000000000 in A, sha256:bb in B" in told
 
 
 def test_what_every_launch_has_another_of_is_no_difference() -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
 from vsphere_ml.bench.job import MPICH, Within
-from vsphere_ml.bench.matrix import Wish, check_record, expand, over_mpi, plan
-from vsphere_ml.bench.record import Cluster, Outcome, Run, Transport, Workload
-from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.bench.matrix import Wish, expand, over_mpi, plan
+from vsphere_ml.bench.record import Outcome, Run, Transport, Workload
 
 WISH = Wish(
     workloads=(Workload.TRAIN, Workload.ALLREDUCE),
@@ -91,12 +88,3 @@ def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
         )
     )
     assert inside.options == {"in": "container"}
-
-
-@pytest.mark.parametrize(("name", "lab"), [("other", True), ("train", False)])
-def test_a_record_of_another_cluster_is_not_gone_on_with(name: str, lab: bool) -> None:  # noqa: FBT001 - a parameter
-    here = replace(run(expand(WISH)[0]), cluster=Cluster(name="train"), lab=True)
-    check_record([here], "train", lab=True)
-    with pytest.raises(ConfigError) as refused:
-        check_record([here], name, lab=lab)
-    assert refused.value.code == "record.other-cluster"

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.unit.bench import synthetic
 from vsphere_ml.bench import matrix, store
 from vsphere_ml.bench.events import BenchEvent, Sufficed
 from vsphere_ml.bench.record import Outcome, Run, Workload
 from vsphere_ml.bench.stop import Stop
-from vsphere_ml.core.errors import BenchError, GuestError
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible
 from vsphere_ml.flows import bench, launch
 from vsphere_ml.flows.watch import Enough
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    import pytest
 
     from vsphere_ml.bench.matrix import Planned
 
@@ -85,6 +86,33 @@ def series(
 def refused(_ground: object, _wish: object, planned: Planned, error: BenchError) -> Run:
     run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
     return replace(run, run_id="refused", started="2026-01-31T12:30:00Z", outcome=Outcome.FAILED, reason=error.message)
+
+
+def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = synthetic.sweep(2)
+    store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
+    ground: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=())
+    monkeypatch.setattr(bench, "_ground", lambda _asked: ground)
+    spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
+    told: list[BenchEvent] = []
+    unused: Any = None
+    wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,))
+    asked = bench.Benchmark(
+        spec=spec,
+        vcenter=unused,
+        guests=unused,
+        wish=wish,
+        means=launch.Means(),
+        folder=tmp_path,
+        tell=unused,
+        tell_bench=told.append,
+        clock=unused,
+    )
+    with pytest.raises(NotPossible) as refused:
+        bench.bench(asked)
+    assert (refused.value.code, told) == ("record.other-conditions", [])
 
 
 def test_launches_end_when_they_agree_and_the_record_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def run(
     from vsphere_ml.cli.views.bench_progress import following as following_bench
     from vsphere_ml.cli.views.progress import following
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.bench import bench
+    from vsphere_ml.flows.bench import Benchmark, bench
     from vsphere_ml.flows.watch import Enough
 
     finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
@@ -208,32 +208,33 @@ def run(
     )
     check_wish(wish)
     clock = wiring.SystemClock()
-    guests = guest_wiring.guests(spec, clock)
     with (
         wiring.vcenter(spec.vcenter, terminal) as vcenter,
         following(terminal.err) as tell,
         following_bench(terminal.err) as tell_bench,
     ):
         done = bench(
-            spec,
-            vcenter,
-            guests,
-            wish,
-            means=replace(
-                means(spec, Within(within), interface, limit),
-                enough=Enough(half_width=half_width / 100, seconds=seconds),
-                enough_launches=Enough(half_width=repeats_half_width / 100, seconds=repeats_seconds),
-                least_nodes=least_nodes,
-                script=script,
-                arguments=tuple(_words(arguments)),
-                origin=origin(spec.file, link_gbit),
-            ),
-            folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
-            tell=tell,
-            tell_bench=tell_bench,
-            clock=clock,
-            only=only or (),
-            playbooks=guest_wiring.read_playbooks(spec),
+            Benchmark(
+                spec=spec,
+                vcenter=vcenter,
+                guests=guest_wiring.guests(spec, clock),
+                wish=wish,
+                means=replace(
+                    means(spec, Within(within), interface, limit),
+                    enough=Enough(half_width=half_width / 100, seconds=seconds),
+                    enough_launches=Enough(half_width=repeats_half_width / 100, seconds=repeats_seconds),
+                    least_nodes=least_nodes,
+                    script=script,
+                    arguments=tuple(_words(arguments)),
+                    origin=origin(spec.file, link_gbit),
+                ),
+                folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
+                tell=tell,
+                tell_bench=tell_bench,
+                clock=clock,
+                only=only or (),
+                playbooks=guest_wiring.read_playbooks(spec),
+            )
         )
     return Answer(
         text=view.text(done),
