@@ -71,6 +71,8 @@ class FakeHosts:
         self._live()
         if self.before is not None:
             self.before(change)
+        if change.host not in self.there:
+            raise VSphereError(f"{change.host_name} is gone", code="vsphere.not-found")
         machine = self.there[change.host]
         if machine.connection is not Connection.CONNECTED and not isinstance(change, AwaitHost | WriteRecord):
             raise VSphereError(f"{machine.name} does not answer", code="vsphere.host-not-connected")

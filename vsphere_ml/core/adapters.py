@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+MELLANOX = 0x15B3  # NVIDIA's vendor id for its network adapters
 # `ConnectX-6` alone means the VPI card, not the Dx, Lx or DE.
 _VARIANTS = frozenset({"dx", "lx", "de"})
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.adapters import MELLANOX
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.resolve import names_host
 from vsphere_ml.core.seats import WantGroup, WantPassthrough, WantSriov, WantVgpu
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.seats import Seat
     from vsphere_ml.core.spec import ClusterSpec
 
-MELLANOX = 0x15B3
 _BY_FUNCTION = frozenset({NicKind.AUTO, NicKind.DEVICE_GROUP, NicKind.SRIOV})
 
 
@@ -186,14 +186,11 @@ def _port(host: Host, port: NicPort, seats: Sequence[Seat]) -> PortWish | None:
             passthrough = passthrough or any(isinstance(want, WantPassthrough) for want in wants)
             guest = seat.node.name if passthrough and seat.standing is not None else guest
         # ESXi chooses a device group's function at each power-on, of any port that hands some out.
-        if any(_takes_function(want) for want in wants) and (port.sriov_enabled or port.address in seat.nics):
+        if any(isinstance(want, WantGroup) and want.group.has_function for want in wants) and (
+            port.sriov_enabled or port.address in seat.nics
+        ):
             used, vfs = True, max(vfs, 1)
     return _wish(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
-
-
-def _takes_function(want: object) -> bool:
-    """Return whether this is a device group with a virtual function in it."""
-    return isinstance(want, WantGroup) and any(each.kind is ComponentKind.SRIOV for each in want.group.components)
 
 
 def _wish(host: Host, port: NicPort, *, vfs: int = 0, passthrough: bool = False, guest: str = "") -> PortWish:

@@ -13,12 +13,11 @@ from vsphere_ml.core.spec import GpuKind, NicKind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from vsphere_ml.core.inventory import PciAddress
     from vsphere_ml.core.rooms import Room
     from vsphere_ml.core.wish import Wish
 
 _NO_FUNCTION = frozenset({NicKind.NONE, NicKind.PVRDMA})
-
-
 GPU = 720_720  # parts, which most numbers of vGPUs on a GPU divide
 MEMORY, GPUS, LINKED, FUNCTIONS, NUMA = "memory", "GPUs", "NVLink groups", "NIC functions", "NUMA nodes"
 
@@ -47,10 +46,18 @@ def _limits(room: Room, wish: Wish, *, lenient: bool) -> Iterator[tuple[str, int
 
 def gpus(room: Room, wish: Wish) -> int:
     """Return how many of the wished GPUs or vGPUs a room still gives."""
+    return sum(spare for _, spare in _spare(room, wish))
+
+
+def _spare(room: Room, wish: Wish) -> Iterator[tuple[PciAddress, int]]:
+    """Yield each GPU that the wish could be given of, and how many it still gives."""
     if isinstance(wish.gpu, ProfileName):
-        there = (gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, wish.gpu))
-        return sum(vgpus.spare(room, gpu, wish.gpu) for gpu in there)
-    return sum(whole.free(room, gpu) for gpu in whole.matching(room.host, wish.gpu))
+        for gpu in room.host.gpus:
+            if vgpus.serves(room.host, gpu, wish.gpu):
+                yield gpu.address, vgpus.spare(room, gpu, wish.gpu)
+    else:
+        for each in whole.matching(room.host, wish.gpu):
+            yield each.address, whole.free(room, each)
 
 
 def needed(wish: Wish) -> tuple[int, int]:
@@ -97,13 +104,7 @@ def _by_numa(room: Room, wish: Wish) -> int:
 
 def _gpus_by_numa(room: Room, wish: Wish) -> dict[int | None, int]:
     found: dict[int | None, int] = {}
-    if isinstance(wish.gpu, ProfileName):
-        for gpu in room.host.gpus:
-            if vgpus.serves(room.host, gpu, wish.gpu):
-                home = room.host.numa_of(gpu.address)
-                found[home] = found.get(home, 0) + vgpus.spare(room, gpu, wish.gpu)
-    else:
-        for each in whole.matching(room.host, wish.gpu):
-            home = room.host.numa_of(each.address)
-            found[home] = found.get(home, 0) + whole.free(room, each)
+    for gpu, spare in _spare(room, wish):
+        home = room.host.numa_of(gpu)
+        found[home] = found.get(home, 0) + spare
     return found

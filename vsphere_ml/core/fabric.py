@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import roce
 from vsphere_ml.core.changes import SetSwitchMtu
-from vsphere_ml.core.inventory import ComponentKind
+from vsphere_ml.core.drivers import driver_findings
 from vsphere_ml.core.plan import Finding
 from vsphere_ml.core.seats import WantGroup, WantPvrdma, WantSriov
 from vsphere_ml.core.spec import ReadyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from vsphere_ml.core.inventory import HostRef, Inventory, Network, Switch
     from vsphere_ml.core.seats import Placement, Seat
@@ -147,40 +146,14 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
 
 
 def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
-    """Yield the nodes' hosts whose NIC drivers are not set up for RoCE as the file wants it.
+    """Yield the nodes' hosts whose NIC drivers are not set up as the file wants it.
 
-    A NIC that is handed to its VM whole is the guest's: the host's driver does not run it.
+    A NIC that is handed to its VM whole is the guest's: the host's driver does not run it. What the plan itself is to
+    set is a part of it, and no finding.
     """
-    # What is asked to be set is no finding, but a part of the plan.
-    wanted = roce.wanted(spec.roce) if ReadyKind.ROCE not in spec.make_ready.kinds else {}
-    for ref in dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory))):
-        host = inventory.host(ref)
-        seen = dict(host.module_options) if host.module_options is not None else None
-        if wanted and seen is None:
-            yield Finding(
-                code="host.roce-unknown",
-                target=host.name,
-                message="vCenter does not tell the options of its NIC drivers, which takes the privilege "
-                "Host.Config.Settings",
-                hint=f"on the host: esxcli system module parameters list -m {roce.CORE}",
-            )
-        elif seen is not None and (lacks := [*_driver_lacks(wanted, seen)]):
-            typed = (roce.by_hand(module, roce.merged(seen.get(module, ""), keys)) for module, keys in wanted.items())
-            yield Finding(
-                code="host.roce",
-                target=host.name,
-                message="; ".join(lacks),
-                hint=f"on the host, empty: `{'`, `'.join(typed)}`, then reboot it",
-            )
-
-
-def _driver_lacks(wanted: Mapping[str, Mapping[str, str]], seen: Mapping[str, str]) -> Iterator[str]:
-    for module, keys in wanted.items():
-        if module not in seen:
-            yield f"it has no driver {module}"
-            continue
-        if words := ", ".join(roce.lacks(seen[module], keys)):
-            yield f"{module}: {words}"
+    if ReadyKind.ROCE not in spec.make_ready.kinds:
+        refs = dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory)))
+        yield from driver_findings(spec.roce, map(inventory.host, refs))
 
 
 def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
@@ -203,14 +176,10 @@ def _networks(seat: Seat, inventory: Inventory) -> Iterator[Network]:
     """Yield the networks of a seat's fast NICs that are connected to one: a whole function is not."""
     by_ref = {network.ref: network for network in inventory.networks}
     for want in seat.target.devices:
-        if isinstance(want, WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and _has_function(want)):
+        if isinstance(want, WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and want.group.has_function):
             network = by_ref.get(want.network) if want.network is not None else None
             if network is not None:
                 yield network
-
-
-def _has_function(want: WantGroup) -> bool:
-    return any(each.kind is ComponentKind.SRIOV for each in want.group.components)
 
 
 def _listed(names: tuple[str, ...]) -> str:

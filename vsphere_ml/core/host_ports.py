@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from vsphere_ml.core.errors import VSphereError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
@@ -30,6 +32,14 @@ class Hosts(Protocol):
     def ssh(self, host: HostRef, *, run: bool) -> None:
         """Start or stop the host's SSH service. Raises VSphereError."""
         ...
+
+
+def see_one(hosts: Hosts, host: HostRef, name: str) -> HostSight:
+    """Return one host as it is now. Raises VSphereError; `vsphere.not-found` when it is gone."""
+    seen = hosts.see([host])
+    if host not in seen:
+        raise VSphereError(f"{name} is not in vCenter any more", code="vsphere.not-found", target=name)
+    return seen[host]
 
 
 class HostShells(Protocol):

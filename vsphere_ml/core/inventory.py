@@ -47,10 +47,6 @@ class PciDevice:
     parent: PciAddress | None = None
     class_id: int = 0
 
-    @property
-    def is_bridge(self) -> bool:
-        return self.class_id == 0x0604  # noqa: PLR2004 - PCI class code 06, subclass 04
-
 
 class Sharing(StrEnum):
     TIME_SLICED = "timeSliced"
@@ -151,6 +147,11 @@ class DeviceGroup:
 
     name: str
     components: tuple[GroupComponent, ...]
+
+    @property
+    def has_function(self) -> bool:
+        """Whether a virtual function of a NIC is among its devices."""
+        return any(each.kind is ComponentKind.SRIOV for each in self.components)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

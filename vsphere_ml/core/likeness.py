@@ -54,7 +54,6 @@ def _left(room: Room) -> tuple[Hashable, ...]:
         frozenset(functions),
         frozenset(room.promised.items()),
         bool(room.strangers),
-        bool(room.strangers),
         room.grouped > 0,
         room.seats > room.grouped,
     )

@@ -71,13 +71,11 @@ class _Cover:
         alike = Counter(tuple(bundles) for bundles in self.bins)
 
         def spare(weights: Bundle) -> int:
-            return sum(count * _at_best(weights, bundles) for bundles, count in alike.items()) - _times(
-                weights, self.demand
-            )
+            given = sum(count * _at_best(weights, bundles) for bundles, count in alike.items())
+            return given - _times(weights, self.demand)
 
-        return sorted(product(range(3), repeat=len(self.demand)), key=lambda weights: (spare(weights), weights))[
-            :_TIGHTEST
-        ]
+        every = product(range(3), repeat=len(self.demand))
+        return sorted(every, key=lambda weights: (spare(weights), weights))[:_TIGHTEST]
 
     def run(self) -> list[Bundle] | None:
         left = [self.demand]

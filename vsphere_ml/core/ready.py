@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import ats_facts, nvidia_smi, roce
+from vsphere_ml.core import ats_facts, nvidia_smi, pvrdma, roce
 from vsphere_ml.core.ats import SHARED_DIRECT, Door, Fact, HostFacts, Part
 from vsphere_ml.core.boards import BY_CODE
 from vsphere_ml.core.capacity import MIG
-from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.profiles import read
 from vsphere_ml.core.seats import WantDynamic, WantGroup, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
 from vsphere_ml.core.spec import ReadyKind, RoceWish
@@ -122,7 +121,7 @@ def _takes_function(seat: Seat, port: NicPort) -> bool:
         if isinstance(want, WantSriov) and want.physical_function == port.address:
             return True
         if isinstance(want, WantGroup) and port.address in seat.nics:
-            return any(each.kind is ComponentKind.SRIOV for each in want.group.components)
+            return want.group.has_function
     return False
 
 
@@ -185,7 +184,7 @@ def _drivers(asked: Asked) -> Iterator[Fact]:
 def _is_connected(want: object) -> bool:
     """Return whether a NIC of this kind goes through the host's own driver."""
     if isinstance(want, WantGroup):
-        return any(each.kind is ComponentKind.SRIOV for each in want.group.components)
+        return want.group.has_function
     return isinstance(want, WantSriov | WantPvrdma)
 
 
@@ -215,7 +214,7 @@ def _pvrdma(asked: Asked) -> Iterator[Fact]:
         door=Door.API,
         why="" if seen else _UNREAD,
         at_once=True,
-        by_hand=("esxcli network firewall ruleset set -e true -r pvrdma",),
+        by_hand=(pvrdma.FIREWALL,),
     )
 
 
@@ -237,7 +236,7 @@ def _tag(asked: Asked, want: WantPvrdma, seen: Pvrdma | None) -> Fact:
         door=Door.API,
         why="" if chosen else several if there else none if seen else _UNREAD,
         at_once=True,
-        by_hand=(f"esxcli system settings advanced set -o /Net/PVRDMAVmknic -s {chosen or 'vmkN'}",),
+        by_hand=(pvrdma.tag(chosen) if chosen else pvrdma.tag(),),
     )
 
 

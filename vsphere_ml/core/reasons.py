@@ -24,7 +24,7 @@ class Lack(StrEnum):
         "`govc host.option.set -host HOST Net.PVRDMAVmknic vmkN` and "
         "`govc host.esxcli -host HOST network firewall ruleset set -e true -r pvrdma`"
     )
-    GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then restart Xorg there"
+    GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then reboot it"
     MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
     NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"
     VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"

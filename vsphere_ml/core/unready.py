@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import nvidia_smi
+from vsphere_ml.core import nvidia_smi, pvrdma, roce
 from vsphere_ml.core.ats import SHARED_DIRECT
+from vsphere_ml.core.ats_wish import connectx
 from vsphere_ml.core.capacity import MIG
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ComponentKind
@@ -22,12 +23,11 @@ from vsphere_ml.core.wish import wish
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.inventory import Host, Inventory, NicPort
+    from vsphere_ml.core.inventory import Host, Inventory, Pvrdma
     from vsphere_ml.core.rooms import Option, Room
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.core.wish import Wish
 
-MELLANOX = 0x15B3
 _RULES = {
     ReadyKind.GRAPHICS: "host-graphics",
     ReadyKind.SRIOV: "host-functions",
@@ -139,21 +139,25 @@ def _commands(kind: ReadyKind, host: Host, asked: Wish, option: Option) -> Itera
             if asked.board is None or nvidia_smi.needs_reboot(asked.board):
                 yield "a reboot, which Ampere needs"
         case ReadyKind.PVRDMA:
-            yield f"govc host.option.set -host {host.name} Net.PVRDMAVmknic vmkN"
-            yield f"govc host.esxcli -host {host.name} network firewall ruleset set -e true -r pvrdma"
+            yield from _pvrdma(host.pvrdma)
         case ReadyKind.ROCE:  # no node is refused for it
             pass
 
 
+def _pvrdma(seen: Pvrdma | None) -> Iterator[str]:
+    if seen is None or not seen.vmknic:
+        yield pvrdma.tag()
+    if seen is None or not seen.firewall:
+        yield pvrdma.FIREWALL
+
+
 def _functions(host: Host, option: Option) -> Iterator[str]:
-    """Yield the driver's parameter with a number for each of its ports; it replaces the whole string."""
-    ports = [nic for nic in host.nics if _is_mellanox(host, nic)]
-    counts = ",".join(str(nic.vfs + (nic.address in option.nics)) for nic in ports)
-    yield "esxcli system module parameters list -m nmlx5_core"
-    yield f'esxcli system module parameters set -m nmlx5_core -p "max_vfs={counts}" (with whatever else is set there)'
+    """Yield the driver's parameter with a number for each of its ports; setting it replaces the whole string."""
+    counts = ",".join(str(nic.vfs + (nic.address in option.nics)) for nic in connectx(host))
+    known = dict(host.module_options or ()).get(roce.CORE)
+    if known is None:
+        yield f"esxcli system module parameters list -m {roce.CORE}"
+        yield f"{roce.by_hand(roce.CORE, f'max_vfs={counts}')} (with whatever else is set there)"
+    else:
+        yield roce.by_hand(roce.CORE, roce.merged(known, {"max_vfs": counts}))
     yield "a reboot"
-
-
-def _is_mellanox(host: Host, nic: NicPort) -> bool:
-    device = host.pci.get(nic.address)
-    return device is not None and device.vendor == MELLANOX

@@ -10,8 +10,9 @@ from vsphere_ml.core import ats_record, ats_versions
 from vsphere_ml.core.ats_facts import facts
 from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
 from vsphere_ml.core.ats_wish import connectx, wishes
-from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.host_events import Asking
+from vsphere_ml.core.host_ports import see_one
 from vsphere_ml.flows import boot
 from vsphere_ml.flows.host_firmware import Doors
 from vsphere_ml.flows.host_walk import Patience
@@ -104,10 +105,7 @@ class HostsLook:
 
     def again(self, host: HostPlan) -> HostFacts:
         """Return one host's facts as they are now, held against the same wish."""
-        seen = self.site.hosts.see([host.facts.host])
-        if host.facts.host not in seen:
-            raise VSphereError(f"{host.name} is not in vCenter any more", code="vsphere.not-found", target=host.name)
-        return self._plan(seen[host.facts.host]).facts
+        return self._plan(see_one(self.site.hosts, host.facts.host, host.name)).facts
 
     def _plan(self, sight: HostSight) -> HostPlan:
         if self.inventory is None or self.doors is None:

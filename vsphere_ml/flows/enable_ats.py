@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
+from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.agree import agree
 from vsphere_ml.flows.ats_look import HostsLook
-from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, refuse, words
+from vsphere_ml.flows.host_walk import HostOutcome, HostsWalk, failure, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,9 +68,8 @@ class AtsReport:
     @property
     def error(self) -> VsmlError | None:
         """Return what makes this run a failure: a host that failed, or one that is not enabled at the end."""
-        failed = [each for each in self.outcomes if each.errors or each.left]
-        if failed:
-            return _failure(self.plan.cluster, failed, [each for each in self.outcomes if not each.begun])
+        if any(each.failed for each in self.outcomes):
+            return failure(self.plan.cluster, self.outcomes, "failed", "ats.host-failed")
         if self.plan.revert:
             waiting = [each for each in self.facts if each.lacking]
             return _not_reverted(self.plan.cluster, waiting) if waiting else None
@@ -168,18 +167,6 @@ def _by_shell(seen: HostsLook) -> Callable[[ByShell], None]:
         seen.doors.set(change)
 
     return make
-
-
-def _failure(cluster: str, failed: list[HostOutcome], waiting: list[HostOutcome]) -> VSphereError:
-    first = failed[0]
-    rest = f"; not begun: {', '.join(each.plan.name for each in waiting)}" if waiting else ""
-    return VSphereError(
-        f"{cluster}: {', '.join(each.plan.name for each in failed)} failed{rest}",
-        code="ats.host-failed",
-        target=first.plan.name,
-        hint=first.errors[0].hint if first.errors else "run the same command again",
-        details=tuple(line for each in failed for line in words(each)),
-    )
 
 
 def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:

@@ -10,6 +10,7 @@ from vsphere_ml.core.ats import FIRMWARE_SETTING, Door
 from vsphere_ml.core.ats_facts import FirmwareSeen
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.guest import Answer
+from vsphere_ml.core.host_ports import see_one
 from vsphere_ml.flows.boot import patiently
 from vsphere_ml.flows.host_shell import COMMAND_S, HostShell, shut
 
@@ -49,7 +50,7 @@ class Doors:
             return
         if self.shells is None:
             raise AssertionError("a door that is not open was not read through either")
-        sight = self.hosts.see([change.host])[change.host]
+        sight = see_one(self.hosts, change.host, change.host_name)
         with HostShell(self.hosts, self.shells, sight) as run:
             _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
 

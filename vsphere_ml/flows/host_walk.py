@@ -80,6 +80,10 @@ class HostOutcome:
     begun: bool = True  # false: an earlier host had failed
 
     @property
+    def failed(self) -> bool:
+        return bool(self.errors or self.left)
+
+    @property
     def rebooted_s(self) -> float | None:
         """How long the reboot took, until the host answered again."""
         return next((step.seconds for step in self.done if isinstance(step.change, Reboot)), None)
@@ -270,7 +274,21 @@ class _OneHost:
                     yield f"{step.vm_name} is powered off"
 
 
-def words(outcome: HostOutcome) -> tuple[str, ...]:
+def failure(cluster: str, outcomes: Sequence[HostOutcome], what: str, code: str) -> VSphereError:
+    """Return the error of a walk in which some hosts failed; `what` says in words what became of these."""
+    failed = [each for each in outcomes if each.failed]
+    waiting = [each.plan.name for each in outcomes if not each.begun]
+    rest = f"; not begun: {', '.join(waiting)}" if waiting else ""
+    return VSphereError(
+        f"{cluster}: {', '.join(each.plan.name for each in failed)} {what}{rest}",
+        code=code,
+        target=failed[0].plan.name,
+        hint=failed[0].errors[0].hint if failed[0].errors else "run the same command again",
+        details=tuple(line for each in failed for line in _words(each)),
+    )
+
+
+def _words(outcome: HostOutcome) -> tuple[str, ...]:
     """Return an outcome's errors and what was left, each in a line."""
     errors = (line for error in outcome.errors for line in (error.message, *error.details))
     return (*errors, *outcome.left)

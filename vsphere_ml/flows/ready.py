@@ -12,10 +12,11 @@ from vsphere_ml.core import ats_record, nvidia_smi
 from vsphere_ml.core.ats_plan import Case, HostPlan, Leave, plan
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.host_changes import SetMig
+from vsphere_ml.core.host_ports import see_one
 from vsphere_ml.core.ready import Asked, ShellSeen, caution, facts, seats_of, wants_mig
 from vsphere_ml.core.spec import ReadyKind
 from vsphere_ml.flows.host_shell import HostShell, shut
-from vsphere_ml.flows.host_walk import HostsWalk, Patience, words
+from vsphere_ml.flows.host_walk import HostsWalk, Patience, failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,8 +102,9 @@ class Readiness:
             patience=self.door.patience,
         )
         outcomes = walk.carry_out(hosts)
-        if failed := [each for each in outcomes if each.errors or each.left]:
-            raise _failure(self.spec.name, failed, [each for each in outcomes if not each.begun])
+        if any(each.failed for each in outcomes):
+            what = "could not be made ready; no VM was touched"
+            raise failure(self.spec.name, outcomes, what, "host.not-ready")
         return outcomes
 
     def _plan(self, sight: HostSight) -> HostPlan:
@@ -153,16 +155,13 @@ class Readiness:
         return ShellSeen(mig=nvidia_smi.modes(answer.out), why=why)
 
     def _again(self, host: HostPlan) -> HostFacts:
-        seen = self.door.hosts.see([host.facts.host])
-        if host.facts.host not in seen:
-            raise VSphereError(f"{host.name} is not in vCenter any more", code="vsphere.not-found", target=host.name)
-        return facts(self._asked(seen[host.facts.host]))
+        return facts(self._asked(see_one(self.door.hosts, host.facts.host, host.name)))
 
     def _by_shell(self, change: ByShell) -> None:
         """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
         if not isinstance(change, SetMig) or self.door.shells is None:
             raise AssertionError("a door that is not open was not read through either")
-        sight = self.door.hosts.see([change.host])[change.host]
+        sight = see_one(self.door.hosts, change.host, change.host_name)
         with HostShell(self.door.hosts, self.door.shells, sight) as run:
             answer = run(nvidia_smi.setting(change.gpu, change.value))
         if not answer.ok:
@@ -172,15 +171,3 @@ class Readiness:
                 target=change.host_name,
                 hint=f"on the host: {nvidia_smi.setting(change.gpu, change.value)}",
             )
-
-
-def _failure(cluster: str, failed: list[HostOutcome], waiting: list[HostOutcome]) -> VSphereError:
-    first = failed[0]
-    rest = f"; not begun: {', '.join(each.plan.name for each in waiting)}" if waiting else ""
-    return VSphereError(
-        f"{cluster}: {', '.join(each.plan.name for each in failed)} could not be made ready{rest}; no VM was touched",
-        code="host.not-ready",
-        target=first.plan.name,
-        hint=first.errors[0].hint if first.errors else "run the same command again",
-        details=tuple(line for each in failed for line in words(each)),
-    )

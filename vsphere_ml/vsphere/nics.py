@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.core.adapters import MELLANOX
 from vsphere_ml.core.inventory import (
     EthernetCard,
     HostRef,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _NETWORK_CLASS = 0x02
-_MELLANOX = 0x15B3
 # Virtual functions of ConnectX-4 to -7: mlx5 gives them even device ids, the physical ones odd (PCI ID database).
 _MELLANOX_VF = frozenset({0x1014, 0x1016, 0x1018, 0x101A, 0x101C, 0x101E})
 
@@ -65,9 +65,7 @@ def ports(
 
 def is_port(device: PciDevice) -> bool:
     """Return whether a PCI function is a NIC's physical function."""
-    virtual = "virtual function" in device.name.lower() or (
-        device.vendor == _MELLANOX and device.device in _MELLANOX_VF
-    )
+    virtual = "virtual function" in device.name.lower() or (device.vendor == MELLANOX and device.device in _MELLANOX_VF)
     return is_nic(device) and not virtual
 
 

@@ -58,6 +58,14 @@ def test_hosts_that_lack_it_are_a_finding_with_the_whole_string_to_type() -> Non
     assert '-m nmlx5_core -p "max_vfs=8,8 ecn=1 pfctx=0x08 pfcrx=0x08 trust_state=2"' in finding.hint
 
 
+def test_a_driver_that_is_not_there_or_lacks_nothing_is_not_in_what_to_type() -> None:
+    site = quad_8u3(hosts=1, taken=False)
+    half = (("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"),)
+    (finding,) = planned(cluster(1, roce=LOSSLESS), each_host(site, module_options=half)).findings
+    assert finding.message == "it has no driver nmlx5_rdma"
+    assert "parameters set" not in finding.hint
+
+
 def test_hosts_that_have_it_are_none_and_those_that_do_not_tell_are_named() -> None:
     site = quad_8u3(hosts=1, taken=False)
     ready = (("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"), ("nmlx5_rdma", "dscp_force=26"))

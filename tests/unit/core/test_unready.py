@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.clock import FakeClock
-from tests.fakes.pictures import held, quad_8u3, r750xa, vm
+from tests.fakes.pictures import ROCE, held, quad_8u3, r750xa, vm
 from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.inventory import WholeGpu
+from vsphere_ml.core.inventory import Pvrdma, WholeGpu
 from vsphere_ml.core.legality.table import BY_ID
 from vsphere_ml.core.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.core.unready import missing
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NO_NIC = NicRequest(kind=NicKind.NONE)
 SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
 MIG = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")
+PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
 WHOLE = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")
 
 
@@ -45,6 +46,11 @@ def shared(host: Host) -> Host:
 def without_functions(host: Host, *, vfs: int = 0) -> Host:
     nics = tuple(replace(nic, vfs=vfs, sriov_enabled=vfs > 0, most_vfs=16) for nic in host.nics)
     return replace(host, nics=nics, groups=())
+
+
+def with_pvrdma(host: Host, seen: Pvrdma) -> Host:
+    adapters = ((seen.vmknic or "vmk1", ROCE),)
+    return replace(host, pvrdma=replace(seen, adapters=adapters))
 
 
 def handed(host: Host) -> Host:
@@ -76,6 +82,18 @@ def handed(host: Host) -> Host:
             "esxcli hardware pci pcipassthru set -d 0000:3b:00.0 -e true -a",
         ),
         (node("node-1", gpu=MIG, nic=NO_NIC), r750xa(1), ReadyKind.MIG, "nvidia-smi -i 0000:3b:00.0 -mig 1"),
+        (
+            node("node-1", nic=PVRDMA),
+            with_pvrdma(r750xa(1), Pvrdma(vmknic="", firewall=True)),
+            ReadyKind.PVRDMA,
+            "on the host: esxcli system settings advanced set -o /Net/PVRDMAVmknic -s vmkN;",
+        ),
+        (
+            node("node-1", nic=PVRDMA),
+            with_pvrdma(r750xa(1), Pvrdma(vmknic="vmk1", firewall=False)),
+            ReadyKind.PVRDMA,
+            "on the host: esxcli network firewall ruleset set -e true -r pvrdma;",
+        ),
     ],
     ids=str,
 )
@@ -132,3 +150,9 @@ def test_functions_of_other_ports_keep_their_number_in_the_command() -> None:
     picture = site(replace(host, nics=(host.nics[0], used_up)))
     [lack] = missing(cluster((node("node-1", nic=SRIOV),)), picture)
     assert '"max_vfs=1,2"' in lack.commands[1]
+
+
+def test_what_else_is_in_the_driver_s_string_stays_in_the_command_where_it_is_known() -> None:
+    host = replace(without_functions(r750xa(1)), module_options=(("nmlx5_core", "ecn=1"),))
+    [lack] = missing(cluster((node("node-1", nic=SRIOV),)), site(host))
+    assert lack.commands[0] == 'esxcli system module parameters set -m nmlx5_core -p "ecn=1 max_vfs=1,0"'

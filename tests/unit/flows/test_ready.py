@@ -14,6 +14,7 @@ from tests.fakes.site import Cut, FakeVCenter
 from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.ats_plan import Leave
 from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.host_changes import EnterMaintenance
 from vsphere_ml.core.inventory import HostRef, PciAddress, WholeGpu
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import Way
@@ -24,6 +25,9 @@ from vsphere_ml.flows.provision import provision
 from vsphere_ml.flows.ready import HostsDoor, Readiness
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vsphere_ml.core.host_changes import HostChange
     from vsphere_ml.core.inventory import Host, Inventory
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
@@ -217,6 +221,25 @@ def test_mig_is_switched_on_over_ssh_and_ampere_is_rebooted_for_it() -> None:
     assert commands == ["nvidia-smi -i 0000:3b:00.0 -mig 1"]
     assert site.done() == ["WriteRecord", "EnterMaintenance", "Reboot", "ExitMaintenance", "WriteRecord"]
     assert [gpu.vgpu_mode for gpu in site.host().gpus][:2] == ["multiInstanceGpu", "sameSize"]
+
+
+class Vanishing(FakeHosts):
+    """Hosts of which each is taken out of vCenter once it is in maintenance mode."""
+
+    def perform(self, change: HostChange, deadline_s: float, tell: Callable[[str], None]) -> None:
+        super().perform(change, deadline_s, tell)
+        if isinstance(change, EnterMaintenance):
+            del self.there[change.host]
+
+
+def test_a_host_that_is_taken_out_of_vcenter_meanwhile_fails_by_name() -> None:
+    asked = node("node-1", gpu=GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), nic=NicRequest(kind=NicKind.NONE))
+    site = rig((asked,), quad_8u3(hosts=1, taken=False))
+    site.hosts = Vanishing(site.site, site.hosts.there)
+    with pytest.raises(VSphereError) as failed:
+        site.run()
+    assert failed.value.code == "host.not-ready"
+    assert "esx-01.lab.test is not in vCenter any more" in failed.value.details
 
 
 def test_no_more_gpus_are_switched_to_mig_than_the_nodes_need() -> None:
