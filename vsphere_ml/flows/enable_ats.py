@@ -69,7 +69,7 @@ class AtsReport:
     def error(self) -> VsmlError | None:
         """Return what makes this run a failure: a host that failed, or one that is not enabled at the end."""
         if any(each.failed for each in self.outcomes):
-            return failure(self.plan.cluster, self.outcomes, "failed", "ats.host-failed")
+            return failure(self.plan.cluster, self.outcomes, "failed", code="ats.host-failed")
         if self.plan.revert:
             waiting = [each for each in self.facts if each.lacking]
             return _not_reverted(self.plan.cluster, waiting) if waiting else None

@@ -274,7 +274,7 @@ class _OneHost:
                     yield f"{step.vm_name} is powered off"
 
 
-def failure(cluster: str, outcomes: Sequence[HostOutcome], what: str, code: str) -> VSphereError:
+def failure(cluster: str, outcomes: Sequence[HostOutcome], what: str, *, code: str) -> VSphereError:
     """Return the error of a walk in which some hosts failed; `what` says in words what became of these."""
     failed = [each for each in outcomes if each.failed]
     waiting = [each.plan.name for each in outcomes if not each.begun]

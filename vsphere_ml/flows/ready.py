@@ -104,7 +104,7 @@ class Readiness:
         outcomes = walk.carry_out(hosts)
         if any(each.failed for each in outcomes):
             what = "could not be made ready; no VM was touched"
-            raise failure(self.spec.name, outcomes, what, "host.not-ready")
+            raise failure(self.spec.name, outcomes, what, code="host.not-ready")
         return outcomes
 
     def _plan(self, sight: HostSight) -> HostPlan:
