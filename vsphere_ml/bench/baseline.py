@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures, store
 from vsphere_ml.bench.estimate import across_launches
-from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.record import Outcome, Verdict, Workload
 from vsphere_ml.bench.study import groups
 from vsphere_ml.bench.thresholds import OF_BOUND, SCHEMA, TOLERANCE
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def chosen(runs: Sequence[Run], fewest: int = FEWEST) -> tuple[Run, ...]:
     NotPossible `bench.no-baseline` when there is none, or a configuration has fewer launches than `fewest`.
     """
     good = tuple(run for run in runs if run.outcome is Outcome.COMPLETE and _proven(run) and metric(run) is not None)
-    few = [f"{title(same[0].configuration)}: {len(same)} of {fewest}" for same in groups(good) if len(same) < fewest]
+    titles = Titles.of(run.configuration for run in runs)
+    few = [f"{titles(same[0].configuration)}: {len(same)} of {fewest}" for same in groups(good) if len(same) < fewest]
     if not good or few:
         raise NotPossible(
             "the record makes no baseline" + ("" if good else ": it has no complete launch with a figure"),
@@ -67,9 +68,10 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
     yield "# each limit the last table that applies counts. Selectors: workload, model, nodes, ranks, transport,"
     yield "# gradients, launcher, backend. `at_least` is in samples/s for training, in bytes/s for sweeps and links."
     yield f"\n[[threshold]]\nbelow_baseline_percent = {TOLERANCE * 100:g}"
+    titles = Titles.of(run.configuration for run in runs)
     for same in groups(runs):
         asked = same[0].configuration
-        yield f"\n# {title(asked)}: {_told(same)}\n[[threshold]]"
+        yield f"\n# {titles(asked)}: {_told(same)}\n[[threshold]]"
         yield f'workload = "{asked.workload}"\nnodes = {asked.nodes}\ntransport = "{asked.transport}"'
         if asked.model:
             yield f'model = {json.dumps(asked.model)}\ngradients = "{asked.gradients}"'

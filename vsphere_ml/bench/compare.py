@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.codec import encode
 from vsphere_ml.bench.estimate import Estimate, ratio
-from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.metric import metric
 from vsphere_ml.bench.record import Configuration, Outcome, Run
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Row:
     """One configuration that both records have."""
 
     configuration: Configuration
+    title: str
     metric: str
     first: float  # geometric means over launches
     second: float
@@ -65,12 +66,13 @@ def compare(first: Sequence[Run], second: Sequence[Run], *, force: bool = False)
     pairs = _pairs(ours, theirs, force=force)
     if not pairs or (unlike and not force):
         raise _refusal(ours, theirs, unlike)
-    rows = tuple(row for mine, other in pairs if (row := _row(mine, other)) is not None)
+    titles = Titles.of(run.configuration for run in (*first, *second))
+    rows = tuple(row for mine, other in pairs if (row := _row(mine, other, titles)) is not None)
     matched = {id(run) for pair in pairs for group in pair for run in group}
     alone = [run for run in (*ours, *theirs) if id(run) not in matched]
     return Comparison(
         rows=rows,
-        alone=tuple(dict.fromkeys(title(run.configuration) for run in alone)),
+        alone=tuple(dict.fromkeys(titles(run.configuration) for run in alone)),
         differences=(*unlike, *_differences(pairs)),
     )
 
@@ -87,7 +89,7 @@ def judge(told: Estimate) -> tuple[Answer, str]:
     return (Answer.FASTER if told.value > 1 else Answer.SLOWER), ""
 
 
-def _row(mine: Sequence[Run], other: Sequence[Run]) -> Row | None:
+def _row(mine: Sequence[Run], other: Sequence[Run], titles: Titles) -> Row | None:
     measured = [[each for run in side if (each := metric(run)) is not None] for side in (mine, other)]
     if not all(measured):
         return None
@@ -97,6 +99,7 @@ def _row(mine: Sequence[Run], other: Sequence[Run]) -> Row | None:
     middle = ratio([1.0], values[0]).value
     return Row(
         configuration=mine[0].configuration,
+        title=" against ".join(dict.fromkeys(titles(side[0].configuration) for side in (mine, other))),
         metric=measured[0][0][0],
         first=middle,
         second=middle * told.value,

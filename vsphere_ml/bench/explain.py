@@ -32,8 +32,8 @@ SPREAD = 1.5  # the slowest twentieth against the median
 def explain(seen: Study) -> tuple[Remark, ...]:
     """Return what holds the record's figures up, or makes them worthless."""
     return (
-        *_once(each for run in seen.runs for each in _proofs(run)),
-        *_failures(seen.left_out),
+        *_once(each for run in seen.runs for each in _proofs(run, seen.titles(run.configuration))),
+        *_failures(seen),
         *_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
         *_links(seen),
@@ -44,21 +44,14 @@ def explain(seen: Study) -> tuple[Remark, ...]:
     )
 
 
-def title(asked: Configuration) -> str:
-    """Return a configuration in a few words."""
-    model = f" {asked.model}" if asked.model else ""
-    size = f"{figures.count(asked.nodes, 'node')}, {figures.count(asked.ranks, 'rank')}"
-    gradients = ", fp16 gradients" if asked.gradients == "fp16" else ""
-    return f"{asked.workload}{model}, {size}, {asked.transport}{gradients}"
-
-
 def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
     return [each for each in dict.fromkeys(remarks) if each is not None]
 
 
-def _failures(runs: Sequence[Run]) -> Iterator[Remark]:
+def _failures(seen: Study) -> Iterator[Remark]:
     """Yield each reason once for which launches failed, and how many they were; what is invalid has its proofs."""
-    reasons = Counter((title(run.configuration), run.reason) for run in runs if run.outcome is Outcome.FAILED)
+    failed = [run for run in seen.left_out if run.outcome is Outcome.FAILED]
+    reasons = Counter((seen.titles(run.configuration), run.reason) for run in failed)
     for (where, reason), launches in reasons.items():
         yield Remark(
             code="bench.failed",
@@ -69,8 +62,7 @@ def _failures(runs: Sequence[Run]) -> Iterator[Remark]:
         )
 
 
-def _proofs(run: Run) -> Iterator[Remark]:
-    where = title(run.configuration)
+def _proofs(run: Run, where: str) -> Iterator[Remark]:
     if run.proof("in_sync") is Verdict.NO:
         yield Remark(
             code="bench.out-of-sync",
@@ -147,7 +139,7 @@ def _links(seen: Study) -> Iterator[Remark]:
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
             yield Remark(
                 code="bench.slow-link",
-                target=title(asked),
+                target=seen.titles(asked),
                 message=f"the link carries {figures.bandwidth(carried)}, {figures.percent(carried / usable)} of the "
                 f"{figures.bandwidth(usable)} that headers leave of its line rate",
                 hint="vsml bench --workload link measures it by itself; look for shaping, a slower port, errors",
@@ -184,7 +176,7 @@ def _alike(one: LinkResult, other: LinkResult) -> bool:
 
 
 def _standing(scaling: Scaling) -> Iterator[Remark]:
-    where = title(scaling.point.configuration)
+    where = scaling.point.title
     told, bounds = scaling.efficiency, scaling.bracket
     if told is None or bounds is None or scaling.point.configuration.nodes == 1:
         return
@@ -220,14 +212,14 @@ def _inside(scaling: Scaling, message: str) -> Remark:
     compress = "fp16 compression halves the exchange; " if asked.gradients == "fp32" else ""
     return Remark(
         code="bench.network",
-        target=title(asked),
+        target=scaling.point.title,
         message=message,
         hint=f"{compress}a larger batch or a faster link raises the floor",
     )
 
 
 def _sweep(sweep: Sweep) -> Iterator[Remark]:
-    where = title(sweep.configuration)
+    where = sweep.title
     best, wire, share = peak(sweep.sizes), sweep.wire.bytes_per_s, sweep.share
     if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
         yield Remark(
@@ -269,7 +261,7 @@ def _mtu(run: Run) -> Remark | None:
 
 
 def _quality(point: Point) -> Iterator[Remark]:
-    where = title(point.configuration)
+    where = point.title
     if sum(not launch.warm_up.settled for launch in point.launches) * 2 > len(point.launches):
         yield Remark(
             code="bench.not-settled",

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.compare import compare
 from vsphere_ml.bench.estimate import across_launches
-from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.record import Transport
 from vsphere_ml.bench.study import groups, study
 from vsphere_ml.bench.thresholds import Threshold, limits
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from vsphere_ml.bench.compare import Row
-    from vsphere_ml.bench.record import Configuration, Run
+    from vsphere_ml.bench.record import Run
     from vsphere_ml.bench.study import Study
 
 # Where the NIC hangs off the CPU, or PCIe ACS is on, a collective over RDMA gets about this share (NVIDIA/nccl#412).
@@ -53,10 +53,10 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
     """
     seen = study(runs)
     return (
-        *_outcomes(runs),
+        *_outcomes(seen),
         *(() if baseline is None else _baseline(runs, baseline, thresholds)),
         *_bounds(seen, thresholds),
-        *_absolute(runs, thresholds),
+        *_absolute(seen, thresholds),
         *_unused(runs, thresholds),
     )
 
@@ -82,11 +82,11 @@ def failure(checks: Sequence[Check]) -> VsmlError | None:
     return None
 
 
-def _outcomes(runs: Sequence[Run]) -> Iterator[Check]:
-    for run in runs:
+def _outcomes(seen: Study) -> Iterator[Check]:
+    for run in seen.runs:
         whole = run.outcome == "complete"
         yield Check(
-            name=f"{title(run.configuration)}, launch {run.launch}",
+            name=f"{seen.titles(run.configuration)}, launch {run.launch}",
             kind="outcome",
             passed=Passed.YES if whole else Passed.NO,
             message=f"{run.outcome}{f': {run.reason}' if run.reason else ''}",
@@ -99,11 +99,12 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
         tolerance = limits(thresholds, row.configuration).below_baseline
         if tolerance is not None:
             yield _against(row, tolerance)
+    titles = Titles.of(run.configuration for run in (*baseline, *runs))
     for group in groups(baseline):
         asked = group[0].configuration
         if not any(same(asked, run.configuration) for run in runs):
             message = "the baseline has it, the record has not"
-            yield Check(name=title(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
+            yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
 
 def _against(row: Row, tolerance: float) -> Check:
@@ -117,7 +118,7 @@ def _against(row: Row, tolerance: float) -> Check:
         passed = Passed.NO
     elif told.low < 1 - tolerance:
         passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
-    return Check(name=f"{title(row.configuration)}: {row.metric}", kind="baseline", passed=passed, message=change)
+    return Check(name=f"{row.title}: {row.metric}", kind="baseline", passed=passed, message=change)
 
 
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
@@ -127,44 +128,43 @@ def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
     for configuration, what, share in shares:
         wanted = limits(thresholds, configuration).of_bound
         if wanted is not None and configuration.nodes > 1:
-            yield _bound(configuration, what, share, wanted)
+            yield _bound(f"{seen.titles(configuration)}: {what}", configuration.transport, share, wanted)
     for each in seen.scalings:
         asked = each.point.configuration
         wanted = limits(thresholds, asked).of_ceiling
         if wanted is not None and asked.nodes > 1:
-            yield _bound(asked, "efficiency", each.share, wanted)
+            yield _bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
 
 
-def _bound(configuration: Configuration, what: str, share: float | None, wanted: float) -> Check:
-    name = f"{title(configuration)}: {what}"
+def _bound(name: str, transport: Transport, share: float | None, wanted: float) -> Check:
     if share is None:
         message = "neither the link's rate nor a calibration is in the record, or no base case"
         return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
     low, high = BEHIND_CPU
-    if configuration.transport is not Transport.TCP and low <= share <= high:
+    if transport is not Transport.TCP and low <= share <= high:
         message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"
     passed = Passed.YES if share >= wanted else Passed.NO
     return Check(name=name, kind="bound", passed=passed, message=message)
 
 
-def _absolute(runs: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
-    for group in groups(run for run in runs if run.outcome == "complete"):
+def _absolute(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    for group in groups(run for run in seen.runs if run.outcome == "complete"):
         asked = group[0].configuration
         measured = [each for run in group if (each := metric(run)) is not None]
         least = limits(thresholds, asked).at_least
         if least is not None and measured:
-            yield _at_least(asked, measured[0][0], [value for _, value in measured], least)
+            yield _at_least(seen.titles(asked), measured[0][0], [value for _, value in measured], least)
 
 
-def _at_least(configuration: Configuration, name: str, values: Sequence[float], least: float) -> Check:
+def _at_least(title: str, name: str, values: Sequence[float], least: float) -> Check:
     """A figure is too low when its whole interval is; of one launch the figure itself decides."""
     told = across_launches(values)
     high = told.high if told.high is not None else told.value
     low = told.low if told.low is not None else told.value
     passed = Passed.YES if low >= least else Passed.NO if high < least else Passed.UNKNOWN
     message = f"{_value(name, told.value)} {figures.plus_minus(told)}, at least {_value(name, least)} wanted"
-    return Check(name=f"{title(configuration)}: {name}", kind="absolute", passed=passed, message=message)
+    return Check(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
 
 
 def _value(name: str, value: float) -> str:

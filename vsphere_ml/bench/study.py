@@ -12,6 +12,7 @@ from vsphere_ml.bench.bracket import GRADIENT_BYTES, Bracket, Shape, bracket, gr
 from vsphere_ml.bench.estimate import Estimate, quotient
 from vsphere_ml.bench.frames import usable
 from vsphere_ml.bench.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.bench.training import Training, step_time, training
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Point:
     """A training configuration and all its complete launches."""
 
     configuration: Configuration
+    title: str  # within its record
     runs: tuple[Run, ...]
     launches: tuple[Training, ...]
     step: Estimate  # seconds
@@ -86,6 +88,7 @@ class Sweep:
     """An all-reduce configuration and all its complete launches' sizes."""
 
     configuration: Configuration
+    title: str  # within its record
     runs: tuple[Run, ...]
     sizes: tuple[sweeps.Size, ...]
     fit: sweeps.Fit | None
@@ -104,6 +107,7 @@ class Study:
     """What a record says."""
 
     runs: tuple[Run, ...]
+    titles: Titles  # of their configurations
     scalings: tuple[Scaling, ...]
     sweeps: tuple[Sweep, ...]
     links: tuple[LinkResult, ...]
@@ -126,13 +130,14 @@ class Study:
 
 def study(runs: Sequence[Run]) -> Study:
     """Return the record's points in the order of their size."""
-    complete = _complete(runs)
+    complete, titles = _complete(runs), Titles.of(run.configuration for run in runs)
     repeats = groups(complete)
-    points = [point for group in repeats if (point := _point(group)) is not None]
+    points = [point for group in repeats if (point := _point(group, titles)) is not None]
     return Study(
         runs=tuple(runs),
+        titles=titles,
         scalings=tuple(_scaling(point, points) for point in points),
-        sweeps=tuple(_sweep(group) for group in repeats if any(run.sweep for run in group)),
+        sweeps=tuple(_sweep(group, titles) for group in repeats if any(run.sweep for run in group)),
         links=_links(complete),
         left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
     )
@@ -173,7 +178,7 @@ def _order(asked: Configuration) -> tuple[str, str, str, str, int, int]:
     return asked.workload, asked.model, asked.gradients, asked.transport, asked.nodes, asked.ranks
 
 
-def _point(runs: tuple[Run, ...]) -> Point | None:
+def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
     launches = tuple(told for run in runs if (told := training(run)) is not None)
     if not launches:
         return None
@@ -181,6 +186,7 @@ def _point(runs: tuple[Run, ...]) -> Point | None:
     samples = launches[0].samples_per_step
     return Point(
         configuration=runs[0].configuration,
+        title=titles(runs[0].configuration),
         runs=runs,
         launches=launches,
         step=step,
@@ -243,9 +249,14 @@ def _standing(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
     return Standing.ABOVE if low > bounds.ceiling * AT_CEILING else Standing.INSIDE
 
 
-def _sweep(runs: tuple[Run, ...]) -> Sweep:
-    ranks = runs[0].configuration.ranks
-    sizes = sweeps.sizes([point for run in runs for point in run.sweep], ranks)
+def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
+    asked = runs[0].configuration
+    sizes = sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks)
     return Sweep(
-        configuration=runs[0].configuration, runs=runs, sizes=sizes, fit=sweeps.fit(sizes, ranks), wire=_wire(runs)
+        configuration=asked,
+        title=titles(asked),
+        runs=runs,
+        sizes=sizes,
+        fit=sweeps.fit(sizes, asked.ranks),
+        wire=_wire(runs),
     )

@@ -196,11 +196,11 @@ def test_what_cannot_be_told_is_neither_passed_nor_failed() -> None:
 
 
 def test_what_the_record_made_otherwise_than_the_baseline_cannot_be_told() -> None:
-    """Both are called alike; one of them has another batch."""
     train = tuple(synthetic.train(2, launch=each) for each in (1, 2, 3))
     larger = tuple(replace(run, configuration=replace(run.configuration, batch=64)) for run in train)
     checks = gate((*sweeps(1.0, seed=2), *larger), (*sweeps(1.0), *train), asked())
-    assert [each.name for each in checks if each.passed is Passed.UNKNOWN] == ["train resnet50, 2 nodes, 2 ranks, tcp"]
+    (other,) = [each for each in checks if each.passed is Passed.UNKNOWN]
+    assert other.name == "train resnet50, 2 nodes, 2 ranks, tcp, batch 32"
     broken = tuple(replace(run, outcome=Outcome.FAILED) for run in train)
     told = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
     assert not [each for each in told if each.passed is Passed.UNKNOWN]  # that they failed is told already

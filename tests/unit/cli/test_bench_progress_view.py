@@ -13,12 +13,13 @@ from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Rea
 from vsphere_ml.bench.matrix import Planned
 from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
 from vsphere_ml.bench.stop import Stop
-from vsphere_ml.cli.views.bench_progress import Lines, Moving, Pace, following, plot, title
+from vsphere_ml.cli.views.bench_progress import Lines, Moving, Pace, following, plot
 
 RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
 LAUNCH = Planned(configuration=ASKED, launch=2)
 ROCE = Planned(configuration=replace(ASKED, transport=Transport.ROCE), launch=1)
+BY_MPI = Planned(configuration=replace(ASKED, launcher="mpirun"), launch=1)
 
 
 class Clock:
@@ -42,7 +43,7 @@ def without_times(out: io.StringIO) -> list[str]:
 def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then() -> None:
     out, clock = io.StringIO(), Clock()
     lines = Lines(Console(file=out, width=200), clock=clock)
-    lines(Planning(launches=(LAUNCH, replace(LAUNCH, done=RUN))))
+    lines(Planning(launches=(LAUNCH, replace(LAUNCH, done=RUN), BY_MPI)))
     lines(Hindered(launch=ROCE, why="no RDMA device"))
     lines(Reaped(node="node-2", processes=2))
     lines(Launching(launch=LAUNCH, number=1, of=1))
@@ -51,10 +52,10 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
     lines(stepped(0.25, 0.25))
     lines(Measured(launch=LAUNCH, run=replace(RUN, outcome=Outcome.FAILED, reason="status 1")))
     lines(Sufficed(launch=LAUNCH, why=Stop.PRECISE))
-    what = "train resnet50 on 2 nodes (tcp, horovodrun gloo)"
+    what = "train resnet50, 2 nodes, 2 ranks, tcp, horovodrun"
     assert without_times(out) == [
-        "2 launches to make; the record has 1 of them",
-        "cannot be made: train resnet50 on 2 nodes (roce, horovodrun gloo): no RDMA device",
+        "3 launches to make; the record has 1 of them",
+        "cannot be made: train resnet50, 2 nodes, 2 ranks, roce, horovodrun: no RDMA device",
         "node-2: ended 2 processes that an earlier run left",
         f"1/1: {what}, launch 2",
         "step 4, 170.7 images/s lately",
@@ -92,8 +93,3 @@ def test_a_program_of_ones_own_has_no_images() -> None:
     pace = Pace(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
     pace.add(stepped(0.5, 0.5))
     assert pace.words == "step 2, 2.0 steps/s lately"
-
-
-def test_what_nothing_launches_names_no_launcher() -> None:
-    assert title(Configuration(workload=Workload.LINK, nodes=2, ranks=2)) == "link on 2 nodes (tcp)"
-    assert title(replace(ASKED, gradients="fp16")).endswith("(tcp, horovodrun gloo, fp16 gradients)")

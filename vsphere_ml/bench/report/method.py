@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.explain import title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,8 +39,8 @@ def _launches(seen: Study) -> Iterator[str]:
     for point in (each.point for each in seen.scalings):
         ends = ", ".join(dict.fromkeys(run.method.ended for run in point.runs if run.method.ended))
         launches = figures.count(len(point.runs), "launch", "launches")
-        yield f"{title(point.configuration)}: {launches}{f', ended because {ends}' if ends else ''}."
+        yield f"{point.title}: {launches}{f', ended because {ends}' if ends else ''}."
     for sweep in seen.sweeps:
         launches = figures.count(len(sweep.runs), "launch", "launches")
         repeats = [len(point.time_s) for run in sweep.runs for point in run.sweep]
-        yield f"{title(sweep.configuration)}: {launches}, at least {min(repeats)} repeats of each size."
+        yield f"{sweep.title}: {launches}, at least {min(repeats)} repeats of each size."

@@ -6,7 +6,6 @@ import statistics
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.report.canvas import (
     BOTTOM,
     COLOURS,
@@ -26,9 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
+    from vsphere_ml.bench.titles import Titles
 
 ROW = 30  # pixels of one launch's step times
 MOST_ROWS = 24
+MOST_LEFT = 420  # pixels for the rows' titles
 
 
 def plots(seen: Study) -> tuple[str, ...]:
@@ -36,7 +37,7 @@ def plots(seen: Study) -> tuple[str, ...]:
     drawn = [scaling(group) for group in _families(seen)]
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     if sweeps:
-        drawn.append(bandwidth(sweeps))
+        drawn.append(bandwidth(sweeps, seen.titles))
     if seen.scalings:
         drawn.append(step_times([each.point for each in seen.scalings]))
     return tuple(drawn)
@@ -44,10 +45,11 @@ def plots(seen: Study) -> tuple[str, ...]:
 
 def _families(seen: Study) -> Iterator[list[Scaling]]:
     """Yield scalings of one workload together, where there is more than one size of it."""
-    groups: dict[tuple[str, str, str], list[Scaling]] = {}
+    groups: dict[tuple[str, ...], list[Scaling]] = {}
     for each in seen.scalings:
         asked = each.point.configuration
-        groups.setdefault((asked.workload, asked.model, asked.gradients), []).append(each)
+        kind = (asked.workload, asked.model, asked.gradients, *seen.titles.telling(asked))
+        groups.setdefault(kind, []).append(each)
     yield from (group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1)
 
 
@@ -96,7 +98,7 @@ def _series(canvas: Canvas, x: Axis, y: Axis, own: Sequence[Scaling], style: str
         told, nodes = each.efficiency, each.point.configuration.nodes
         if told is not None and told.low is not None and told.high is not None and nodes > 1:
             canvas.line([(x.at(nodes), y.at(max(told.low, 0.0))), (x.at(nodes), y.at(told.high))], f"{style} stroke")
-        name = f"{title(each.point.configuration)}: {figures.percent(_efficiency(each))}"
+        name = f"{each.point.title}: {figures.percent(_efficiency(each))}"
         canvas.dot(x.at(nodes), y.at(_efficiency(each)), style, name)
 
 
@@ -104,7 +106,7 @@ def _efficiency(each: Scaling) -> float:
     return each.efficiency.value if each.efficiency is not None else 0.0
 
 
-def bandwidth(sweeps: Sequence[Sweep]) -> str:
+def bandwidth(sweeps: Sequence[Sweep], titles: Titles) -> str:
     """Return bus bandwidth over message sizes, the link's as a line across."""
     canvas = Canvas(title="All-reduce bus bandwidth")
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
@@ -118,20 +120,20 @@ def bandwidth(sweeps: Sequence[Sweep]) -> str:
         canvas.text(LEFT + 6, y.at(wire) - 6, f"the link: {figures.bandwidth(wire)}", anchor="start")
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
-    canvas.legend([(f"c{at % COLOURS}", _short(sweep)) for at, sweep in enumerate(sweeps[:COLOURS])])
+    canvas.legend([(f"c{at % COLOURS}", _short(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
     return canvas.svg()
 
 
 def _sweep(canvas: Canvas, x: Axis, y: Axis, sweep: Sweep, style: str) -> None:
     canvas.line([(x.at(size.size_bytes), y.at(size.bus_bytes_per_s)) for size in sweep.sizes], f"{style} stroke")
     for size in sweep.sizes:
-        name = f"{_short(sweep)}, {figures.message_size(size.size_bytes)}: {figures.bandwidth(size.bus_bytes_per_s)}"
+        name = f"{sweep.title}, {figures.message_size(size.size_bytes)}: {figures.bandwidth(size.bus_bytes_per_s)}"
         canvas.dot(x.at(size.size_bytes), y.at(size.bus_bytes_per_s), style, name, 3)
 
 
-def _short(sweep: Sweep) -> str:
+def _short(sweep: Sweep, titles: Titles) -> str:
     asked = sweep.configuration
-    return f"{asked.nodes} nodes {asked.transport}"
+    return " ".join([f"{asked.nodes} nodes {asked.transport}", *titles.telling(asked)])
 
 
 def _gigabytes(largest: float) -> Callable[[float], str]:
@@ -143,7 +145,7 @@ def _gigabytes(largest: float) -> Callable[[float], str]:
 def step_times(points: Sequence[Point]) -> str:
     """Return a row a configuration: every step of every launch, the middle half as a box, the median as a bar."""
     shown = points[:MOST_ROWS]
-    left = 250
+    left = min(MOST_LEFT, max(250, 7 * max(len(point.title) for point in shown)))
     canvas = Canvas(title="Step times", height=TOP + ROW * len(shown) + BOTTOM, left=left)
     canvas.text(LEFT - 60, TOP - 26, "step times without warm-up", "axis-title", "start")
     values = [sorted(time for launch in point.launches for time in launch.times) for point in shown]
@@ -152,7 +154,7 @@ def step_times(points: Sequence[Point]) -> str:
     canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median")
     for row, (point, times) in enumerate(zip(shown, values, strict=True)):
         middle = TOP + ROW * (row + 0.5)
-        canvas.text(left - 12, middle + 4, title(point.configuration), anchor="end")
+        canvas.text(left - 12, middle + 4, point.title, anchor="end")
         _spread(canvas, x, middle, times)
     return canvas.svg()
 

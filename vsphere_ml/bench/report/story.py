@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.anchors import ANCHORS
-from vsphere_ml.bench.explain import explain, title
+from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.record import Verdict
 from vsphere_ml.bench.report.environment import environment, unknown
 from vsphere_ml.bench.report.method import method
@@ -47,7 +47,7 @@ def story(seen: Study) -> Story:
         verdicts=tuple(_verdicts(seen)),
         remarks=explain(seen),
         tables=(*tables(seen), *_about(seen)),
-        fits=tuple(f"{title(each.configuration)}: {told}" for each in seen.sweeps if (told := fitted(each))),
+        fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := fitted(each))),
         method=tuple(method(seen)),
         notices=notices(seen),
         not_measured=tuple(unknown(seen)),
@@ -68,24 +68,24 @@ def _verdicts(seen: Study) -> Iterator[str]:
     """Yield the largest configuration of each workload over each transport in a sentence."""
     if len(seen.left_out) == len(seen.runs):
         yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
-    for scaling in {_kind(each.point.configuration): each for each in seen.scalings}.values():
+    for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
         yield f"{_training(scaling)}; {_placed(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
-    for sweep in {_kind(each.configuration): each for each in sweeps}.values():
+    for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
         yield f"{_all_reduce(sweep)}; {_placed(sweep.runs)}"
-    for asked, wire in {_kind(asked): (asked, wire) for asked, wire in seen.link_wires}.values():
-        yield _slowest_link(asked, wire)
+    for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
+        yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
 
 
-def _kind(asked: Configuration) -> tuple[str, ...]:
+def _kind(asked: Configuration, seen: Study) -> tuple[str, ...]:
     """Return what the configurations of one series have in common; a study has each series smallest first."""
-    return asked.workload, asked.model, asked.transport, asked.gradients
+    return asked.workload, asked.model, asked.transport, asked.gradients, *seen.titles.telling(asked)
 
 
-def _slowest_link(asked: Configuration, wire: Wire) -> str:
+def _slowest_link(wire: Wire) -> str:
     carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
     share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
-    return f"{title(asked)}: the slowest link carries {carried}{share}"
+    return f"the slowest link carries {carried}{share}"
 
 
 def _placed(runs: Sequence[Run]) -> str:
@@ -102,7 +102,7 @@ def _all_reduce(sweep: Sweep) -> str:
     best = peak(sweep.sizes)
     told = "no bus bandwidth" if best is None else f"at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
     of_link = "" if sweep.share is None else f", {figures.percent(sweep.share)} of the link"
-    return f"{title(sweep.configuration)}: {told}{of_link}"
+    return f"{sweep.title}: {told}{of_link}"
 
 
 def _training(each: Scaling) -> str:
@@ -114,8 +114,8 @@ def _training(each: Scaling) -> str:
         else f"{figures.number(rate.value)} samples/s {figures.plus_minus(rate)}"
     )
     if each.efficiency is None or point.configuration.nodes == 1:
-        return f"{title(point.configuration)}: {speed}"
-    told = f"{title(point.configuration)}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
+        return f"{point.title}: {speed}"
+    told = f"{point.title}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
     if each.bracket is None:
         return told
     between = f"between {figures.percent(each.bracket.floor)} and {figures.percent(each.bracket.ceiling)}"
@@ -129,10 +129,10 @@ def _about(seen: Study) -> Iterator[Table]:
     yield Table(
         heading="Proofs",
         titles=("CONFIGURATION", "LAUNCH", "OUTCOME", "IN SYNC", "PLACEMENT", "PATH", "CLEAN", "CARRIED BY"),
-        rows=tuple(_proofs(run) for run in seen.runs),
+        rows=tuple((seen.titles(run.configuration), *_proofs(run)) for run in seen.runs),
     )
     widest = max(runs, key=lambda run: run.configuration.ranks)
-    if went := tuple(_paths(seen.runs)):
+    if went := tuple(_paths(seen)):
         columns = ("CONFIGURATION", "CARRIED BY", "CHANNELS", "FOR EXAMPLE")
         yield Table(heading="What the bytes went by", titles=columns, rows=went)
     if widest.placement:
@@ -141,10 +141,10 @@ def _about(seen: Study) -> Iterator[Table]:
             titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
             rows=tuple(_place(each) for each in widest.placement),
         )
-    if worlds := tuple(row for run in seen.runs for row in _worlds(run)):
+    if worlds := tuple((seen.titles(run.configuration), *row) for run in seen.runs for row in _worlds(run)):
         titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")
         yield Table(heading="Elastic", titles=titles, rows=worlds)
-    if noted := tuple(dict.fromkeys(row for run in seen.runs for row in _noted(run))):
+    if noted := tuple(dict.fromkeys(row for run in seen.runs for row in _noted(run, seen.titles(run.configuration)))):
         yield Table(heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted)
     yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
 
@@ -155,12 +155,12 @@ def _place(each: Place) -> tuple[str, ...]:
     return (str(each.rank), each.node, *(cell or "-" for cell in told))
 
 
-def _paths(runs: Iterable[Run]) -> Iterator[tuple[str, ...]]:
+def _paths(seen: Study) -> Iterator[tuple[str, ...]]:
     """Yield each kind of way that the runs' own logs or their kernels tell, with one line of theirs."""
     went: dict[tuple[str, str], list[str]] = {}
-    for run in runs:
+    for run in seen.runs:
         for path in run.paths:
-            went.setdefault((title(run.configuration), path.carrier), []).append(path.evidence)
+            went.setdefault((seen.titles(run.configuration), path.carrier), []).append(path.evidence)
     for (configuration, carrier), lines in went.items():
         yield configuration, carrier, str(len(lines)), lines[0]
 
@@ -168,12 +168,11 @@ def _paths(runs: Iterable[Run]) -> Iterator[tuple[str, ...]]:
 def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
     for each in run.worlds:
         median = figures.seconds(statistics.median(each.step_s)) if each.step_s else "-"
-        told = (str(run.launch), str(each.ranks), str(each.first_step), str(len(each.step_s)), median)
-        yield (title(run.configuration), *told)
+        yield (str(run.launch), str(each.ranks), str(each.first_step), str(len(each.step_s)), median)
 
 
-def _noted(run: Run) -> Iterator[tuple[str, ...]]:
-    yield from ((title(run.configuration), str(run.launch), each.target, each.message) for each in run.remarks)
+def _noted(run: Run, title: str) -> Iterator[tuple[str, ...]]:
+    yield from ((title, str(run.launch), each.target, each.message) for each in run.remarks)
 
 
 def _latest(runs: Iterable[Run]) -> list[Run]:
@@ -185,4 +184,4 @@ def _proofs(run: Run) -> tuple[str, ...]:
     told = {each.name: each.verdict.value for each in run.proofs}
     verdicts = (told.get(name, "-") for name in PROOFS)
     outcome = f"{run.outcome}{f': {run.reason}' if run.reason else ''}"
-    return (title(run.configuration), str(run.launch), outcome, *verdicts, carriers)
+    return (str(run.launch), outcome, *verdicts, carriers)

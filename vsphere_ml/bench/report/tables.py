@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.explain import title
 from vsphere_ml.bench.frames import DEFAULT_MTU, usable, usable_of
 from vsphere_ml.bench.sweeps import peak
 
@@ -53,7 +52,7 @@ def _scaling(each: Scaling) -> tuple[str, ...]:
     point, bounds = each.point, each.bracket
     alone = point.configuration.nodes == 1
     return (
-        title(point.configuration),
+        point.title,
         "-" if point.samples_per_s is None else figures.number(point.samples_per_s.value),
         figures.plus_minus(point.step),
         figures.seconds(point.step.value),
@@ -79,7 +78,7 @@ def step_times(seen: Study) -> Table:
             times = (told.median_s, told.mean_s, told.p5_s, told.p95_s, told.p99_s)
             rows.append(
                 (
-                    title(each.point.configuration),
+                    each.point.title,
                     str(run.launch),
                     str(told.count),
                     f"{launch.warm_up.dropped}{'' if launch.warm_up.settled else ', not settled'}",
@@ -106,7 +105,7 @@ def all_reduce(sweep: Sweep) -> Table:
         for size in sweep.sizes
     )
     titles = ("SIZE", "MEDIAN", "BEST", "ALGBW", "BUSBW", "OF LINK")
-    return Table(heading=f"All-reduce: {title(sweep.configuration)}", titles=titles, rows=rows)
+    return Table(heading=f"All-reduce: {sweep.title}", titles=titles, rows=rows)
 
 
 def fitted(sweep: Sweep) -> str:

@@ -12,6 +12,7 @@ from rich.live import Live
 
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
 from vsphere_ml.bench.record import Outcome
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.text import count, line
 
@@ -40,15 +41,6 @@ def following(console: Console) -> Iterator[BenchListener]:
         yield moving
     finally:
         moving.stop()
-
-
-def title(asked: Configuration) -> str:
-    """Return a configuration in few words."""
-    what = " ".join(each for each in (asked.workload.value, asked.model) if each)
-    started = " ".join(each for each in (asked.launcher, asked.backend) if each)
-    gradients = "fp16 gradients" if asked.gradients == "fp16" else ""
-    how = ", ".join(each for each in (asked.transport.value, started, gradients) if each)
-    return f"{what} on {count(asked.nodes, 'node')} ({how})"
 
 
 @dataclass(slots=True)
@@ -83,15 +75,18 @@ class Lines:
     clock: Callable[[], float] = time.monotonic
     pace: Pace | None = None
     spoken: float = 0.0
+    titles: Titles = field(default_factory=Titles)
 
     def __call__(self, event: BenchEvent, /) -> None:
         match event:
+            case Planning():
+                self.titles = planned(event)
             case Launching():
                 self.pace, self.spoken = Pace(event.launch.configuration), self.clock()
             case Stepped():
                 self._step(event)
                 return
-        self._say(words(event))
+        self._say(words(event, self.titles))
 
     def _step(self, event: Stepped) -> None:
         if self.pace is None:
@@ -114,6 +109,7 @@ class Moving:
         self._live: Live | None = None
         self._pace: Pace | None = None
         self._since = 0.0
+        self._titles = Titles()
 
     def __call__(self, event: BenchEvent, /) -> None:
         match event:
@@ -121,13 +117,19 @@ class Moving:
                 if self._pace is not None:
                     self._pace.add(event)
             case Launching():
-                self._console.print(line(words(event)))
+                self._say(event, "")
                 self._begin(event)
             case Measured():
                 self.stop()
-                self._console.print(line((words(event), "green" if event.run.outcome is Outcome.COMPLETE else "red")))
+                self._say(event, "green" if event.run.outcome is Outcome.COMPLETE else "red")
+            case Planning():
+                self._titles = planned(event)
+                self._say(event, "dim")
             case _:
-                self._console.print(line((words(event), "dim")))
+                self._say(event, "dim")
+
+    def _say(self, event: BenchEvent, style: str) -> None:
+        self._console.print(line((words(event, self._titles), style)))
 
     def stop(self) -> None:
         if self._live is not None:
@@ -161,7 +163,12 @@ def plot(step_s: Sequence[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(best / each * len(BARS)))] for each in step_s)
 
 
-def words(event: BenchEvent) -> str:
+def planned(event: Planning) -> Titles:
+    """Return the titles of the launches that are to be made."""
+    return Titles.of(each.configuration for each in event.launches)
+
+
+def words(event: BenchEvent, titles: Titles) -> str:
     """Return an event in words."""
     match event:
         case Planning():
@@ -169,21 +176,20 @@ def words(event: BenchEvent) -> str:
             known = f"; the record has {done} of them" if done else ""
             return f"{count(len(event.launches), 'launch', 'launches')} to make{known}"
         case Hindered() | Sufficed():
-            return (
-                f"{'cannot be made' if isinstance(event, Hindered) else 'spared'}: {_launch(event.launch)}: {event.why}"
-            )
+            what = "cannot be made" if isinstance(event, Hindered) else "spared"
+            return f"{what}: {_launch(event.launch, titles)}: {event.why}"
         case Reaped():
             return f"{event.node}: ended {count(event.processes, 'process', 'processes')} that an earlier run left"
         case Launching():
-            return f"{event.number}/{event.of}: {_launch(event.launch)}"
+            return f"{event.number}/{event.of}: {_launch(event.launch, titles)}"
         case Stepped():
-            return f"{title(event.configuration)}: {count(len(event.step_s), 'step')}"
+            return f"{titles(event.configuration)}: {count(len(event.step_s), 'step')}"
         case Measured():
             why = f": {event.run.reason}" if event.run.reason else ""
-            return f"{title(event.launch.configuration)}: {event.run.outcome.value}{why}"
+            return f"{titles(event.launch.configuration)}: {event.run.outcome.value}{why}"
         case _:
             assert_never(event)
 
 
-def _launch(each: Planned) -> str:
-    return title(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")
+def _launch(each: Planned, titles: Titles) -> str:
+    return titles(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")

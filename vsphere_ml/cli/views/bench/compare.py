@@ -8,7 +8,6 @@ from rich.console import Group
 
 from vsphere_ml.bench import figures, metric
 from vsphere_ml.bench.compare import Answer
-from vsphere_ml.bench.explain import title
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import line, table
 
@@ -39,10 +38,10 @@ def _parts(made: Comparison) -> Iterator[RenderableType]:
     yield table(TITLES, (_row(each) for each in made.rows))
     for each in made.rows:
         if each.reason:
-            yield line(("why: ", "bold"), f"{title(each.configuration)}: {each.reason}")
+            yield line(("why: ", "bold"), f"{each.title}: {each.reason}")
         elif each.answer is Answer.SAME and each.ratio.half_width is not None:
             seen = figures.percent(each.ratio.half_width)
-            yield line(f"{title(each.configuration)}: a difference below {seen} would not have been seen")
+            yield line(f"{each.title}: a difference below {seen} would not have been seen")
     for what in made.alone:
         yield line(("only in one of them: ", "yellow"), what)
     for what in made.differences:
@@ -53,7 +52,7 @@ def _row(row: Row) -> tuple[str | Text, ...]:
     told = row.ratio
     interval = "-" if told.low is None or told.high is None else f"{told.low:.3f} to {told.high:.3f}"
     return (
-        title(row.configuration),
+        row.title,
         NAMES[row.metric],
         _value(row, row.first),
         _value(row, row.second),

@@ -20,24 +20,27 @@ BRACKET, MEASURED, EMPTY = "░", "●", " "
 
 def curves(seen: Study) -> Iterator[Text]:
     """Yield a curve for each kind of training that was measured on several numbers of nodes."""
-    for group in _families(seen):
+    for name, group in _families(seen):
         highest = max(1.0, *(each.efficiency.value for each in group if each.efficiency is not None))
-        yield line((f"efficiency against one node: {_name(group[0])}", "bold"))
+        yield line((f"efficiency against one node: {name}", "bold"))
         yield from (_row(each, highest) for each in group)
         yield line(f"{'':8}0 %{figures.percent(highest):>{WIDTH - 3}}   ", (f"{BRACKET} what the wire allows", "dim"))
 
 
-def _families(seen: Study) -> list[list[Scaling]]:
+def _families(seen: Study) -> list[tuple[str, list[Scaling]]]:
     groups: dict[str, list[Scaling]] = {}
     for each in seen.scalings:
         if each.efficiency is not None:
-            groups.setdefault(_name(each), []).append(each)
-    return [group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1]
+            groups.setdefault(_name(each, seen), []).append(each)
+    return [
+        (name, group) for name, group in groups.items() if len({each.point.configuration.nodes for each in group}) > 1
+    ]
 
 
-def _name(each: Scaling) -> str:
+def _name(each: Scaling, seen: Study) -> str:
     asked = each.point.configuration
-    return f"{asked.workload} {asked.model}, {asked.gradients} gradients, {asked.ranks // asked.nodes} a node"
+    what = f"{asked.workload} {asked.model}, {asked.gradients} gradients, {asked.ranks // asked.nodes} a node"
+    return ", ".join([what, *seen.titles.telling(asked)])
 
 
 def _row(each: Scaling, highest: float) -> Text:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench.explain import title
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.cli.views.text import count, line, table
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def text(runs: Sequence[Run]) -> Group:
     """Return a line a log, then what none of them can tell."""
-    rows = ((run.source, title(run.configuration), str(run.launch), _held(run)) for run in runs)
+    titles = Titles.of(run.configuration for run in runs)
+    rows = ((run.source, titles(run.configuration), str(run.launch), _held(run)) for run in runs)
     remarks = dict.fromkeys((each.target, each.message) for run in runs for each in run.remarks)
     return Group(
         table(("TOOL", "CONFIGURATION", "LAUNCH", "HOLDS"), rows),

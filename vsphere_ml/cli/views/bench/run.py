@@ -9,8 +9,8 @@ from rich.console import Group
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.record import Outcome, Verdict
 from vsphere_ml.bench.study import study
+from vsphere_ml.bench.titles import Titles
 from vsphere_ml.cli.views.bench import explain as explained
-from vsphere_ml.cli.views.bench_progress import title
 from vsphere_ml.cli.views.text import line, table
 
 if TYPE_CHECKING:
@@ -28,14 +28,16 @@ def text(done: Benchmarked) -> Group:
 
 
 def _parts(done: Benchmarked) -> Iterator[RenderableType]:
-    yield table(("LAUNCH", "PROVEN"), ((title(run.configuration), proven(run)) for run in done.runs))
+    asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_made)]
+    titles = Titles.of(asked)
+    yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), proven(run)) for run in done.runs))
     if any(run.outcome is Outcome.COMPLETE for run in done.runs):
         seen = study(done.runs)
         yield explained.text(seen, explain(seen))
     elif any(run.lab for run in done.runs):
         yield line(("lab: ", "yellow"), "these guests share one machine; no figure here is a claim about hardware")
     for each in done.not_made:
-        yield line(("not begun: ", "yellow"), title(each.configuration), f", launch {each.launch}")
+        yield line(("not begun: ", "yellow"), titles(each.configuration), f", launch {each.launch}")
     yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
 
 
