@@ -99,9 +99,11 @@ func (r *rig) host(name string) *object.HostSystem {
 	return host
 }
 
-func (r *rig) pool() types.ManagedObjectReference {
+func (r *rig) pool() types.ManagedObjectReference { return r.poolOf("gpu") }
+
+func (r *rig) poolOf(cluster string) types.ManagedObjectReference {
 	r.Helper()
-	pool, err := r.find.ResourcePool(r.ctx, "gpu/Resources")
+	pool, err := r.find.ResourcePool(r.ctx, cluster+"/Resources")
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -208,6 +210,12 @@ func (r *rig) tryCreate(spec types.VirtualMachineConfigSpec, host string) outcom
 	}
 	pool := object.NewResourcePool(r.client, r.pool())
 	return r.result(r.folder().CreateVM(r.ctx, spec, pool, on))
+}
+
+// tryCreateIn asks for the VM in that cluster.
+func (r *rig) tryCreateIn(cluster string, spec types.VirtualMachineConfigSpec) outcome {
+	r.Helper()
+	return r.result(r.folder().CreateVM(r.ctx, spec, object.NewResourcePool(r.client, r.poolOf(cluster)), nil))
 }
 
 func (r *rig) create(spec types.VirtualMachineConfigSpec, host string) *object.VirtualMachine {
