@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _IDS = re.compile(r"(?:0x)?([0-9a-f]{4}):(?:0x)?([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
 GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
-_LINK = "nvlink-whole-gpus"  # the rule
+_LINK, _SIZES = "nvlink-whole-gpus", "nvlink-group-sizes"  # the rules
 PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
 
 
@@ -118,7 +118,7 @@ def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
     elif board.code not in catalogue.NVLINK:
         yield f"{board.title} has no NVLink between vGPUs (rule {_LINK})"
     elif asked.count not in GROUP_SIZES:
-        yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count}"
+        yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count} (rule {_SIZES})"
     elif asked.count > PAIR and board.code not in catalogue.NVSWITCH:
         yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not (rule nvswitch)"
 

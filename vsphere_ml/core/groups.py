@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.profiles import same
+from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, has_device_groups
 
 if TYPE_CHECKING:
@@ -18,27 +19,27 @@ if TYPE_CHECKING:
 _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 
 
-def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
+def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
-    return _first(host, api_version, lambda group: group_fits(group, wish)) or (
-        f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}"
-    )
+    none = f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}"
+    return _first(host, api_version, lambda group: group_fits(group, wish), Reason(Lack.NIC, none))
 
 
-def link_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | str:
+def link_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs, joined by NVLink, or why there is none."""
-    return _first(host, api_version, lambda group: link_fits(group, wish)) or (
-        f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink"
-    )
+    none = f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink"
+    return _first(host, api_version, lambda group: link_fits(group, wish), Reason(Lack.GPU, none))
 
 
-def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool]) -> DeviceGroup | str:
-    """Return the first group by name that fits, why there are no groups at all, or an empty text when none fits."""
+def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool], none: Reason) -> DeviceGroup | Reason:
+    """Return the first group by name that fits, why there are no groups at all, or `none` when none fits."""
     if not has_device_groups(api_version):
-        return f"vCenter API {api_version} has no vendor device groups"
+        told = f"vCenter API {api_version} has no vendor device groups"
+        return Reason(Lack.VCENTER, told, "device-groups-from-8")
     if host.max_hardware_version < DEVICE_GROUPS_HARDWARE:
-        return f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
-    return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default="")
+        told = f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
+        return Reason(Lack.VERSION, told, "hardware-version")
+    return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default=none)
 
 
 def joins(group: DeviceGroup) -> bool:

@@ -28,6 +28,7 @@ class Lack(StrEnum):
     MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
     NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"
     VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"
+    VCENTER = "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or use vSphere 8.0 or later"
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
     DATASTORE = "set location.datastore to one that every host mounts"
     HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"

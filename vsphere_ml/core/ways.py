@@ -105,7 +105,7 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool, every: boo
         return
     sets = every_gpu_set if every else gpu_sets
     group = _group(room, wish, api_version)
-    if not isinstance(group, str):
+    if not isinstance(group, Reason):
         grouped = list(_grouped(room, wish, group, sets))
         usable = [each for each in grouped if _settles(room, wish, each, lenient=lenient)]
         if wish.nic is NicKind.DEVICE_GROUP or (usable and not every):
@@ -114,28 +114,29 @@ def _ways(room: Room, wish: Wish, api_version: str, *, lenient: bool, every: boo
         yield from usable
         group = _why_not(group, grouped, left=bool(usable))
     if wish.nic is NicKind.DEVICE_GROUP:
-        yield Reason(Lack.NIC, group)
+        yield group
     elif room.grouped:
-        yield Reason(Lack.NIC, f"its nodes have device groups, and those share no host with other seats; {group}")
+        alone = f"its nodes have device groups, and those share no host with other seats; {group.words}"
+        yield Reason(Lack.NIC, alone, group.rule)
     elif wish.nic in _NO_FUNCTION:
         for gpus in sets(room, wish, None):
-            yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group)
+            yield Option(way=Way.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
     else:
-        yield from _pairs(room, wish, group, sets)
+        yield from _pairs(room, wish, group.words, sets)
 
 
-def _why_not(group: DeviceGroup, grouped: Sequence[Option | Reason], *, left: bool) -> str:
+def _why_not(group: DeviceGroup, grouped: Sequence[Option | Reason], *, left: bool) -> Reason:
     if left:
-        return f"device group `{group.name}` would leave other nodes no place"
-    said = (each.words for each in grouped if isinstance(each, Reason))
-    return next(said, f"device group `{group.name}` is used up")
+        return Reason(Lack.NIC, f"device group `{group.name}` would leave other nodes no place")
+    said = (each for each in grouped if isinstance(each, Reason))
+    return next(said, Reason(Lack.NIC, f"device group `{group.name}` is used up"))
 
 
 def _linked(room: Room, wish: Wish, api_version: str) -> Iterator[Option | Reason]:
     """Yield a seat for every free NVLink group, with the NIC functions that go with it."""
     group = link_group(room.host, wish, api_version)
-    if isinstance(group, str):
-        yield Reason(Lack.GPU, group)
+    if isinstance(group, Reason):
+        yield group
     elif room.seats > room.grouped:
         yield Reason(Lack.GPU, f"nodes on {room.host.name} have no device groups, and those share no host with others")
     elif not (sets := tuple(gpu_sets(room, wish, None))):
@@ -153,19 +154,20 @@ def _settles(room: Room, wish: Wish, each: Option | Reason, *, lenient: bool) ->
     return isinstance(each, Option) and isinstance(settle(room, wish, each, lenient=lenient), Option)
 
 
-def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | str:
+def _group(room: Room, wish: Wish, api_version: str) -> DeviceGroup | Reason:
     """Return the device group for a node here, or why there is none."""
+    why = ""
     if wish.nic in _NO_FUNCTION:
-        return _NO_FUNCTION[wish.nic]
-    if not isinstance(wish.gpu, ProfileName):
-        return "GPUs are handed through whole"
-    if wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
-        return f"nic.kind is {wish.nic}"
-    if wish.nics > 1:
-        return f"{wish.nics} NICs were asked for, and a device group has one"
-    if room.seats > room.grouped:
-        return f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
-    return fitting_group(room.host, wish, api_version)
+        why = _NO_FUNCTION[wish.nic]
+    elif not isinstance(wish.gpu, ProfileName):
+        why = "GPUs are handed through whole"
+    elif wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+        why = f"nic.kind is {wish.nic}"
+    elif wish.nics > 1:
+        why = f"{wish.nics} NICs were asked for, and a device group has one"
+    elif room.seats > room.grouped:
+        why = f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
+    return Reason(Lack.NIC, why) if why else fitting_group(room.host, wish, api_version)
 
 
 def _grouped(room: Room, wish: Wish, group: DeviceGroup, sets: GpuSets) -> Iterator[Option | Reason]:

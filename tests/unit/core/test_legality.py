@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fakes.pictures import quad_8u3, r750xa, settings
-from tests.fakes.wishes import cluster, node, nodes
+from tests.fakes.pictures import quad_8u3, r750xa, seed_7u2, settings
+from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.config.texts import ONE_NODE
 from tests.unit.core.sites import changed, one_host, one_node, planned, refused
 from vsphere_ml import shipped
@@ -223,6 +223,16 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         "ESXi 8.0.2 has no A100-1-10C, 8.0.3 needed",
     ),
     "sxm-on-7-and-8": (_sxm, "several vGPUs of an SXM board are documented for ESXi 7 and 8, not for 9.0.0"),
+    "nvlink-group-sizes": (
+        lambda: file('kind = "nvlink", profile = "A100X-40C", count = 3'),
+        "NVLink joins 2, 4, 8 GPUs of a VM, not 3",
+    ),
+    "device-groups-from-8": (
+        lambda: refused(
+            seed_cluster(nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))), seed_7u2()
+        ).details[0],
+        "vCenter API 7.0.2.0 has no vendor device groups",
+    ),
     "host-graphics": (
         lambda: on_host(cluster(1), gpus=tuple(replace(gpu, graphics_type="shared") for gpu in r750xa(1).gpus)),
         "has graphics type shared, sharedDirect needed",
@@ -288,7 +298,7 @@ def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
-    assert [rule.number for rule in RULES] == list(range(1, 33))
+    assert [rule.number for rule in RULES] == list(range(1, 35))
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.says and rule.kept for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)

@@ -305,6 +305,24 @@ RULES: tuple[Rule, ...] = (
         versions="from 6.5 on",
         kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `pvrdma`",
     ),
+    Rule(
+        id="nvlink-group-sizes",
+        number=33,
+        severity=_ERROR,
+        says="NVLink joins 2, 4 or 8 GPUs of a VM: of so many vSphere makes a device group",
+        sources=("FD-MULTI", "FD-TOPO"),
+        versions="from 8.0 on",
+        kept=_REFUSED,
+    ),
+    Rule(
+        id="device-groups-from-8",
+        number=34,
+        severity=_ERROR,
+        says="vendor device groups, of a GPU with its NIC or of GPUs joined by NVLink, came with vSphere 8.0",
+        sources=("GROUPS",),
+        versions="from 8.0 on",
+        kept=f'{_PASSED_OVER}; with `nic.kind = "auto"` GPU and NIC are paired by vsml instead',
+    ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
 
