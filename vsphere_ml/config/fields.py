@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from vsphere_ml.config import ranges, thumbprints
-from vsphere_ml.core import gpu
+from vsphere_ml.core import gpu, own_keys
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
 from vsphere_ml.core.units import MIB, Bytes, parse_size
@@ -24,10 +24,6 @@ _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 _MEMORY_STEP = 4 * MIB
-_MMIO_KEYS = {
-    "pcipassthru.use64bitmmio": ("is set on every VM (rule efi-and-mmio)", "leave it out"),
-    "pcipassthru.64bitmmiosizegb": ("is what `mmio_gib` says (rule efi-and-mmio)", "mmio_gib = 256"),
-}
 _PORTS = 65536
 
 
@@ -212,7 +208,7 @@ def _one_of_three(value: object) -> object:
 def _extra_key(value: str) -> str:
     if value.casefold().startswith("guestinfo.vsml."):
         refuse("is one of vsml's own marks, and cannot be set")
-    if (instead := _MMIO_KEYS.get(value.casefold())) is not None:
+    if (instead := own_keys.refusal(value)) is not None:
         refuse(*instead)
     return value
 

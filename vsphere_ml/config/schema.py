@@ -147,7 +147,10 @@ class NodeKeys(Table):
     gpu: Gpu | None = Field(default=None, description="the GPUs of each node")
     nic: Nic | None = Field(default=None, description="the fast NIC of each node")
     network: Network | None = Field(default=None, description="the management NIC of each node")
-    extra_config: f.ExtraConfig | None = Field(default=None, description="more advanced settings of the VM, as texts")
+    extra_config: f.ExtraConfig | None = Field(
+        default=None,
+        description="more advanced settings of the VM, as texts; not those that other keys of this file decide",
+    )
 
 
 class Nodes(NodeKeys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core import vgpus, whole
+from vsphere_ml.core import numa, vgpus, whole
 from vsphere_ml.core.legality import judge
 from vsphere_ml.core.profiles import ProfileName
 from vsphere_ml.core.reasons import Lack, Reason
@@ -39,6 +39,7 @@ def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
     version = max(PCI_HARDWARE, wish.hardware_version)
     if version > host.max_hardware_version:
         yield Reason(Lack.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed")
+    yield from numa.unfit(host, wish)
     yield from judge.of_host(host, wish)
     if isinstance(wish.gpu, ProfileName):
         yield from vgpus.unfit(host, wish.gpu, wish.gpus, ready)

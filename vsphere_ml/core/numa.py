@@ -9,11 +9,18 @@ from vsphere_ml.core.reasons import Lack, Reason
 from vsphere_ml.core.units import MIB, Bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.inventory import Host, NumaNode, PciAddress
     from vsphere_ml.core.rooms import Option, Room
     from vsphere_ml.core.wish import Wish
+
+
+def unfit(host: Host, wish: Wish) -> Iterator[Reason]:
+    """Yield that a host has no NUMA node of the wished number, where it tells which it has."""
+    if wish.numa_node is not None and host.numa and node(host, wish.numa_node) is None:
+        there = ", ".join(str(each.id) for each in host.numa)
+        yield Reason(Lack.AFFINITY, f"has no NUMA node {wish.numa_node}; it has {there}")
 
 
 def settle(room: Room, wish: Wish, option: Option, *, lenient: bool = False) -> Option | Reason:
@@ -25,7 +32,7 @@ def settle(room: Room, wish: Wish, option: Option, *, lenient: bool = False) -> 
     home = _home(room.host, option.gpus)
     if wish.numa_node is not None and (home is None or home.id != wish.numa_node):
         sits = f"GPU {', '.join(option.gpus)} is on {_name(home)}"
-        return Reason(Lack.NUMA, f"{sits}, NUMA node {wish.numa_node} wanted")
+        return Reason(Lack.AFFINITY, f"{sits}, NUMA node {wish.numa_node} wanted")
     if home is None:
         return replace(option, note=f"no NUMA affinity: {_why_no_home(room.host, option.gpus)}")
     larger = _larger(wish, home)

@@ -27,6 +27,9 @@ class Lack(StrEnum):
     GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then reboot it"
     MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
     NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"
+    AFFINITY = (
+        "run `vsml topology` to see which NUMA nodes have GPUs, then set nodes.numa to one of them or leave it out"
+    )
     VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"
     VCENTER = "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or use vSphere 8.0 or later"
     NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"

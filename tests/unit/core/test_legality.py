@@ -212,6 +212,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         "info: switches-that-stop-motion: enable_profiling: the VM can neither be moved by vMotion nor suspended",
     ),
     "no-cpu-hot-add": (lambda: standing(cpu_hot_add=True), "CPU hot-add is on"),
+    "no-cpu-affinity": (
+        lambda: told(cluster(nodes(1, extra_config={"sched.cpu.affinity": "0,1,2"}))),
+        "warning: no-cpu-affinity: sched.cpu.affinity takes the VM out of NUMA scheduling",
+    ),
     "latency-reservation": (
         lambda: str(solve(cluster(nodes(1, latency=Latency.HIGH)), one_host()).seats[0].target),
         "cpu_reservation_mhz=41600",
@@ -275,6 +279,10 @@ def test_what_is_told_names_the_rule(rule: str) -> None:
     assert rule in broken()
 
 
+def test_affinity_to_all_is_none() -> None:
+    assert "affinity" not in told(cluster(nodes(1, extra_config={"sched.cpu.affinity": "all"})))
+
+
 def test_every_rule_is_broken_here() -> None:
     # GPUDirect Storage: vsml offers no way to ask for it, which the next test holds it to.
     assert {rule.id for rule in RULES} == {*BREAKS, "gpudirect-storage"}
@@ -298,7 +306,7 @@ def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
-    assert [rule.number for rule in RULES] == list(range(1, 35))
+    assert [rule.number for rule in RULES] == list(range(1, 36))
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.says and rule.kept for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)

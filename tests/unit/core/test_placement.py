@@ -11,6 +11,7 @@ from tests.fakes.pictures import (
     gpu,
     port,
     quad_8u3,
+    r750xa,
     seed_7u2,
 )
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
@@ -121,6 +122,18 @@ def test_a_vm_larger_than_the_numa_node_it_names_is_refused() -> None:
             "40 vCPUs and 64 GiB are more than NUMA node 1 has (28 cores, 512 GiB)"
         ),
     )
+
+
+def test_a_numa_node_that_no_host_has_is_refused_with_those_there_are() -> None:
+    error = refused(cluster(nodes(1, numa_node=7)), one_host())
+    assert error.details == ("esx-01.lab.test: has no NUMA node 7; it has 0, 1",)
+    assert "set nodes.numa to one of them or leave it out" in (error.hint or "")
+
+
+def test_a_numa_node_without_gpus_is_refused_with_where_they_are() -> None:
+    error = refused(cluster(nodes(1, numa_node=1)), one_host(gpus=r750xa(1).gpus[:2]))
+    assert "GPU 0000:3b:00.0 is on NUMA node 0, NUMA node 1 wanted" in error.details[0]
+    assert "set nodes.numa to one of them or leave it out" in (error.hint or "")
 
 
 def test_a_named_numa_node_is_kept() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _BEFORE_AMPERE = frozenset({"V100X", "V100DX", "T4"})
 _CONNECTX = re.compile(r"connect-?x[- ]?(5|6|7)\b", re.IGNORECASE)
 _SWITCH = re.compile(r"pciPassthru\d*\.cfg\.(enable_uvm|enable_debugging|enable_profiling)", re.IGNORECASE)
+_AFFINITIES = ("sched.cpu.affinity", "sched.mem.affinity")
 _SHOWN = 3
 _ON = frozenset({"1", "true"})
 _LIMITS = {
@@ -64,6 +65,15 @@ def unified_memory(node: NodeSpec) -> Iterator[Words]:
 def no_motion(node: NodeSpec) -> Iterator[Words]:
     if (on := _switched_on(node)) and not node.gpu.whole:
         yield Words(f"{', '.join(on)}: the VM can neither be moved by vMotion nor suspended", ("extra_config",))
+
+
+def no_numa_scheduling(node: NodeSpec) -> Iterator[Words]:
+    wanted = {key.casefold(): value.strip().casefold() for key, value in node.extra_config.items()}
+    for key in _AFFINITIES:
+        if wanted.get(key, "all") not in {"", "all"}:
+            yield Words(
+                f"{key} takes the VM out of NUMA scheduling; `numa` binds it and leaves it in", ("extra_config",)
+            )
 
 
 def no_gpudirect(node: NodeSpec) -> Iterator[Words]:

@@ -234,7 +234,7 @@ RULES: tuple[Rule, ...] = (
         severity=_WARNING,
         says="CPU hot-add is off, since it hides NUMA from the guest",
         sources=("NUMA",),
-        kept=_SET,
+        kept=f"{_SET}; a file that switches it on by `extra_config` is refused",
     ),
     Rule(
         id="latency-reservation",
@@ -322,6 +322,15 @@ RULES: tuple[Rule, ...] = (
         sources=("GROUPS",),
         versions="from 8.0 on",
         kept=f'{_PASSED_OVER}; with `nic.kind = "auto"` GPU and NIC are paired by vsml instead',
+    ),
+    Rule(
+        id="no-cpu-affinity",
+        number=35,
+        severity=_WARNING,
+        says="CPU or memory affinity takes a VM out of NUMA scheduling, affinity to a NUMA node does not",
+        sources=("NUMA",),
+        kept="VMs are bound by NUMA node; told with the plan when `extra_config` sets another affinity",
+        of_node=by_wish.no_numa_scheduling,
     ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
