@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures, frames
 from vsphere_ml.bench.frames import DEFAULT_MTU
+from vsphere_ml.bench.path_remarks import path_remarks
 from vsphere_ml.bench.predict import jumbo_gain
-from vsphere_ml.bench.record import Outcome, Remark, Transport, Verdict
+from vsphere_ml.bench.record import VSML, Outcome, Remark, Transport, Verdict
 from vsphere_ml.bench.study import Standing
 from vsphere_ml.bench.sweeps import LARGE, peak
 
@@ -86,29 +87,7 @@ def _proofs(run: Run, where: str) -> Iterator[Remark]:
             message=f"all nodes are VMs of {next(iter(hosts))}: nothing left the host, this is no inter-host figure",
             hint="place the nodes on different hosts",
         )
-    yield from _path(run, where)
-
-
-def _path(run: Run, where: str) -> Iterator[Remark]:
-    asked = run.configuration.transport
-    carriers = Counter(path.carrier for path in run.paths)
-    sockets = [each for each in carriers if "Socket" in each]
-    if asked is not Transport.TCP and sockets:
-        yield Remark(
-            code="bench.wrong-path",
-            target=where,
-            message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
-            hint="vsml verify: RDMA device, GID and path MTU of each node",
-        )
-    elif asked is Transport.GPUDIRECT and carriers and not any("GDRDMA" in each for each in carriers):
-        yield Remark(
-            code="bench.no-gpudirect",
-            target=where,
-            message=f"GPUDirect was asked for, and all {carriers.total()} channels went by host memory",
-            hint="vsml verify: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
-        )
-    elif run.proof("path") is Verdict.NO and run.outcome is Outcome.INVALID:
-        yield Remark(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
+    yield from path_remarks(run, where)
 
 
 def _stragglers(point: Point) -> Iterator[Remark]:
@@ -260,15 +239,22 @@ def _mtu(run: Run) -> Remark | None:
     )
 
 
+def _not_settled(point: Point) -> Remark:
+    """Return that the step times had not settled; of another tool's log nobody can run more steps."""
+    tool = point.runs[0].source
+    message, hint = "the step times had not settled when the run ended", "run more steps"
+    if all(len(launch.times) == 1 for launch in point.launches) and tool != VSML:
+        message = f"{tool} tells one figure of the whole run: whether its steps had settled is not in it"
+        hint = "vsml bench --workload train measures step by step; or import a log that has a figure each iteration"
+    elif tool != VSML:
+        message, hint = f"the step times in the log of {tool} had not settled", "import the log of a longer run"
+    return Remark(code="bench.not-settled", target=point.title, message=message, hint=hint)
+
+
 def _quality(point: Point) -> Iterator[Remark]:
     where = point.title
     if sum(not launch.warm_up.settled for launch in point.launches) * 2 > len(point.launches):
-        yield Remark(
-            code="bench.not-settled",
-            target=where,
-            message="the step times had not settled when the run ended",
-            hint="run more steps",
-        )
+        yield _not_settled(point)
     half = point.step.half_width
     if half is not None and half > NOISY:
         yield Remark(
@@ -282,5 +268,7 @@ def _quality(point: Point) -> Iterator[Remark]:
             code="bench.one-launch",
             target=where,
             message="one launch: how launches differ from each other is in no interval",
-            hint="five launches make a comparison",
+            hint="five launches make a comparison"
+            if point.runs[0].source == VSML
+            else "vsml bench import with the logs of several launches",
         )

@@ -11,7 +11,9 @@ from vsphere_ml.bench.compare import compare
 from vsphere_ml.bench.estimate import across_launches
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
-from vsphere_ml.bench.record import Transport
+from vsphere_ml.bench.path_remarks import unproven
+from vsphere_ml.bench.paths import PATH
+from vsphere_ml.bench.record import VSML, Transport
 from vsphere_ml.bench.study import groups, study
 from vsphere_ml.bench.thresholds import Threshold, limits
 from vsphere_ml.bench.titles import Titles
@@ -41,19 +43,20 @@ class Check:
     """One thing that was held against its threshold."""
 
     name: str
-    kind: str  # baseline, bound, absolute, outcome, threshold
+    kind: str  # baseline, bound, absolute, outcome, path, threshold
     passed: Passed
     message: str
 
 
 def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[Check, ...]:
-    """Return every check: that each launch is complete, and what is asked of each configuration.
+    """Return every check: that each launch is complete and went by what was asked for, and what else is asked of each.
 
     Raises NotPossible when the baseline is not comparable.
     """
     seen = study(runs)
     return (
         *_outcomes(seen),
+        *_paths(seen),
         *(() if baseline is None else _baseline(runs, baseline, thresholds)),
         *_bounds(seen, thresholds),
         *_absolute(seen, thresholds),
@@ -72,25 +75,38 @@ def failure(checks: Sequence[Check]) -> VsmlError | None:
             hint="vsml bench explain says what holds it up",
         )
     unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
-    if unknown or not checks:
-        return NotPossible(
-            f"{len(unknown)} of {len(checks)} checks cannot be told",
-            code="bench.too-noisy",
-            details=tuple(f"{each.name}: {each.message}" for each in unknown),
-            hint="measure with more launches",
-        )
-    return None
+    return _cannot_tell(unknown, len(checks)) if unknown or not checks else None
+
+
+def _cannot_tell(unknown: Sequence[Check], of: int) -> NotPossible:
+    only_paths = bool(unknown) and all(each.kind == PATH for each in unknown)
+    return NotPossible(
+        f"{len(unknown)} of {of} checks cannot be told",
+        code="bench.path-unproven" if only_paths else "bench.too-noisy",
+        details=tuple(f"{each.name}: {each.message}" for each in unknown),
+        hint="vsml bench explain says what proves it" if only_paths else "measure with more launches",
+    )
 
 
 def _outcomes(seen: Study) -> Iterator[Check]:
     for run in seen.runs:
         whole = run.outcome == "complete"
+        told = [run.outcome.value, *filter(None, [run.reason])]
         yield Check(
             name=f"{seen.titles(run.configuration)}, launch {run.launch}",
             kind="outcome",
             passed=Passed.YES if whole else Passed.NO,
-            message=f"{run.outcome}{f': {run.reason}' if run.reason else ''}",
+            message=": ".join(told) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
         )
+
+
+def _paths(seen: Study) -> Iterator[Check]:
+    """Yield a check for each launch of ours that asked for RDMA and does not prove it."""
+    for run in seen.runs:
+        why = unproven(run)
+        if why and run.source == VSML and run.configuration.transport is not Transport.TCP:
+            name = f"{seen.titles(run.configuration)}, launch {run.launch}: {PATH}"
+            yield Check(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
 
 
 def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:

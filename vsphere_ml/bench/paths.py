@@ -33,6 +33,7 @@ _VERBS = re.compile(r"IB(ext\w*)?|NCCL RDMA Plugin\b.*")
 _ADMITTED = re.compile(
     r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
+_TELLS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
 _SOCKET, _RDMA = "NET/Socket", ("NET/IB", "NET/IB/GDRDMA")
 _WANTED = {Transport.ROCE: _RDMA, Transport.GPUDIRECT: _RDMA[1:]}
 
@@ -99,15 +100,24 @@ def proof(
     by_nccl = any(each.carrier.startswith("NET/") for each in between)
     if asked is Transport.TCP and (by_nccl or job.configuration.backend != NCCL):
         return _over_tcp(job, told, paths)
+    silent = "the log tells no channel between nodes" if not between else "" if by_nccl else _silenced(job)
+    if silent:
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=silent)
     wrong = [each for each in between if each.carrier not in _WANTED[asked]]
-    if not between:
-        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence="the log tells no channel between nodes")
     if wrong:
         causes = "; ".join([*_admitted(log), *_causes(asked, wrong, surveyed)]) or "the guests show no cause"
         evidence = f"{len(wrong)} of {len(between)} channels went by {wrong[0].carrier}; likely: {causes}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
     evidence = f"all {len(between)} channels between nodes went by {between[0].carrier}"
     return Proof(name=PATH, verdict=Verdict.YES, evidence=evidence)
+
+
+def _silenced(job: Job) -> str:
+    """Return what keeps NCCL from logging its channels, so that sockets beside it show nothing; empty when nothing."""
+    level = job.variables.get("NCCL_DEBUG", "INFO")
+    if level.upper() not in _TELLS:
+        return f"NCCL_DEBUG={level} keeps NCCL from telling its channels"
+    return "NCCL_DEBUG_FILE takes NCCL's lines elsewhere" if "NCCL_DEBUG_FILE" in job.variables else ""
 
 
 def _over_tcp(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proof:

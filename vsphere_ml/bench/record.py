@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 SCHEMA = "vsml.bench/1"
+VSML = "vsml"  # the source of what was not imported
 
 
 class Workload(StrEnum):
@@ -214,7 +215,7 @@ class Run:
     launch: int = 1  # 1 for the first launch of its configuration
     lab: bool = False  # on lab guests: nothing in it is a claim about hardware
     synthetic: bool = False  # computed by a generator, never measured
-    source: str = "vsml"  # another tool's name when its output was imported
+    source: str = VSML  # another tool's name when its output was imported
     started: str  # RFC 3339, UTC
     ended: str
     outcome: Outcome

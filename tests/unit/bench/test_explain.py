@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
+from pathlib import Path as Folder
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.gate import Passed, failure, gate
+from vsphere_ml.bench.imports.reading import Given, parse, run
 from vsphere_ml.bench.record import (
     LinkResult,
     Outcome,
@@ -21,13 +26,18 @@ from vsphere_ml.bench.record import (
     SweepPoint,
     Transport,
     Verdict,
+    Workload,
 )
+from vsphere_ml.bench.report.story import story
 from vsphere_ml.bench.study import Standing, study
+from vsphere_ml.cli.views.bench import run as run_view
+from vsphere_ml.flows.bench import Benchmarked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+CASES = Folder(__file__).parents[2] / "cases" / "imports"
 QUIET = Machine(cv=0.005)
 SOUND = synthetic.record(machine=QUIET, nodes=2, launches=3)
 
@@ -147,6 +157,8 @@ def channel(carrier: str) -> tuple[Path, ...]:
         (Transport.GPUDIRECT, "NET/IB/GDRDMA", None),
         (Transport.ROCE, "NET/IB", None),
         (Transport.TCP, "NET/Socket", None),
+        (Transport.GPUDIRECT, "P2P", None),
+        (Transport.GPUDIRECT, "gloo/tcp", None),
     ],
 )
 def test_another_path_than_was_asked_for_is_told(transport: Transport, carrier: str, code: str | None) -> None:
@@ -155,6 +167,56 @@ def test_another_path_than_was_asked_for_is_told(transport: Transport, carrier: 
 
     paths = set(told(each_run(by))) & {"bench.wrong-path", "bench.no-gpudirect"}
     assert paths == ({code} if code else set())
+
+
+SILENT = "the log tells no channel between nodes"
+
+
+def without_path(run: Run, transport: Transport = Transport.ROCE) -> Run:
+    """Return the launch as it is recorded when NCCL's log has no line of a channel."""
+    proofs = tuple(each for each in run.proofs if each.name != "path")
+    unknown = Proof(name="path", verdict=Verdict.UNKNOWN, evidence=SILENT)
+    asked = replace(run.configuration, transport=transport if run.configuration.nodes > 1 else Transport.TCP)
+    return replace(run, configuration=asked, proofs=(*proofs, unknown), paths=())
+
+
+def test_a_path_that_was_asked_for_and_is_not_proven_is_told_everywhere() -> None:
+    runs = each_run(without_path)
+    remark = told(runs)["bench.path-unproven"]
+    assert remark.message == f"roce was asked for, and that the bytes went by it is not proven: {SILENT}"
+    assert "--workload nccl --transport roce" in remark.hint
+    verdicts = [each for each in story(study(runs)).verdicts if "2 nodes" in each]
+    assert len(verdicts) == 2
+    assert all(each.endswith("; that it went by roce is not proven") for each in verdicts)
+    shown = Console(file=io.StringIO(), width=400)
+    shown.print(run_view.text(Benchmarked(cluster="c", folder=Folder("record"), runs=runs)))
+    assert remark.message in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_gate_cannot_tell_of_a_path_that_is_not_proven() -> None:
+    checks = gate(each_run(without_path), None, ())
+    unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
+    assert {(each.kind, each.message) for each in unknown} == {("path", f"not proven: {SILENT}")}
+    assert len(unknown) == 6
+    error = failure(checks)
+    assert error is not None
+    assert (error.code, error.status) == ("bench.path-unproven", 3)
+
+
+def test_a_gate_says_so_of_tcp_and_of_imported_logs_and_opens() -> None:
+    tcp = each_run(lambda run: without_path(run, Transport.TCP))
+    imported = each_run(lambda run: replace(without_path(run), source="nccl-tests", proofs=()))
+    for runs, why in ((tcp, SILENT), (imported, "nccl-tests tells nothing of it")):
+        checks = gate(runs, None, ())
+        assert failure(checks) is None
+        assert sum(each.message == f"complete; path not proven: {why}" for each in checks) == 6
+    assert told(imported)["bench.path-unproven"].message.startswith("roce is what the import was told, and")
+
+
+def test_links_and_what_did_not_end_well_have_no_path_to_prove() -> None:
+    failed = each_run(lambda run: replace(without_path(run), outcome=Outcome.FAILED))
+    linked = each_run(lambda run: replace(run, configuration=replace(run.configuration, workload=Workload.LINK)))
+    assert "bench.path-unproven" not in {**told(failed), **told(linked)}
 
 
 @pytest.mark.parametrize(("name", "code"), [("in_sync", "bench.out-of-sync"), ("placement", "bench.wrong-placement")])
@@ -192,6 +254,26 @@ def test_what_one_launch_cannot_tell_and_what_is_too_noisy() -> None:
     assert "bench.one-launch" in told(SOUND[:1])
     noisy = synthetic.record(machine=Machine(cv=1.0 / 3), nodes=1, launches=3, seed=7)
     assert "bench.noisy" in told(noisy)
+
+
+def imported(name: str) -> Run:
+    content = (CASES / name).read_bytes()
+    return run(parse(content, name), Given(nodes=1), content=content, seen="2026-01-31T12:00:00Z")
+
+
+def test_of_another_tools_log_nobody_is_told_to_run_more_steps() -> None:
+    single = told((imported("tf-cnn.txt"),))["bench.not-settled"]
+    assert (
+        single.message
+        == "tf_cnn_benchmarks tells one figure of the whole run: whether its steps had settled is not in it"
+    )
+    assert "a figure each iteration" in single.hint
+    series = imported("horovod.txt")
+    assert series.steps is not None
+    cut = tuple(row[:5] for row in series.steps.step_s)
+    short = told((replace(series, steps=replace(series.steps, step_s=cut)),))
+    assert short["bench.not-settled"].hint == "import the log of a longer run"
+    assert "vsml bench import" in short["bench.one-launch"].hint
 
 
 def test_launches_that_are_not_complete_are_in_no_figure() -> None:

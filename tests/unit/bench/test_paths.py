@@ -38,8 +38,14 @@ def test_each_form_of_nccls_line_is_read(line: str, channel: str, carrier: str) 
     assert (path.channel, path.carrier, path.evidence) == (channel, carrier, line.strip())
 
 
-def judged(transport: Transport, log: str = "", texts: dict[str, str] | None = None, **has: Any) -> Proof:
-    asked = replace(job(), configuration=replace(job().configuration, transport=transport))
+def judged(
+    transport: Transport,
+    log: str = "",
+    texts: dict[str, str] | None = None,
+    variables: dict[str, str] | None = None,
+    **has: Any,
+) -> Proof:
+    asked = replace(job(), configuration=replace(job().configuration, transport=transport), variables=variables or {})
     told = lines.read(texts or {"node-1": trained(0), "node-2": trained(1)})
     surveyed = [Surveyed(node=name, runtime=True, **{**RDMA, **has}) for name in ("node-1", "node-2")]
     made = paths.proof(asked, told, paths.of_nccl(log) or paths.of_sockets(asked, told), surveyed)
@@ -72,6 +78,20 @@ def test_gpudirect_that_was_not_used_fails_with_what_the_guests_show(log: str, h
 def test_no_cause_is_made_up() -> None:
     proof = judged(Transport.ROCE, SOCKET)
     assert proof.evidence == "1 of 1 channels went by NET/Socket; likely: the guests show no cause"
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"NCCL_DEBUG": "WARN"}, "NCCL_DEBUG=WARN keeps NCCL from telling its channels"),
+        ({"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": "/tmp/nccl"}, "NCCL_DEBUG_FILE takes NCCL's lines elsewhere"),
+    ],
+)
+def test_sockets_beside_an_nccl_that_was_told_to_be_silent_prove_nothing(variables: dict[str, str], why: str) -> None:
+    proof = judged(Transport.GPUDIRECT, variables=variables)
+    assert (proof.verdict, proof.evidence) == (Verdict.UNKNOWN, why)
+    assert judged(Transport.GPUDIRECT, GPUDIRECT, variables=variables).verdict is Verdict.YES
+    assert judged(Transport.GPUDIRECT, variables={"NCCL_DEBUG": "INFO"}).verdict is Verdict.NO
 
 
 def test_channels_inside_a_node_say_nothing_of_the_network() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.anchors import ANCHORS
 from vsphere_ml.bench.explain import explain
+from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.record import Verdict
 from vsphere_ml.bench.report.environment import environment, unknown
 from vsphere_ml.bench.report.method import method
@@ -69,10 +70,10 @@ def _verdicts(seen: Study) -> Iterator[str]:
     if len(seen.left_out) == len(seen.runs):
         yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
     for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
-        yield f"{_training(scaling)}; {_placed(scaling.point.runs)}"
+        yield f"{_training(scaling)}; {_proven(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
-        yield f"{_all_reduce(sweep)}; {_placed(sweep.runs)}"
+        yield f"{_all_reduce(sweep)}; {_proven(sweep.runs)}"
     for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
         yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
 
@@ -86,6 +87,12 @@ def _slowest_link(wire: Wire) -> str:
     carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
     share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
     return f"the slowest link carries {carried}{share}"
+
+
+def _proven(runs: Sequence[Run]) -> str:
+    """Return where the ranks ran, and that nobody knows the path where that is so; proofs have a table of their own."""
+    asked = runs[0].configuration.transport
+    return _placed(runs) + (f"; that it went by {asked} is not proven" if any(map(unproven, runs)) else "")
 
 
 def _placed(runs: Sequence[Run]) -> str:
