@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import trained
-from tests.e2e.test_bench import leftovers, training, until
+from tests.e2e.conftest import DEADLINE_S
+from tests.e2e.test_bench import leftovers, training
 from tests.integration.guests import needed
+from tests.waiting import until
 from vsphere_ml.lab import runtime
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ pytestmark = [
     pytest.mark.lab,
     needed,
     pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
-    pytest.mark.timeout(1500),  # the runtime is built the first time
+    pytest.mark.timeout(3600),  # the runtime is built the first time
 ]
 # Which mount namespace a rank is in: the lab's stand-in of Docker gives each container one of its own.
 FILE = "/var/tmp/vsml-bench/where"
@@ -56,7 +58,7 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 def bench(cluster: Cluster, *more: str) -> Ended:
     return cluster.shell.vsml(
-        *("bench", "cluster.toml", "--in", "container", "--steps", "12", "--limit", "240", "-o", "json"), *more
+        *("bench", "cluster.toml", "--in", "container", "--steps", "12", "--limit", "500", "-o", "json"), *more
     )
 
 
@@ -94,13 +96,13 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
 
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
     process = cluster.shell.start(
-        *("bench", "cluster.toml", "--in", "container", "--steps", "100000", "--limit", "240", "--into", "cut")
+        *("bench", "cluster.toml", "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut")
     )
     try:
         until(lambda: training(cluster), "no rank trains")
     finally:
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130, err
     assert leftovers(cluster) == []
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.e2e import trained
-from tests.e2e.conftest import QUAD, Ended, Shell, clean_environment
+from tests.e2e.conftest import DEADLINE_S, QUAD, Ended, Shell, clean_environment
 from tests.integration.guests import needed
+from tests.waiting import until
 from vsphere_ml.lab import mpich, runtime
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.lab,
     needed,
     pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
-    pytest.mark.timeout(1500),  # the runtime is built the first time
+    pytest.mark.timeout(3600),  # the runtime is built the first time
 ]
 PAIR = ("--only", "node-1", "--only", "node-2")
 MPICH = {
@@ -39,7 +39,7 @@ MPICH = {
     "mpirun": f"{runtime.IN_GUESTS}/{mpich.FOLDER}/bin/mpirun",
 }
 OPEN_MPI_5 = {"runtime_path": f"{runtime.IN_GUESTS}/venv", "mpirun": f"{runtime.IN_GUESTS}/openmpi-5/bin/mpirun"}
-SWEEP = ("--workload", "allreduce", "--launcher", "mpirun", "--limit", "400")
+SWEEP = ("--workload", "allreduce", "--launcher", "mpirun", "--limit", "900")
 # 1448 of each 1514 bytes that the token bucket counts are TCP's payload.
 PAYLOAD = 1448 / 1514
 
@@ -62,7 +62,7 @@ def settings(cluster: Cluster, values: dict[str, str]) -> None:
 
 def bench(shell: Shell, *more: str) -> Ended:
     process = shell.start("bench", *more, "-o", "json")
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=1800)
     return Ended(process.returncode, out, err)
 
 
@@ -142,7 +142,7 @@ def test_links_of_nine_tenths_of_a_gigabit_are_slower_and_the_same_again_is_not(
 def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
     """Over Gloo, which waits without spinning, and over links so slow that the CPUs have time for what else runs."""
     settings(cluster, OPEN_MPI_5)
-    sweep = ("--workload", "allreduce", "--sizes", "4194304", "--sweeps", "4", "--limit", "400")
+    sweep = ("--workload", "allreduce", "--sizes", "4194304", "--sweeps", "4", "--limit", "900")
     for _ in in_turn(cluster, {"whole": "20mbit", "tenth-less": "18mbit"}, *sweep):
         answer, ratio = compared(cluster, "whole", "tenth-less")
         if answer == "slower":
@@ -172,7 +172,7 @@ def test_a_guest_with_a_part_of_a_cpu_is_the_straggler(cluster: Cluster) -> None
     busy = "for each in $(seq 5); do setsid sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 & done"
     try:
         assert cluster.shell.vsml("run", "--only", "node-2", "--", busy).status == 0
-        runs(bench(cluster.shell, "--steps", "25", "--limit", "400", *PAIR, "--into", "straggler"))
+        runs(bench(cluster.shell, "--steps", "25", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
         cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[w]hile :'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
@@ -224,13 +224,12 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
 
 def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     settings(cluster, MPICH)
-    train = ("--launcher", "mpirun", "--steps", "100000", "--limit", "240", *PAIR, "--into", "killed", "-o", "json")
+    train = ("--launcher", "mpirun", "--steps", "100000", "--limit", "900", *PAIR, "--into", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
-    deadline = time.monotonic() + 120
-    while cluster.shell.vsml("run", *PAIR, "--", "pgrep -f '[t]rain.py'").status != 0:
-        assert time.monotonic() < deadline, "no rank trains"
+    trains = ("run", *PAIR, "--", "pgrep -f '[t]rain.py'")
+    until(lambda: cluster.shell.vsml(*trains).status == 0, "no rank trains")
     assert cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'").status == 0
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]
     assert (run["outcome"], run["steps"]) == ("failed", None)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.e2e.conftest import DEADLINE_S, HELD_MS
+from tests.waiting import until
 
 if TYPE_CHECKING:
     import subprocess
@@ -16,19 +20,17 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab]
 
-SLOW = {"CloneVM_Task": 1500, "PowerOnVM_Task": 1000}
-
 
 def begun(site: Lab, shell: Shell, method: str) -> subprocess.Popen[str]:
-    """Start a provision and come back once the lab has begun a task of this kind."""
+    """Start a provision and come back once the lab has begun tasks of this kind, which it holds until `let_go`."""
+    site.control("delays", {method: HELD_MS})
     process = shell.start("provision", "--yes")
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if site.control("calls").get(method, 0) >= 2:
-            return process
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    raise AssertionError(f"{method} was never called")
+    site.begun(process, method, 2)
+    return process
+
+
+def let_go(site: Lab) -> None:
+    site.control("delays", dict.fromkeys(site.control("status")["delays"], 0))
 
 
 @pytest.mark.parametrize("method", ["CloneVM_Task", "PowerOnVM_Task"])
@@ -36,10 +38,9 @@ def test_ctrl_c_names_what_still_runs_and_the_next_run_finishes(
     method: str, lab: Callable[[], Lab], shell: Shell
 ) -> None:
     site = lab()
-    site.control("delays", SLOW)
     process = begun(site, shell, method)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130
     assert "error: interrupted\n" in err
     assert "still running in vCenter: node-" in err
@@ -50,23 +51,26 @@ def test_ctrl_c_names_what_still_runs_and_the_next_run_finishes(
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_is_finished_by_the_next(number: int, lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    site.control("delays", SLOW)
     process = begun(site, shell, "CloneVM_Task")
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE_S)
     assert process.returncode == (130 if number == signal.SIGTERM else -number)
     finishes(site, shell)
 
 
 def test_the_next_run_takes_up_clones_that_a_killed_run_left_at_work(lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    site.control("delays", {"CloneVM_Task": 3000})
     killed = begun(site, shell, "CloneVM_Task")
     killed.kill()
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=DEADLINE_S)
     assert not [name for name in site.vms if name.startswith("node-")]
-    mended = shell.vsml("provision", "--yes")
-    assert mended.status == 0, mended.err
+    clones, started = site.control("calls")["CloneVM_Task"], time.monotonic()
+    mended = shell.start("provision", "--yes")
+    site.begun(mended, "CloneVM_Task", clones + 1)
+    # Those that were begun before end now, and those of this run, which are younger, after them.
+    site.control("delays", {"CloneVM_Task": round(1000 * (time.monotonic() - started))})
+    _, err = mended.communicate(timeout=DEADLINE_S)
+    assert mended.returncode == 0, err
     ours = [vm for vm in site.vms.values() if vm["cluster_mark"] == "train"]
     assert sorted(vm["name"] for vm in ours) == ["node-01", "node-02", "node-03", "node-04"]
     assert shell.vsml("plan", "--detailed-exitcode").status == 0
@@ -74,8 +78,7 @@ def test_the_next_run_takes_up_clones_that_a_killed_run_left_at_work(lab: Callab
 
 def finishes(site: Lab, shell: Shell) -> None:
     """The same command again ends with four whole nodes, no duplicate, and nothing left to do."""
-    site.control("delays", dict.fromkeys(SLOW, 0))
-    time.sleep(SLOW["CloneVM_Task"] / 1000)  # what vCenter had begun goes on there
+    let_go(site)  # what vCenter had begun goes on there
     mended = shell.vsml("provision", "--yes")
     assert mended.status == 0, mended.err
     ours = [vm for vm in site.vms.values() if vm["cluster_mark"] == "train"]
@@ -86,20 +89,28 @@ def finishes(site: Lab, shell: Shell) -> None:
 
 def test_two_runs_at_once_the_second_refuses_and_names_the_first(lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    site.control("delays", SLOW)
     first = begun(site, shell, "CloneVM_Task")
     second = shell.vsml("provision", "--yes", "-o", "json")
     assert second.status == 3
     assert second.document["errors"][0]["code"] == "lock.held"
-    first.communicate(timeout=60)
+    let_go(site)
+    first.communicate(timeout=DEADLINE_S)
     assert first.returncode == 0
 
 
 def test_a_vcenter_that_restarts_while_clones_run_is_waited_for(lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    site.control("delays", {"CloneVM_Task": 3000})
     process = begun(site, shell, "CloneVM_Task")
+    before = site.control("calls")["Login"]
+
+    def signed_in_again() -> bool:
+        with suppress(OSError):  # it is down
+            return bool(site.control("calls")["Login"] > before)
+        return False
+
     site.control("restart", {"down_ms": 700})
-    out, err = process.communicate(timeout=60)
+    until(signed_in_again, "nobody came back after the restart")
+    let_go(site)
+    out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0, err
     assert "done: train is as the file says" in out + err

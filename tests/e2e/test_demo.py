@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.e2e.conftest import DEADLINE_S
 from vsphere_ml.lab import runtime
 from vsphere_ml.lab.guests import needs
 
@@ -34,7 +35,7 @@ def demo(shell: Shell, scratch: Path) -> pexpect.spawn[str]:
         str(ROOT / "scripts" / "demo"),
         env=shell.env | {"PATH": path, "TMPDIR": str(scratch), "TERM": "xterm-256color"},
         encoding="utf-8",
-        timeout=120,
+        timeout=DEADLINE_S,
         dimensions=(40, 120),
     )
 
@@ -52,22 +53,22 @@ def left_behind(scratch: Path) -> list[str]:
     return [*map(str, scratch.iterdir()), *processes]
 
 
-@pytest.mark.timeout(1500)  # what guests train with is made the first time
+@pytest.mark.timeout(3600)  # what guests train with is made the first time
 def test_the_demo_shows_the_main_job_and_leaves_nothing(shell: Shell, scratch: Path) -> None:
     child = demo(shell, scratch)
-    child.expect_exact("done: ", timeout=900)
+    child.expect_exact("done: ", timeout=1800)
     if needs.lacking() is None:
         child.expect_exact("2 of 2 guests of duo are as their playbooks say")
-        child.expect_exact("ATS is in effect on 2 hosts of duo", timeout=600)
+        child.expect_exact("ATS is in effect on 2 hosts of duo")
         child.expect_exact("duo is verified in the lab, where stand-ins answer for hardware")
     else:
         assert "Left out: guests configured by playbooks, vsml verify, and vsml bench." in (child.before or "")
-        child.expect_exact("ATS is in effect on 4 hosts of train", timeout=600)
+        child.expect_exact("ATS is in effect on 4 hosts of train")
     child.expect_exact("The same again: nothing is left to do.")
     child.expect_exact("nothing to do: ")
     if needs.lacking() is None and runtime.lacking() is None:
-        child.expect_exact("placement, in sync, path", timeout=600)
-        child.expect_exact("The report is in ", timeout=60)
+        child.expect_exact("placement, in sync, path")
+        child.expect_exact("The report is in ")
     child.expect_exact(" is gone")
     child.expect(pexpect.EOF)
     child.close()

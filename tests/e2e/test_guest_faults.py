@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e import trained
+from tests.e2e.conftest import DEADLINE_S
 from tests.integration.guests import needed
 from vsphere_ml.lab.guests import faults
 
@@ -59,12 +60,12 @@ class Broken:
         running = self.cluster.shell.start("configure", "--yes", "--wait", "0", "-o", "json")
         _until(running, "node-1: ", f"{step}: there is no")
         fault(self.home, self.first)
-        out, _ = running.communicate(timeout=120)
+        out, _ = running.communicate(timeout=DEADLINE_S)
         return self._failure(running.returncode, trained.document(out))
 
     def mended(self) -> None:
         """Configure: what is left is done now."""
-        ended = self.cluster.configure("--wait", "60", "-o", "json")
+        ended = self.cluster.configure("--wait", "300", "-o", "json")
         assert ended.status == 0, ended.err
         assert ended.document["data"]["done"]
         again = self.cluster.configure()

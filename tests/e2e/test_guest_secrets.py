@@ -17,7 +17,8 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.trained import ALL, SECRETS
-from tests.integration.guests import needed, until
+from tests.integration.guests import needed
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

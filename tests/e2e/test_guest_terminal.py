@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from typing import TYPE_CHECKING
 
 import pexpect
@@ -12,7 +11,9 @@ import pyte
 import pytest
 
 from tests.e2e import trained
+from tests.e2e.conftest import DEADLINE_S
 from tests.integration.guests import needed
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tests.e2e.trained import Cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
-DEADLINE_S = 120
 
 SLOW = """\
 about = "A step that takes a while, after one that does not."
@@ -34,8 +34,9 @@ text = "seen\\n"
 kind = "packages"
 names = ["vsml-slow"]
 """
-# In the guest, in place of apt: says that it runs, takes its time, and says that it was not cut.
-APT = "#!/bin/sh\\necho working; sleep 8; echo done >/tmp/not-cut; exit 100\\n"
+# In the guest, in place of apt: says that it runs, takes the time it is given, and says that it was not cut.
+WAIT = "while test -e /tmp/held; do sleep 0.2; done"
+APT = f"#!/bin/sh\\necho working; {WAIT}; echo done >/tmp/not-cut; exit 100\\n"
 
 
 @pytest.fixture(scope="module")
@@ -71,10 +72,12 @@ class Person:
 
     def sees(self, what: Callable[[list[str]], object]) -> list[str]:
         """Return what is shown as soon as it is what is waited for."""
-        until = time.monotonic() + DEADLINE_S
-        while not what(self.lines):
-            assert time.monotonic() < until, self.lines
+
+        def seen() -> object:
             self.child.expect([pexpect.TIMEOUT, pexpect.EOF, r".+"], timeout=0.2)
+            return what(self.lines)
+
+        until(seen, lambda: "\n".join(self.lines))
         return self.lines
 
     def leaves(self) -> int:
@@ -87,12 +90,25 @@ def row(lines: list[str], node: str) -> str:
     return next((line for line in lines if line.startswith(f"{node} ")), "")
 
 
+def hold(cluster: Cluster) -> None:
+    """Let apt go on in each guest until it is let go."""
+    held = cluster.shell.vsml("run", "--", "rm -f /tmp/not-cut; touch /tmp/held")
+    assert held.status == 0, held.err
+
+
+def let_go(cluster: Cluster) -> None:
+    ended = cluster.shell.vsml("run", "--", "rm /tmp/held")
+    assert ended.status == 0, ended.err
+
+
 def test_on_a_terminal_each_guest_has_a_row_with_its_step_and_its_end(cluster: Cluster) -> None:
+    hold(cluster)
     person = Person(cluster.shell.terminal("configure", "--yes"))
     moving = person.sees(lambda lines: all("slow 2/2" in row(lines, name) for name in trained.NAMES))
     for name in trained.NAMES:
         assert re.fullmatch(rf"{name}  slow 2/2 +\d+ s  package vsml-slow: .*", row(moving, name))
     assert "2 running" in moving
+    let_go(cluster)
     assert person.leaves() == 5
     assert re.search(
         r"^node-1  slow 2/2 .*failed: step `package vsml-slow` failed", "\n".join(person.lines), re.MULTILINE
@@ -116,10 +132,9 @@ def test_in_a_pipe_each_event_is_a_line(cluster: Cluster) -> None:
 
 
 def test_ctrl_c_leaves_at_once_and_names_what_may_go_on_and_the_logs(cluster: Cluster) -> None:
-    cluster.shell.vsml("run", "--", "rm -f /tmp/not-cut")
+    hold(cluster)
     person = Person(cluster.shell.terminal("configure", "--yes"))
     person.sees(lambda lines: all("slow 2/2" in row(lines, name) for name in trained.NAMES))
-    time.sleep(1)
     person.child.kill(signal.SIGINT)
     assert person.leaves() == 130
     told = " ".join(" ".join(line.split()) for line in person.lines)
@@ -128,6 +143,7 @@ def test_ctrl_c_leaves_at_once_and_names_what_may_go_on_and_the_logs(cluster: Cl
         assert f"/logs/{name}.log" in told.replace(" ", "")
     assert "Traceback" not in told
     # It was true, and the lock is free again.
+    let_go(cluster)
     again = cluster.shell.vsml("run", "--", "until test -e /tmp/not-cut; do sleep 0.2; done; echo it went on")
     assert "it went on" in again.out
     assert cluster.configure("--step", "file", "--only", "node-1").status == 0

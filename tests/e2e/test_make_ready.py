@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.conftest import QUAD, Lab, Shell
+from tests.e2e.conftest import DEADLINE_S, HELD_MS, QUAD, Lab, Shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,13 +92,9 @@ def test_mig_mode_is_switched_on_over_ssh_with_the_reboot_that_ampere_needs(
 def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: str, shell: Shell, lab: Up) -> None:
     site = lab("unready-8.0u3", READY)
     process = shell.start("provision", "--yes")
-    deadline = time.monotonic() + 30
-    while site.control("calls").get(moment, 0) < 1:
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    site.begun(process, moment, 1)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE_S)
     ended = shell.vsml("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
     assert {seat["host"] for seat in ended.document["data"]["seats"]} == {"esx-01.lab.test", "esx-02.lab.test"}
@@ -109,15 +104,11 @@ def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: st
 
 def test_ctrl_c_among_the_hosts_says_what_is_left(shell: Shell, lab: Up) -> None:
     site = lab("unready-8.0u3", READY)
-    site.control("hosts/esx-01.lab.test", {"reboot_ms": 4000})
+    site.control("hosts/esx-01.lab.test", {"reboot_ms": HELD_MS})
     process = shell.start("provision", "--yes")
-    deadline = time.monotonic() + 30
-    while site.control("calls").get("RebootHost_Task", 0) < 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    time.sleep(0.5)
+    site.begun(process, "RebootHost_Task", 1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 130
     assert "esx-01.lab.test is in maintenance mode" in err
     assert "Traceback" not in out + err

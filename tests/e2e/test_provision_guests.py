@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import QUAD, Shell, clean_environment
+from tests.e2e.conftest import DEADLINE_S, QUAD, Shell, clean_environment
 from tests.integration.guests import needed
+from tests.waiting import until
 from vsphere_ml.lab import server
 from vsphere_ml.ssh.keys import key_pair
 
@@ -81,11 +81,9 @@ def test_a_run_killed_while_guests_are_configured_is_finished_by_the_next(shell:
     shell.write("mine.toml", STEPS + '[[step]]\nkind = "packages"\nnames = ["pciutils", "docker.io"]\n')
     process = shell.start("provision", "--yes")
     log = shell.folder / "state/lab/default/clusters/guests/train/logs/node-1.log"
-    deadline = time.monotonic() + 60
-    while not log.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: log.exists() or process.poll() is not None, "node-1 was never entered")
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE_S)
     assert process.returncode == -signal.SIGKILL, "it was killed before it had come to its end"
 
     finished = shell.vsml("provision", "--yes")
@@ -97,13 +95,13 @@ def test_a_guest_that_never_comes_up_is_named_with_what_was_seen_and_the_other_i
     text = (shell.folder / "cluster.toml").read_text()
     silent = 'name = "node-2"\nextra_config = { "guestinfo.userdata" = "", "guestinfo.metadata" = "" }\n'
     shell.write("cluster.toml", text.replace('name = "node-[1-2]"', f'name = "node-1"\n[[nodes]]\n{silent}'))
-    made = shell.vsml("provision", "--yes", "--wait", "20", "-o", "json")
+    made = shell.vsml("provision", "--yes", "--wait", "60", "-o", "json")
     assert made.status == 5, made.err
     first, second = made.document["data"]["guests"]["guests"]
     assert first["error"] is None
     assert second["error"]["code"] == "guest.no-address"
     assert "VMware Tools: not running" in second["error"]["message"]
-    assert "waited 20 s" in second["error"]["details"]
+    assert "waited 60 s" in second["error"]["details"]
     assert "node-2: waiting: no address yet" in made.err
 
 

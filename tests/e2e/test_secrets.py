@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.e2e.conftest import DEADLINE_S, HELD_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +34,12 @@ def test_the_password_is_in_no_output_no_trace_no_plan_and_no_process_list(
     site = lab()
     password = site.password
     assert shell.vsml("plan", "--save", "the.plan").status == 0
-    site.control("delays", {"CloneVM_Task": 1000})
+    site.control("delays", {"CloneVM_Task": HELD_MS})
     process = shell.start("provision", "--yes", "-o", "json", "--trace", "the.trace", "-v")
-    while not site.control("calls").get("CloneVM_Task"):
-        assert process.poll() is None
-        time.sleep(0.02)
+    site.begun(process, "CloneVM_Task", 1)
     assert password.encode() not in command_lines()
-    out, err = process.communicate(timeout=60)
+    site.control("delays", {"CloneVM_Task": 0})
+    out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0, err
     trace = (shell.folder / "the.trace").read_text()
     assert "CloneVM_Task" in trace

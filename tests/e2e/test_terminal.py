@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
-from tests.e2e.conftest import program
+from tests.e2e.conftest import DEADLINE_S, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def test_on_a_terminal_it_asks_and_shows_what_moves(lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    site.control("delays", {"CloneVM_Task": 500})
+    site.control("delays", {"CloneVM_Task": 2000})
     child = shell.terminal("provision")
     child.expect_exact("Continue? [y/N]")
     assert "node-01: clone of ubuntu-22.04-gpu" in ESCAPE.sub("", child.before or "").replace("\r\n", " ")
@@ -105,7 +105,13 @@ def test_a_reader_that_leaves_early_is_no_error(lab: Callable[[], Lab], shell: S
     lab()
     command = f"{' '.join(program())} inventory --lab default -o json | head -1; echo ${{PIPESTATUS[0]}}"
     ended = subprocess.run(
-        ["bash", "-c", command], cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60, check=True
+        ["bash", "-c", command],
+        cwd=shell.folder,
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=True,
     )
     assert ended.stdout == "{\n0\n"
     assert ended.stderr == "lab: hosts, GPUs, NICs and drivers are simulated\n"
@@ -114,7 +120,13 @@ def test_a_reader_that_leaves_early_is_no_error(lab: Callable[[], Lab], shell: S
 def in_bash(shell: Shell, command: str) -> subprocess.CompletedProcess[str]:
     typed = command.replace("vsml", " ".join(program()), 1)
     return subprocess.run(
-        ["bash", "-c", typed], cwd=shell.folder, env=shell.env, capture_output=True, text=True, timeout=60, check=False
+        ["bash", "-c", typed],
+        cwd=shell.folder,
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
     )
 
 

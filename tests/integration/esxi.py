@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pyVim.task import WaitForTask
+
+from tests.waiting import until
 
 
 def with_ssh(host: Any) -> None:
@@ -20,8 +21,8 @@ def reboot(host: Any) -> None:
     before = host.runtime.bootTime
     WaitForTask(host.EnterMaintenanceMode(timeout=0))
     WaitForTask(host.Reboot(force=False))
-    deadline = time.monotonic() + 60
-    while host.runtime.bootTime == before or host.runtime.connectionState != "connected":
-        assert time.monotonic() < deadline, "the host does not come back"
-        time.sleep(0.05)
+    until(
+        lambda: host.runtime.bootTime != before and host.runtime.connectionState == "connected",
+        "the host does not come back",
+    )
     WaitForTask(host.ExitMaintenanceMode(timeout=0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 
 from tests.integration import labs
+from tests.waiting import until
 from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.spec import (
@@ -80,7 +80,7 @@ def enter(folder: Path, name: str, address: str, keys: str) -> SshShell:
         known_hosts=known,
         user="ubuntu",
         key_file=key_pair(folder, "train").private,
-        timeout_s=10.0,
+        timeout_s=60.0,
     )
     return open_shell(target, folder / f"{name}.log", SystemClock())
 
@@ -135,14 +135,6 @@ class Site:
     def _all(self, kind: Any) -> list[Any]:
         view = self.content.viewManager.CreateContainerView(self.content.rootFolder, [kind], recursive=True)
         return list(view.view)
-
-
-def until(true: Callable[[], object], otherwise: str, deadline_s: float = 30.0) -> None:
-    """Wait for what happens in the background."""
-    deadline = time.monotonic() + deadline_s
-    while not true():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)
 
 
 def published(vm: Any) -> str:

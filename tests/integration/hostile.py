@@ -30,7 +30,7 @@ class Client:
     def post(self, body: str | bytes, path: str = "/sdk", method: str = "POST") -> Reply:
         host, port = self.lab.address.split(":")
         context = ssl.create_default_context(cafile=self.lab.ca_file)
-        connection = http.client.HTTPSConnection(host, int(port), timeout=20, context=context)
+        connection = http.client.HTTPSConnection(host, int(port), timeout=60, context=context)
         headers = {"Content-Type": "text/xml", "SOAPAction": "urn:vim25/8.0.3.0"}
         if self.cookie:
             headers["Cookie"] = self.cookie

@@ -30,7 +30,7 @@ def running(state: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[La
             server.down()
 
 
-def sign_in(lab: Lab, *, timeout_s: float = 30.0, trace: Path | None = None) -> session.Session:
+def sign_in(lab: Lab, *, timeout_s: float = 60.0, trace: Path | None = None) -> session.Session:
     """Return a session of its own, TLS verified by the lab's CA."""
     return session.connect(
         lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=timeout_s, trace=trace

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import until
 from vsphere_ml.core.guest import Sensitive
 from vsphere_ml.ssh.host_keys import HostKey, read_key
 from vsphere_ml.ssh.keys import key_pair
@@ -96,7 +96,7 @@ class Sshd:
         if known_hosts is None:
             known_hosts = KnownHosts(self.folder / "known_hosts")
             known_hosts.pin(self.host, self.port, [self.host_key], comment="by the test")
-        fields = {"key_file": self.key_file, "timeout_s": 10.0, **changes}
+        fields = {"key_file": self.key_file, "timeout_s": 60.0, **changes}
         return SshTarget(name=self.name, host=self.host, port=self.port, known_hosts=known_hosts, **fields)  # type: ignore[arg-type]
 
     def new_host_key(self) -> None:
@@ -110,12 +110,14 @@ class Sshd:
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", _INIT, "sh", str(self.folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
-        for _ in range(400):
-            with suppress(OSError), socket.create_connection((self.host, self.port), timeout=1):
-                return
-            assert self.process.poll() is None, (self.folder / "sshd.log").read_text()
-            time.sleep(0.02)
-        raise AssertionError((self.folder / "sshd.log").read_text())
+        until(self._listens, (self.folder / "sshd.log").read_text)
+
+    def _listens(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, (self.folder / "sshd.log").read_text()
+        with suppress(OSError), socket.create_connection((self.host, self.port), timeout=10):
+            return True
+        return False
 
     def stop(self) -> None:
         """End the server and every session."""

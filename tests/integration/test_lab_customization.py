@@ -8,7 +8,8 @@ import pytest
 from pyVmomi import vim
 
 from tests.integration import guests
-from tests.integration.guests import Site, finished, until
+from tests.integration.guests import Site, finished
+from tests.waiting import until
 from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.lab import server
 from vsphere_ml.lab.guests import seen

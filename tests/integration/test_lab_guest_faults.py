@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration import guests
-from tests.integration.guests import Site, published, running, until
+from tests.integration.guests import Site, published, running
+from tests.waiting import until
 from vsphere_ml.core.errors import ConfigError, GuestError, NotPossible
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import faults, shape
@@ -50,10 +51,17 @@ def test_an_sshd_that_refuses_answers_again_when_it_may(site: Site, guest: Any) 
 
 
 def test_a_cut_ends_what_runs_and_leaves_sshd(site: Site, guest: Any) -> None:
+    def cut() -> None:
+        with site.shell(guest) as other:
+            until(lambda: other.ask({"it": "test -e /run/begun"})["it"].ok, "the command never began")
+        faults.cut(site.home, guest._moId)
+
     with site.shell(guest) as shell:
-        threading.Timer(0.5, faults.cut, (site.home, guest._moId)).start()
+        cutter = threading.Thread(target=cut)
+        cutter.start()
         with pytest.raises(GuestError) as lost:
-            shell.run("sleep 30")
+            shell.run("touch /run/begun; sleep 3000")
+        cutter.join()
     assert lost.value.code == "guest.connection-lost"
     assert answers(site, guest)
 
@@ -98,7 +106,7 @@ def test_a_rate_slows_the_link_and_goes_away_again(site: Site, guest: Any, tmp_p
     assert shape.shape(site.home, None) == [guest._moId]
     # 3 MB take 6 s at 4 Mbit/s, and next to nothing without a rate.
     assert slow > 3
-    assert seconds(site, guest, tmp_path / "file") < slow / 2
+    until(lambda: seconds(site, guest, tmp_path / "file") < slow / 2, "it stays slow")
 
 
 def seconds(site: Site, guest: Any, file: Path) -> float:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.integration import guests, labs
-from tests.integration.guests import Site, finished, published, running, traces, until
+from tests.integration.guests import Site, finished, published, running, traces
+from tests.waiting import PATIENCE_S, until
 from vsphere_ml.core.errors import GuestError, NotPossible
 from vsphere_ml.lab import server
 
@@ -67,7 +68,7 @@ def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
 def test_a_reboot_keeps_the_disk_and_gives_another_boot_id(site: Site, guest: Any) -> None:
     with site.shell(guest) as shell:
         shell.write("/etc/kept", "yes")
-        shell.reboot(30.0)
+        shell.reboot(PATIENCE_S)
         assert shell.ask({"kept": "cat /etc/kept"})["kept"].text == "yes"
 
 
@@ -77,7 +78,7 @@ def test_power_off_and_on_keep_disk_and_host_keys(site: Site, guest: Any) -> Non
         shell.write("/etc/kept", "still")
     finished(guest.PowerOff())
     until(lambda: unreachable(site, guest, "10.201.7.11"), "the guest goes on without power")
-    assert guest.guest.ipAddress is None
+    until(lambda: guest.guest.ipAddress is None, "it has an address without power")
     finished(guest.PowerOn())
     with site.shell(site.answering(guest)) as shell:
         assert shell.ask({"kept": "cat /etc/kept"})["kept"].text == "still"
@@ -99,7 +100,7 @@ def boot_id(site: Site, guest: Any) -> str | None:
 
 
 def unreachable(site: Site, guest: Any, address: str) -> bool:
-    with suppress(OSError), socket.create_connection((address, 22), timeout=0.2):
+    with suppress(OSError), socket.create_connection((address, 22), timeout=2):
         return False
     return True
 
@@ -109,7 +110,7 @@ def test_guests_reach_each_other_however_they_got_their_addresses_and_leave_noth
     addresses = [vm.guest.ipAddress for vm in others]
     assert len({published(vm) for vm in [guest, *others]}) == 4
     with site.shell(guest) as shell:
-        told = shell.ask({each: f"timeout 5 bash -c 'read -n 4 x </dev/tcp/{each}/22; echo $x'" for each in addresses})
+        told = shell.ask({each: f"timeout 50 bash -c 'read -n 4 x </dev/tcp/{each}/22; echo $x'" for each in addresses})
     assert {answer.text for answer in told.values()} == {"SSH-"}
     for vm in others:
         site.remove(vm)

@@ -8,8 +8,9 @@ import pytest
 from pyVim.task import WaitForTask
 from pyVmomi import vim
 
-from tests.integration import guests, labs
+from tests.integration import labs
 from tests.integration.esxi import reboot, with_ssh
+from tests.waiting import until
 from vsphere_ml.cli import app
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.lab import hosts, server
@@ -124,7 +125,7 @@ def test_a_host_that_went_away_comes_back_when_asked(lab: Lab, host: Any) -> Non
     found = host(name)
     assert hosts.change(lab, name, faults=["no-return"]).faults == ("no-return",)
     WaitForTask(found.Reboot(force=True))
-    guests.until(lambda: found.runtime.connectionState == "notResponding", "vCenter does not miss the host")
+    until(lambda: found.runtime.connectionState == "notResponding", "vCenter does not miss the host")
     assert found.runtime.powerState == "unknown"
     back = hosts.change(lab, name, faults=[], back=True)
     assert (back.connection, back.faults, found.runtime.powerState) == ("connected", (), "poweredOn")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from tests.e2e.conftest import program
 from tests.integration import guests
-from tests.integration.guests import Site, finished, published, running, until
+from tests.integration.guests import Site, finished, published, running
+from tests.waiting import until
 from vsphere_ml.core.errors import ConfigError, GuestError
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import faults, machine, seen, troubles
@@ -38,7 +40,7 @@ def guest(site: Site) -> Any:
 def vsml(site: Site, *arguments: str) -> dict[str, Any]:
     env = os.environ | {"VSML_STATE_DIR": str(site.folder / "state")}
     done = subprocess.run(
-        [*program(), "lab", *arguments, "-o", "json"], env=env, capture_output=True, text=True, check=False, timeout=60
+        [*program(), "lab", *arguments, "-o", "json"], env=env, capture_output=True, text=True, check=False, timeout=600
     )
     document: dict[str, Any] = json.loads(done.stdout)
     return document
@@ -114,7 +116,7 @@ def test_a_cut_in_the_middle_of_a_step_happens_once(site: Site, guest: Any) -> N
         shell.run(install)
     assert lost.value.code == "guest.connection-lost"
     with site.shell(guest) as shell:
-        shell.run(f"sleep 2; dpkg --configure -a; {install}")
+        shell.run(f"while pgrep -x 'apt-get|dpkg'; do sleep 0.1; done; dpkg --configure -a; {install}")
 
 
 def test_a_slow_guest_is_held_up_again_and_again_until_it_is_fast(site: Site, guest: Any) -> None:
@@ -123,11 +125,11 @@ def test_a_slow_guest_is_held_up_again_and_again_until_it_is_fast(site: Site, gu
         for state in "TSTS":  # stopped, and awake again
             wanted = {state}
             until(lambda: pace(site, guest) == wanted, "it is not held up")  # noqa: B023 - called at once
-        until(lambda: says_yes(site, guest), "it does not answer at all", 120.0)
+        until(lambda: says_yes(site, guest), "it does not answer at all")
     finally:
         faults.fast(site.home, guest._moId)
     until(lambda: "slow" not in "".join(processes(site, guest).values()), "it stays slow")
-    assert pace(site, guest) == {"S"}
+    until(lambda: pace(site, guest) == {"S"}, "sshd does not sleep")
 
 
 def pace(site: Site, guest: Any) -> set[str]:
@@ -142,8 +144,11 @@ def processes(site: Site, guest: Any) -> dict[int, str]:
     assert found is not None
     init = faults._init(found)
     children = Path(f"/proc/{init}/task/{init}/children").read_text().split()
-    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children}
-    return {pid: line.replace(b"\0", b" ").decode(errors="replace") for pid, line in lines.items()}
+    lines = {}
+    for pid in children:
+        with suppress(OSError):  # it has ended meanwhile
+            lines[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return lines
 
 
 def test_a_reboot_is_over_by_itself(site: Site, guest: Any) -> None:

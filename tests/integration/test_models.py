@@ -16,7 +16,7 @@ LACKING = runtime.lacking()
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(LACKING is not None, reason=f"no TensorFlow and Horovod to train with: {LACKING}"),
-    pytest.mark.timeout(1500),  # the runtime is built the first time
+    pytest.mark.timeout(3600),  # the runtime is built the first time
 ]
 
 

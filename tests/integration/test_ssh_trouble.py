@@ -14,7 +14,8 @@ import pytest
 
 from tests.fakes.clock import FakeClock
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
-from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told, until
+from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told
+from tests.waiting import until
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.core.outcome import Interrupted
@@ -38,7 +39,7 @@ class TestTrouble:
         marker = tmp_path / "begun"
 
         def cut() -> None:
-            until(marker.exists)
+            until(marker.exists, "the command never began")
             server.cut()
 
         cutter = threading.Thread(target=cut)
@@ -53,7 +54,7 @@ class TestTrouble:
         connection = connect(server.target())
         connection.transport.close()
         with pytest.raises(Cut):
-            execute(connection.transport, "true", b"", deadline_s=5, out=_ignore, err=_ignore)
+            execute(connection.transport, "true", b"", deadline_s=60, out=_ignore, err=_ignore)
         close(connection)
 
     def test_new_folders_can_be_entered_by_everybody(self, shell: SshShell, tmp_path: Path) -> None:
@@ -69,10 +70,10 @@ class TestTrouble:
         assert list(path.parent.iterdir()) == [path]
 
     def test_a_command_that_takes_too_long_is_ended_in_the_guest(self, shell: SshShell, tmp_path: Path) -> None:
-        error = failure(lambda: shell.run(f"echo begun; sleep 77.{os.getpid()}", timeout_s=1))
+        error = failure(lambda: shell.run(f"echo begun; sleep 77.{os.getpid()}", timeout_s=5))
         assert error.code == "guest.timeout"
         assert error.details == ("begun",)
-        assert f"sleep 77.{os.getpid()}" not in _processes()
+        until(lambda: f"sleep 77.{os.getpid()}" not in _processes(), "it goes on")
 
     def test_no_question_hides_the_others(self, shell: SshShell) -> None:
         answers = shell.ask({"a": "echo a; exit 9", "b": "cat", "c": "kill -9 $$", "d": "head -c 3000000 /dev/zero"})
@@ -159,15 +160,16 @@ class TestMany:
         self, servers: list[Sshd], tmp_path: Path
     ) -> None:
         begun = [tmp_path / f"begun-{server.name}" for server in servers]
+        go_on = f"until test -e {tmp_path}/end; do sleep 0.1; done"
 
         def work(shell: Shell) -> None:
             if shell.name == "node-3":
-                shell.ask({"only": f"touch {begun[2]}; sleep 3"})
-            shell.run(f"touch {tmp_path}/begun-{shell.name}; sleep 3")
+                shell.ask({"only": f"touch {begun[2]}; {go_on}"})
+            shell.run(f"touch {tmp_path}/begun-{shell.name}; {go_on}")
             shell.run(f"touch {tmp_path}/never")
 
         def interrupt() -> None:
-            until(lambda: all(each.exists() for each in begun))
+            until(lambda: all(each.exists() for each in begun), "not all began")
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
         threading.Thread(target=interrupt).start()
@@ -176,16 +178,17 @@ class TestMany:
         assert [(each.node, each.log) for each in caught.value.guests] == [
             (name, f"{tmp_path}/{name}.log") for name in ("node-1", "node-2")
         ]
-        assert all(f"begun-{each.node}; sleep 3" in each.command for each in caught.value.guests)
-        until(lambda: str(tmp_path) not in _processes())
-        time.sleep(0.5)
+        assert all(f"begun-{each.node}; until test" in each.command for each in caught.value.guests)
+        (tmp_path / "end").touch()
+        until(lambda: str(tmp_path) not in _processes(), "they never end")
+        time.sleep(0.5)  # in which a command that follows would begin
         assert not (tmp_path / "never").exists()
 
     def test_waiting_ends_when_all_answer_or_tells_who_does_not(self, servers: list[Sshd]) -> None:
         targets = [server.target() for server in servers]
-        assert wait_for(targets, 10, FakeClock()) == {}
+        assert wait_for(targets, 60, FakeClock()) == {}
         targets[2] = at_port(targets[2], 1)
-        (error,) = wait_for(targets, 10, FakeClock()).values()
+        (error,) = wait_for(targets, 60, FakeClock()).values()
         assert error.target == "node-3"
         assert "refused" in error.message
 

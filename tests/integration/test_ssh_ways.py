@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tests.fakes.clock import FakeClock
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
-from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told, until
+from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told
+from tests.waiting import until
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.ssh.connect import close, connect
 from vsphere_ml.ssh.keys import key_pair
@@ -49,7 +50,7 @@ class TestSigningIn:
         with socket.create_server((server.host, 0)) as other:
             answering = threading.Thread(target=_answer_once, args=(other, b"HTTP/1.1 400 Bad Request\r\n\r\n"))
             answering.start()
-            error = refused(at_port(server.target(timeout_s=5.0), other.getsockname()[1]))
+            error = refused(at_port(server.target(timeout_s=60.0), other.getsockname()[1]))
             answering.join()
         assert error.code == "guest.unreachable"
 
@@ -81,7 +82,7 @@ class TestSigningIn:
         monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
         agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL)
         try:
-            until((tmp_path / "agent").exists)
+            until((tmp_path / "agent").exists, "no agent answers")
             assert refused(server.target(key_file=None)).code == "guest.sign-in"
             subprocess.run(["ssh-add", "-q", str(server.key_file)], check=True)
             close(connect(server.target(key_file=None)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from pyVmomi import vim, vmodl
 
 from tests.integration import labs
 from tests.integration.hostile import Client, envelope
+from tests.waiting import until
 from vsphere_ml.lab import state
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def answers_on(lab: Lab) -> Iterator[None]:
     yield
     running = state.running(lab.name)
     assert running.pid == lab.pid
-    session = labs.sign_in(lab, timeout_s=10)
+    session = labs.sign_in(lab, timeout_s=60)
     try:
         assert machine(session, "etl-7").runtime.powerState == "poweredOn"
     finally:
@@ -59,7 +59,7 @@ def answers_on(lab: Lab) -> Iterator[None]:
 
 @pytest.fixture
 def session(lab: Lab) -> Iterator[Session]:
-    made = labs.sign_in(lab, timeout_s=20)
+    made = labs.sign_in(lab, timeout_s=60)
     yield made
     made.close()
 
@@ -227,12 +227,8 @@ def asked(session: Session, ask: Callable[[], Any]) -> str:
         return type(fault).__name__
 
 
-def outcome(session: Session, task: Any, deadline_s: float = 30) -> str:
+def outcome(session: Session, task: Any) -> str:
     """Return how a task ended: `success`, or the name of its fault."""
-    end = time.monotonic() + deadline_s
-    while time.monotonic() < end:
-        info = task.info
-        if info.state in {"success", "error"}:
-            return "success" if info.state == "success" else type(info.error).__name__
-        time.sleep(0.02)
-    pytest.fail(f"{info.descriptionId} does not end")
+    until(lambda: task.info.state in {"success", "error"}, lambda: f"{task.info.descriptionId} does not end")
+    info = task.info
+    return "success" if info.state == "success" else type(info.error).__name__

@@ -118,7 +118,7 @@ def test_a_shut_down_is_asked_of_a_guest_with_tools_first(lab: Lab, rig: Rig) ->
 
 def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
-    control.ask(lab, "POST", "delays", {"CloneVM_Task": 1500})
+    control.ask(lab, "POST", "delays", {"CloneVM_Task": 5000})
     ticket = rig.vcenter.start(change)
     seen: list[Update] = []
     while not any(update.done for update in seen):
@@ -130,9 +130,10 @@ def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
 
 def test_waiting_ends_when_its_time_is_over(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
-    control.ask(lab, "POST", "delays", {"CloneVM_Task": 3000})
+    control.ask(lab, "POST", "delays", {"CloneVM_Task": 3_600_000})
     ticket = rig.vcenter.start(change)
     assert not [update for update in rig.vcenter.wait([ticket], 1.0) if update.done]
+    control.forgive(lab)
     assert rig.end(ticket) == [None]
 
 

@@ -7,13 +7,13 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 from pyVmomi import vim
 
 from tests.integration import labs
+from tests.waiting import PATIENCE_S, until
 from vsphere_ml.core.changes import CreateFolder, Marks
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.marks import LOCK_FOLDER
@@ -139,12 +139,7 @@ def test_the_lock_beats_and_says_who_and_where(
     with gateway.hold(CLUSTER):
         first = read_holder(session)
         assert (first.host, first.pid) == (socket.gethostname(), os.getpid())
-        for _ in range(200):
-            if read_holder(session).beat > first.beat:
-                break
-            time.sleep(0.05)
-        else:
-            pytest.fail("no beat in ten seconds")
+        until(lambda: read_holder(session).beat > first.beat, "there is no beat")
         assert read_holder(session).since == first.since
 
 
@@ -167,9 +162,9 @@ def test_nothing_is_changed_any_more_once_the_lock_is_lost(
             if child.name == LOCK_FOLDER + CLUSTER:
                 child.Destroy_Task()
         assert gateway._lock is not None
-        gateway._lock._lost.wait(10)
+        gateway._lock._lost.wait(PATIENCE_S)
         ticket = gateway.start(CreateFolder(path="late", marks=Marks(cluster=CLUSTER)))
-        (update,) = gateway.wait([ticket], 5)
+        (update,) = gateway.wait([ticket], PATIENCE_S)
         assert update.error is not None
         assert update.error.code == "lock.lost"
     assert "late" not in {folder.path for folder in gateway.look(Scope()).folders}

@@ -6,11 +6,12 @@ import hashlib
 import socket
 import ssl
 import subprocess
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import until
 from vsphere_ml.core.changes import (
     CloneVm,
     CreateFolder,
@@ -60,14 +61,13 @@ def server() -> Iterator[str]:
 
 def _wait_for(address: str) -> None:
     host, port = address.split(":")
-    for _ in range(100):
-        try:
-            socket.create_connection((host, int(port)), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("vcsim did not start in ten seconds")
+
+    def answers() -> bool:
+        with suppress(OSError), socket.create_connection((host, int(port)), 10):
+            return True
+        return False
+
+    until(answers, "vcsim did not start")
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def gateway(server: str) -> Iterator[Gateway]:
     host, port = server.split(":")
     der = ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((host, int(port))))
     pin = hashlib.sha256(der).hexdigest()
-    made = Gateway(session.connect(server, "user", "password", thumbprint=pin, timeout_s=20))
+    made = Gateway(session.connect(server, "user", "password", thumbprint=pin, timeout_s=60))
     yield made
     made.close()
 

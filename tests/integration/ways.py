@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,14 +57,6 @@ def failure(call: Callable[[], object]) -> GuestError:
 
 def told(error: VsmlError) -> str:
     return "\n".join([error.message, error.hint, error.target, *error.details, str(error.__cause__)])
-
-
-def until(seen: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if seen():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not come to pass within 10 s")
 
 
 def at_port(target: SshTarget, port: int) -> SshTarget:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.lab.state import Lab
 
-pytestmark = [pytest.mark.peers, pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.peers, pytest.mark.lab, pytest.mark.timeout(1800)]
 
 STORY = """
 - hosts: localhost
@@ -57,7 +57,7 @@ def play(ansible: Path, lab: Lab, tmp_path: Path, text: str) -> dict[str, Any]:
     }
     command = [str(ansible / "ansible-playbook"), "-i", "localhost,", "-c", "local"]
     command += ["-e", f"ansible_python_interpreter={ansible / 'python'}", str(book)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     tasks = json.loads(done.stdout[done.stdout.index("{") :])["plays"][0]["tasks"]
     return {task["task"]["name"]: task["hosts"]["localhost"] for task in tasks}

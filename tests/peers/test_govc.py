@@ -31,7 +31,7 @@ class Govc:
             env=self._env | env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.bench.jobs import job
+from tests.waiting import PATIENCE_S, until
 from vsphere_ml.bench import running
 from vsphere_ml.bench.launchers import Launch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-WAIT_S = 60
 FORGOTTEN_S = running.FORGOTTEN_MIN * 60 + 61  # find counts whole minutes
 
 
@@ -45,14 +45,11 @@ def started(folder: Path, patch: pytest.MonkeyPatch, *command: str) -> subproces
 
 
 def there(file: Path) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not file.exists():
-        assert time.monotonic() < deadline, f"{file.name} is not there"
-        time.sleep(0.05)
+    until(file.exists, f"{file.name} is not there")
 
 
 def test_a_job_leaves_the_status_of_its_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started(tmp_path, monkeypatch, "sh", "-c", "echo out; echo err >&2; exit 7").wait(WAIT_S)
+    started(tmp_path, monkeypatch, "sh", "-c", "echo out; echo err >&2; exit 7").wait(PATIENCE_S)
     assert (tmp_path / "rc").read_text() == "7\n"
     assert ((tmp_path / "job.out").read_text(), (tmp_path / "job.err").read_text()) == ("out\n", "err\n")
 
@@ -66,7 +63,7 @@ def test_a_job_that_nobody_looks_after_ends_itself_and_what_it_started(
     (tmp_path / "alive").touch()
     long_ago = time.time() - FORGOTTEN_S
     os.utime(tmp_path / "alive", (long_ago, long_ago))
-    process.wait(WAIT_S)
+    process.wait(PATIENCE_S)
     assert int((tmp_path / "rc").read_text()) != 0
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
@@ -77,6 +74,6 @@ def test_a_job_that_is_looked_after_goes_on(tmp_path: Path, monkeypatch: pytest.
     there(tmp_path / "alive")
     nearly = time.time() - (running.FORGOTTEN_MIN - 1) * 60
     os.utime(tmp_path / "alive", (nearly, nearly))
-    process.wait(WAIT_S)
+    process.wait(PATIENCE_S)
     assert (tmp_path / "rc").read_text() == "0\n"
     assert (tmp_path / "job.out").read_text() == "whole\n"

@@ -19,7 +19,7 @@ import (
 //	GET    /lab/faults            the rules in force, with their hits
 //	POST   /lab/faults            adds a FaultRule, or a list of them
 //	DELETE /lab/faults            removes all rules
-//	POST   /lab/delays            {"CloneVM_Task": 2000}: how long tasks take, in milliseconds
+//	POST   /lab/delays            {"CloneVM_Task": 2000}: how long tasks take, in milliseconds; those that run, too
 //	POST   /lab/sessions/expire   ends every session; the next call of each is NotAuthenticated
 //	POST   /lab/restart           {"down_ms": 500}: drops all connections and sessions, keeps the inventory
 //	GET    /lab/hosts             where each host's shell is reached, how the host fails, how long its reboot takes

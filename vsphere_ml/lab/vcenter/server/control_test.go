@@ -109,7 +109,7 @@ func TestDelayedTaskMovesAndBlocksNoReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if state := machineProperties(t, machine, "runtime.powerState").Runtime.PowerState; state != types.VirtualMachinePowerStatePoweredOn {
 			t.Fatalf("the VM was %s while its task still had to run", state)
 		}
@@ -127,6 +127,23 @@ func TestDelayedTaskMovesAndBlocksNoReader(t *testing.T) {
 	}
 	if lasted := info.CompleteTime.Sub(*info.StartTime); lasted < 1500*time.Millisecond {
 		t.Errorf("the task says it lasted %s", lasted)
+	}
+}
+
+func TestATaskThatIsHeldIsLetGo(t *testing.T) {
+	lab := startLab(t, "quad-8.0u3")
+	machine := machineNamed(t, login(t, lab), "etl-7")
+	ask(t, lab, http.MethodPost, "/lab/delays", map[string]int{"PowerOffVM_Task": 3_600_000}, nil)
+	task, err := machine.PowerOff(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := taskInfo(t, task); info.State != types.TaskInfoStateRunning {
+		t.Fatalf("the task is held and %s", info.State)
+	}
+	ask(t, lab, http.MethodPost, "/lab/delays", map[string]int{"PowerOffVM_Task": 0}, nil)
+	if err := task.Wait(within(t)); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -163,7 +180,7 @@ func TestRestartKeepsTheInventoryAndLosesSessions(t *testing.T) {
 	if code := ask(t, lab, http.MethodPost, "/lab/restart", map[string]int{"down_ms": 100}, nil); code != http.StatusOK {
 		t.Fatalf("restart answered %d", code)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		_, err := methods.GetCurrentTime(within(t), client)
 		if isNotAuthenticated(err) {
 			break

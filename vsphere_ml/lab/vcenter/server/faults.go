@@ -162,14 +162,19 @@ func fillReferences(fault types.BaseMethodFault, object types.ManagedObjectRefer
 
 // delays are how long tasks take, by method.
 type delays struct {
-	mu sync.Mutex
-	ms map[string]int
+	mu      sync.Mutex
+	ms      map[string]int
+	changed chan struct{} // closed when they change
 }
 
-func (d *delays) of(method string) time.Duration {
+// of is how long the method's tasks take, and what is closed when that may be no longer so.
+func (d *delays) of(method string) (time.Duration, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return time.Duration(d.ms[method]) * time.Millisecond
+	if d.changed == nil {
+		d.changed = make(chan struct{})
+	}
+	return time.Duration(d.ms[method]) * time.Millisecond, d.changed
 }
 
 func (d *delays) set(ms map[string]int) error {
@@ -185,6 +190,10 @@ func (d *delays) set(ms map[string]int) error {
 	}
 	for method, duration := range ms {
 		d.ms[method] = duration
+	}
+	if d.changed != nil {
+		close(d.changed)
+		d.changed = nil
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (r *rig) createWithGuest(name string) *object.VirtualMachine {
 // until waits for what a program does in the background.
 func (r *rig) until(what string, seen func() bool) {
 	r.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !seen(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !seen(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.Fatalf("never came: %s", what)
 		}
@@ -133,7 +133,7 @@ func TestAVMWithoutGuestDataHasNoHook(t *testing.T) {
 }
 
 func TestAHookThatFailsOrHangsDisturbsNobody(t *testing.T) {
-	r, _ := hookRig(t, "echo no report; echo '[1]'; echo trouble >&2; sleep 60")
+	r, _ := hookRig(t, "echo no report; echo '[1]'; echo trouble >&2; sleep 600")
 	machine := r.createWithGuest("n")
 	begin := time.Now()
 	if fault := r.powerOn(machine); fault != nil {
@@ -143,7 +143,7 @@ func TestAHookThatFailsOrHangsDisturbsNobody(t *testing.T) {
 		t.Fatalf("%T", fault)
 	}
 	r.lab.hook.close()
-	if took := time.Since(begin); took > 20*time.Second {
+	if took := time.Since(begin); took > 5*time.Minute {
 		t.Errorf("waited %s for the hook", took)
 	}
 }

@@ -59,7 +59,7 @@ func startSite(t *testing.T, file topology.File) *Lab {
 // within bounds a call: nothing in these tests may hang.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

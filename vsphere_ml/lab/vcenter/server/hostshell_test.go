@@ -54,7 +54,7 @@ func (r *rig) dial(name string, method ssh.AuthMethod) (*ssh.Client, error) {
 	}
 	shell := r.lab.Shell(name)
 	return ssh.Dial("tcp", net.JoinHostPort(shell.Address, strconv.Itoa(shell.Port)), &ssh.ClientConfig{
-		User: "root", Auth: []ssh.AuthMethod{method}, HostKeyCallback: verify, Timeout: 20 * time.Second,
+		User: "root", Auth: []ssh.AuthMethod{method}, HostKeyCallback: verify, Timeout: 2 * time.Minute,
 	})
 }
 

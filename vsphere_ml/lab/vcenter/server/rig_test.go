@@ -47,7 +47,7 @@ func newRig(t *testing.T, name string, change func(*topology.File)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = lab.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	r := &rig{T: t, lab: lab, ctx: ctx}
 	r.client = r.login()

@@ -48,7 +48,7 @@ func (l *Lab) start(ctx *simulator.Context, work job) types.ManagedObjectReferen
 
 func (l *Lab) run(ctx *simulator.Context, task *simulator.Task, work job) {
 	fault, message := l.faults.task(work)
-	l.pause(ctx, task, l.delays.of(work.Method))
+	l.pause(ctx, task, work.Method)
 	if finished(ctx, task) { // cancelled meanwhile
 		return
 	}
@@ -74,17 +74,24 @@ func (l *Lab) guarded(ctx *simulator.Context, task *simulator.Task, work job) (r
 // How often a task's progress moves at most, as seldom as a vCenter's does.
 const progressEvery = 250 * time.Millisecond
 
-// pause lets the task's duration pass while its progress moves.
-func (l *Lab) pause(ctx *simulator.Context, task *simulator.Task, duration time.Duration) {
-	steps := min(10, max(1, duration/progressEvery))
+// pause lets the method's duration pass while the task's progress moves. Another duration that is set meanwhile
+// counts for tasks that run, too, so that a test can hold them and let them go.
+func (l *Lab) pause(ctx *simulator.Context, task *simulator.Task, method string) {
 	begin := time.Now()
-	for step := time.Duration(1); duration > 0 && step <= steps; step++ {
-		time.Sleep(time.Until(begin.Add(duration * step / steps)))
-		if step == steps || finished(ctx, task) {
+	for told := time.Duration(0); ; {
+		duration, changed := l.delays.of(method)
+		left := duration - time.Since(begin)
+		if left <= 0 || finished(ctx, task) {
 			return
 		}
-		progress := int32(100 * step / steps)
-		ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{{Name: "info.progress", Val: progress}})
+		if share := 100 * time.Since(begin) / duration; share > told {
+			told = share
+			ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{{Name: "info.progress", Val: int32(share)}})
+		}
+		select {
+		case <-time.After(min(left, max(progressEvery, duration/10))):
+		case <-changed:
+		}
 	}
 }
 

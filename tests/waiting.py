@@ -1,0 +1,21 @@
+"""Waiting for what happens elsewhere: in another process, another thread, a lab."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# So long that only what never happens takes it: a busy machine may take ten times what an idle one does.
+PATIENCE_S = 300.0
+
+
+def until(true: Callable[[], object], otherwise: str | Callable[[], str], deadline_s: float = PATIENCE_S) -> None:
+    """Return once `true()` is; AssertionError with what is the case otherwise when it never is."""
+    deadline = time.monotonic() + deadline_s
+    while not true():
+        if time.monotonic() > deadline:
+            raise AssertionError(otherwise if isinstance(otherwise, str) else otherwise())
+        time.sleep(0.02)
