@@ -7,7 +7,6 @@ the best repeat counts: what else runs on the machine slows a repeat, and makes 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +152,8 @@ def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> 
 
 def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     settings(cluster, MPICH)
-    shape(cluster, "1gbit")
-    shape(cluster, "250mbit", "node-3")
+    shape(cluster, "200mbit")
+    shape(cluster, "50mbit", "node-3")
     runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "slow-link"))
     shape(cluster, "none")
     blamed = causes(cluster, "slow-link", "bench.slow-link")
@@ -162,19 +161,27 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     assert all("node-3" in each for each in blamed)
 
 
-def test_a_guest_with_a_part_of_a_cpu_is_the_straggler(cluster: Cluster) -> None:
-    """Each guest has a CPU of the machine for its own, and the second shares its own with five that only count."""
+# Lets what trains run less than half of the time. Others that want the CPU would not do: the kernel moves them about, and
+# where much else runs all guests have equally little.
+_HELD_UP = """\
+import subprocess, time
+def all_of_them(signal):
+    return subprocess.run(["pkill", f"-{signal}", "-f", "[t]rain.py"]).returncode == 0
+while True:
+    time.sleep(0.05 if all_of_them("STOP") else 0.5)
+    all_of_them("CONT")
+    time.sleep(0.02)
+"""
+
+
+def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     settings(cluster, OPEN_MPI_5)
-    cpus = sorted(os.sched_getaffinity(0))
-    for number, node in enumerate(("node-1", "node-2")):
-        mine = f"for each in 1 $(pgrep -x sshd); do taskset -acp {cpus[number % len(cpus)]} $each || :; done"
-        assert cluster.shell.vsml("run", "--only", node, "--", mine).status == 0
-    busy = "for each in $(seq 5); do setsid sh -c 'while :; do :; done' </dev/null >/dev/null 2>&1 & done"
+    hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
-        assert cluster.shell.vsml("run", "--only", "node-2", "--", busy).status == 0
+        assert cluster.shell.vsml("run", "--only", "node-2", "--", hold_up).status == 0
         runs(bench(cluster.shell, "--steps", "25", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
-        cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[w]hile :'")
+        cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
 
 
