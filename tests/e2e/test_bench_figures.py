@@ -161,8 +161,8 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     assert all("node-3" in each for each in blamed)
 
 
-# Lets what trains run less than half of the time. Others that want the CPU would not do: the kernel moves them about, and
-# where much else runs all guests have equally little.
+# Lets what trains run less than half of the time. Others that want the CPU would not do: where much else runs, the
+# kernel moves it about, and all guests have equally little.
 _HELD_UP = """\
 import subprocess, time
 def all_of_them(signal):

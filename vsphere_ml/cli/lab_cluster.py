@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
 
 NODES = 4
-LIMIT_S = 300.0  # of one launch
+LIMIT_S = 600.0  # of one launch
 _FILE = """\
 [cluster]
 name = "{name}"
@@ -128,7 +128,7 @@ def _provision(spec: ClusterSpec, vcenter: VCenter) -> None:
         approve=lambda _plan: True,
         tell=lambda _event: None,
         clock=clock,
-        given=guest_wiring.for_guests(spec, lambda _event: None, clock, wait_s=120.0),
+        given=guest_wiring.for_guests(spec, lambda _event: None, clock, wait_s=300.0),
     )
     if report.error is not None:
         raise report.error

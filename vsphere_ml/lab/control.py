@@ -15,7 +15,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 def ask(lab: Lab, method: str, path: str, body: Any = None) -> Any:

@@ -71,7 +71,7 @@ def test_a_rank_asks_the_driver_while_its_program_runs(tmp_path: Path) -> None:
             "--",
             sys.executable,
             "-c",
-            "import time; time.sleep(0.5)",
+            "import time; time.sleep(3)",
         ],
         check=True,
         env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOROVOD_RANK": "0"},

@@ -43,7 +43,7 @@ TALKS_SHORTLY = """\
 import socket, sys, time
 time.sleep(1)
 with socket.create_connection(("127.0.0.1", int(sys.argv[1]))):
-    time.sleep(0.6)
+    time.sleep(1.5)  # less than the usual time between two looks
 """
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.guests.firstboot import Vm
 
 DISK = "4g"  # of memory at most; what is not written takes none
-BOOT_DEADLINE_S = 60.0
-KEYS_DEADLINE_S = 10.0
+BOOT_DEADLINE_S = 180.0  # some seconds, and many times that where much else runs
+KEYS_DEADLINE_S = 60.0
 # Files that the guest sees in /run/vsml-lab.
 BOOTED, NO_SSHD, SLOW = "booted", "no-sshd", "slow"
 UNTIL_OFF = "faults-until-off"  # what was done to it that its power takes along

@@ -42,7 +42,7 @@ type powerHook struct {
 }
 
 // A program that takes longer is ended; a guest boots in far less.
-const hookDeadline = 2 * time.Minute
+const hookDeadline = 5 * time.Minute
 
 // How long programs may go on after the lab has begun to close.
 const hookGrace = 2 * time.Second
