@@ -69,7 +69,9 @@ def _what_proves(run: Run) -> str:
     asked = run.configuration
     if asked.transport is Transport.TCP:
         return "RUN.log in the record has what the ranks printed: perhaps they exchanged nothing"
-    if run.source != VSML or asked.workload is not Workload.NCCL:
+    if run.source != VSML:
+        return "import the log of a run with NCCL_DEBUG=INFO: its lines `via NET/` tell"
+    if asked.workload is not Workload.NCCL:
         return (
             f"vsml bench --workload nccl --transport {asked.transport} tells NCCL's own channels; "
             "without lines of NCCL in RUN.log of the record, Horovod did not use it"

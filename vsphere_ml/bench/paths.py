@@ -103,9 +103,28 @@ def proof(
     silent = "the log tells no channel between nodes" if not between else "" if by_nccl else _silenced(job)
     if silent:
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=silent)
-    wrong = [each for each in between if each.carrier not in _WANTED[asked]]
+    wrong = _wrong(asked, between)
+    causes = "; ".join([*_admitted(log), *_causes(asked, wrong, surveyed)]) or "the guests show no cause"
+    return _judged(between, wrong, causes)
+
+
+def of_import(asked: Transport, went: Sequence[Path], log: str) -> Proof | None:
+    """Return whether another tool's log shows what a person says it was; None where it tells no channel of a network.
+
+    That TCP is no RDMA nobody says: it is what is taken where nothing is said.
+    """
+    between = [each for each in went if each.carrier.startswith("NET/")]
+    if asked is Transport.TCP or not between:
+        return None
+    return _judged(between, _wrong(asked, between), "; ".join(_admitted(log)) or "another --transport is meant")
+
+
+def _wrong(asked: Transport, between: Sequence[Path]) -> list[Path]:
+    return [each for each in between if each.carrier not in _WANTED[asked]]
+
+
+def _judged(between: Sequence[Path], wrong: Sequence[Path], causes: str) -> Proof:
     if wrong:
-        causes = "; ".join([*_admitted(log), *_causes(asked, wrong, surveyed)]) or "the guests show no cause"
         evidence = f"{len(wrong)} of {len(between)} channels went by {wrong[0].carrier}; likely: {causes}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
     evidence = f"all {len(between)} channels between nodes went by {between[0].carrier}"

@@ -14,7 +14,7 @@ from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.gate import Passed, gate
 from vsphere_ml.bench.imports.files import imported
 from vsphere_ml.bench.imports.reading import Given, parse, run
-from vsphere_ml.bench.record import Link, Run, Transport
+from vsphere_ml.bench.record import Link, Outcome, Run, Transport, Verdict
 from vsphere_ml.bench.report.story import story
 from vsphere_ml.bench.report.tables import links
 from vsphere_ml.bench.study import study
@@ -203,3 +203,27 @@ def test_an_old_log_of_a_link_is_held_against_its_rate_by_report_explain_and_gat
     asked = [Threshold(limits=Limits(of_bound=0.9))]
     failed = [each for each in gate((made,), None, asked) if each.passed is Passed.NO]
     assert [each.message for each in failed] == [f"{share} % of the bound, 90.0 % wanted"]
+
+
+@pytest.mark.parametrize(
+    ("carrier", "transport", "outcome", "verdict"),
+    [
+        ("NET/IB/0/GDRDMA", Transport.GPUDIRECT, Outcome.COMPLETE, Verdict.YES),
+        ("NET/IB/0", Transport.GPUDIRECT, Outcome.INVALID, Verdict.NO),
+        ("NET/Socket/0", Transport.ROCE, Outcome.INVALID, Verdict.NO),
+        ("NET/IB/0", Transport.TCP, Outcome.COMPLETE, Verdict.UNKNOWN),
+        ("P2P/IPC", Transport.ROCE, Outcome.COMPLETE, Verdict.UNKNOWN),
+    ],
+)
+def test_nccls_own_lines_in_a_log_prove_the_path_that_was_told(
+    carrier: str, transport: Transport, outcome: Outcome, verdict: Verdict
+) -> None:
+    """The line is written by hand after NCCL's src/transport/net.cc."""
+    line = f"node-1:41:77 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via {carrier}\n"
+    content = line.encode() + (FOLDER / "nccl-tests.txt").read_bytes()
+    made = run(parse(content, "log"), Given(transport=transport), content=content, seen=NOON)
+    assert (made.outcome, made.proof("path"), len(made.paths)) == (outcome, verdict, 1)
+    assert bool(made.sweep) == (outcome is Outcome.COMPLETE)
+    told = {each.code for each in explain(study((made,)))} & {"bench.path-unproven", "bench.wrong-path"}
+    unproven = verdict is Verdict.UNKNOWN and transport is not Transport.TCP
+    assert ("bench.path-unproven" in told) is unproven

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.bench import paths
 from vsphere_ml.bench.codec import Mismatch
 from vsphere_ml.bench.imports import links, nccl_tests, training
 from vsphere_ml.bench.models import MODELS
@@ -20,6 +21,7 @@ from vsphere_ml.bench.record import (
     Run,
     Steps,
     Transport,
+    Verdict,
 )
 from vsphere_ml.bench.sound import check
 from vsphere_ml.core.errors import ConfigError, Problem
@@ -93,14 +95,18 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
             target=parsed.tool,
             hint="--ranks N" if ranks is None else "--nodes N",
         )
+    text = content.decode("utf-8", errors="replace")
+    went = paths.of_nccl(text)
+    by = paths.of_import(given.transport, went, text)
+    wrong = [*parsed.wrong, *([f"{by.name}: {by.evidence}"] if by is not None and by.verdict is Verdict.NO else [])]
     made = Run(
         run_id=f"import-{hashlib.sha256(content).hexdigest()[:12]}",
         launch=given.launch,
         source=parsed.tool,
         started=seen,
         ended=seen,
-        outcome=Outcome.INVALID if parsed.wrong else Outcome.COMPLETE,
-        reason="; ".join(parsed.wrong),
+        outcome=Outcome.INVALID if wrong else Outcome.COMPLETE,
+        reason="; ".join(wrong),
         configuration=_configuration(parsed, given, nodes, ranks),
         cluster=Cluster(name=given.cluster) if given.cluster else None,
         environment=Environment(versions=parsed.versions, variables=parsed.variables, command=parsed.command),
@@ -109,9 +115,11 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
             Place(rank=each.rank, local_rank=0, node=each.hostname, hostname=each.hostname, device=each.name)
             for each in parsed.devices
         ),
-        steps=_steps(parsed, ranks),
-        sweep=() if parsed.wrong else parsed.sweep,
+        steps=None if wrong else _steps(parsed, ranks),
+        sweep=() if wrong else parsed.sweep,
         link_results=tuple(_rated(each, given.link) for each in parsed.links),
+        proofs=(by,) if by is not None else (),
+        paths=went,
         remarks=parsed.remarks,
     )
     return _sound(made, parsed.tool)
