@@ -8,12 +8,14 @@ import pytest
 
 from tests.contract.shell_contract import ShellContract
 from tests.fakes.clock import FakeClock
+from tests.integration.shells import open_shell
 from tests.integration.sshd import SUDO_PASSWORD, Sshd, running
-from vsphere_ml.ssh.shell import SshShell, open_shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from vsphere_ml.ssh.shell import SshShell
 
 
 @pytest.fixture(scope="module")

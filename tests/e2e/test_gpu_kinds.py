@@ -7,39 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import Shell, clean_environment
-from tests.e2e.trained import SECRETS, SETTINGS
+from tests.e2e.trained import SECRETS, SETTINGS, lab_with_guests
 from tests.integration.guests import needed
-from vsphere_ml.lab import server
+from tests.integration.labs import cluster_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
-FILE = """
-[cluster]
-name = "{name}"
-[vcenter]
-lab = "default"
-[location]
-datacenter = "lab-dc"
-cluster = "{cluster}"
-folder = "{name}"
-datastore = "vsan"
-[source]
-template = "ubuntu-22.04-gpu"
-[[nodes]]
-name = "{name}-1"
-cpus = 2
-memory = "32GiB"
-network = {{ port_group = "vm-mgmt" }}
-nic = {{ model = "ConnectX-6 Dx", port_group = "roce" }}
-gpu = {gpu}
-{more}
-[guest]
-playbooks = ["base", "roce", "driver", "mpi"]
-[guest.settings]
-"""
+GUEST = '[guest]\nplaybooks = ["base", "roce", "driver", "mpi"]\n[guest.settings]\n'
 UVM = '[nodes.extra_config]\n"pciPassthru0.cfg.enable_uvm" = "1"'
 ASKED = "nvidia-smi -L; lspci -d 10de: | grep -c A100; ls -d /sys/class/net/eth[1-9]"
 # The cluster, what is asked for, what `nvidia-smi -L` and lspci show then, and how many GPUs lspci lists.
@@ -64,15 +41,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     for name, text in SECRETS.items():
         made.write(name, text)
         (folder / name).chmod(0o600)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VSML_STATE_DIR", made.env["VSML_STATE_DIR"])
-        lab, _ = server.up("spectrum-8.0u3", guests=True)
+    with lab_with_guests(made, "spectrum-8.0u3") as lab:
         (driver,) = (lab.password_file.parent / "guests" / "packages").glob("nvidia-linux-grid-*.deb")
         made.env["DRIVER"] = str(driver)
-        try:
-            yield made
-        finally:
-            server.down()
+        yield made
 
 
 def provisioned(shell: Shell, name: str, cluster: str, gpu: str, more: str = "") -> str:
@@ -80,8 +52,8 @@ def provisioned(shell: Shell, name: str, cluster: str, gpu: str, more: str = "")
     values = {**SETTINGS, "driver_file": shell.env["DRIVER"]}
     lines = [*(f'{key} = "{value}"' for key, value in values.items()), "[guest.secrets]"]
     lines += [f'{secret} = {{ file = "{secret}" }}' for secret in SECRETS]
-    text = FILE.format(name=name, cluster=cluster, gpu=gpu, more=more) + "\n".join(lines) + "\n"
-    shell.write(f"{name}.toml", text)
+    tables = f"{more}\n{GUEST}" + "\n".join(lines)
+    shell.write(f"{name}.toml", cluster_file(name, cluster=cluster, gpu=gpu, more=tables))
     made = shell.vsml("provision", f"{name}.toml", "--yes")
     assert made.status == 0, made.err
     return f"{name}.toml"

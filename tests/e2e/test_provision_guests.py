@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.conftest import DEADLINE_S, QUAD, Shell, clean_environment
+from tests.e2e.trained import lab_with_guests
 from tests.integration.guests import needed
 from tests.waiting import until
 from vsphere_ml.lab import server
@@ -38,16 +39,12 @@ kind = "hosts_file"
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+def shell(tmp_path: Path) -> Iterator[Shell]:
     made = Shell(tmp_path, clean_environment(tmp_path))
-    monkeypatch.setenv("VSML_STATE_DIR", made.env["VSML_STATE_DIR"])
     made.write("mine.toml", STEPS)
     made.write("cluster.toml", f'{CLUSTER}[guest]\nplaybooks = ["./mine.toml"]\n')
-    server.up(guests=True)
-    try:
+    with lab_with_guests(made):
         yield made
-    finally:
-        server.down()
 
 
 def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_to_do(shell: Shell) -> None:

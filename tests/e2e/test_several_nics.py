@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.conftest import QUAD, Shell, clean_environment
+from tests.e2e.trained import lab_with_guests
 from tests.integration.guests import needed
-from vsphere_ml.lab import server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +28,12 @@ kind = "netplan_roce"
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shell]:
+def shell(tmp_path: Path) -> Iterator[Shell]:
     made = Shell(tmp_path, clean_environment(tmp_path))
-    monkeypatch.setenv("VSML_STATE_DIR", made.env["VSML_STATE_DIR"])
     made.write("mine.toml", STEPS)
     made.write("cluster.toml", f'{CLUSTER}[guest]\nplaybooks = ["./mine.toml"]\n')
-    server.up(guests=True)
-    try:
+    with lab_with_guests(made):
         yield made
-    finally:
-        server.down()
 
 
 def test_each_interface_of_each_guest_has_the_address_and_mtu_of_the_file(shell: Shell) -> None:

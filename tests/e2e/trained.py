@@ -84,14 +84,21 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     for name, text in SECRETS.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
+    with lab_with_guests(shell) as lab:
+        made = Cluster(shell, lab)
+        made.playbooks("base")
+        built = shell.vsml("provision", "--yes", "--skip-guests")
+        assert built.status == 0, built.err
+        yield made
+
+
+@contextmanager
+def lab_with_guests(shell: Shell, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[Lab]:
+    """Run the lab that the shell's commands find."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", shell.env["VSML_STATE_DIR"])
-        lab, _ = server.up(guests=True)
-        made = Cluster(shell, lab)
+        lab, _ = server.up(topology, guests=True)
         try:
-            made.playbooks("base")
-            built = shell.vsml("provision", "--yes", "--skip-guests")
-            assert built.status == 0, built.err
-            yield made
+            yield lab
         finally:
             server.down()

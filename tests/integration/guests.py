@@ -12,6 +12,7 @@ from pyVim.task import WaitForTask
 from pyVmomi import vim
 
 from tests.integration import labs
+from tests.integration.shells import open_shell
 from tests.waiting import until
 from vsphere_ml.cli.wiring import SystemClock
 from vsphere_ml.core.errors import VSphereError
@@ -33,13 +34,13 @@ from vsphere_ml.lab.guests import hub, needs
 from vsphere_ml.ssh.host_keys import read_key
 from vsphere_ml.ssh.keys import key_pair
 from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.shell import SshShell, open_shell
 from vsphere_ml.ssh.target import SshTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from vsphere_ml.lab.state import Lab
+    from vsphere_ml.ssh.shell import SshShell
 
 REASON = needs.lacking()
 needed = pytest.mark.skipif(REASON is not None, reason=f"no lab guests: {REASON}")

@@ -7,15 +7,49 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.flows.provision import provision
+from vsphere_ml.flows.ready import HostsDoor
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere import session
+from vsphere_ml.vsphere.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.flows.report import Report
     from vsphere_ml.lab.state import Lab
+
+CX6 = '{ model = "ConnectX-6 Dx", port_group = "roce" }'
+_FILE = """\
+[cluster]
+name = "{name}"
+[vcenter]
+lab = "default"
+[location]
+datacenter = "lab-dc"
+cluster = "{cluster}"
+folder = "{name}"
+datastore = "vsan"
+[source]
+template = "ubuntu-22.04-gpu"
+[[nodes]]
+name = "{name}-[1-{nodes}]"
+cpus = 2
+memory = "32GiB"
+network = {{ port_group = "vm-mgmt" }}
+nic = {nic}
+gpu = {gpu}
+{more}
+"""
+
+
+def cluster_file(name: str, *, cluster: str, gpu: str, nic: str = CX6, nodes: int = 1, more: str = "") -> str:
+    """Return the file of small nodes in a lab's cluster; `more` are tables that follow."""
+    return _FILE.format(name=name, cluster=cluster, gpu=gpu, nic=nic, nodes=nodes, more=more)
 
 
 @contextmanager
@@ -39,3 +73,13 @@ def sign_in(lab: Lab, *, timeout_s: float = 60.0, trace: Path | None = None) -> 
 
 def gateway(lab: Lab) -> Gateway:
     return Gateway(sign_in(lab))
+
+
+def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
+    """Provision, with the hosts' door over a session of its own."""
+    session = sign_in(lab)
+    try:
+        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
+    finally:
+        session.close()

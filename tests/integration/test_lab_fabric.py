@@ -14,16 +14,13 @@ from vsphere_ml.core.changes import SetSwitchMtu
 from vsphere_ml.core.outcome import Done
 from vsphere_ml.flows.plan import plan
 from vsphere_ml.flows.provision import provision
-from vsphere_ml.flows.ready import HostsDoor
 from vsphere_ml.vsphere.collect import below
-from vsphere_ml.vsphere.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.report import Report
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
@@ -118,19 +115,9 @@ def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gate
     assert {each.module_options for each in unasked.inventory.hosts} == {None}
 
 
-def brought(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
-    """Provision, with the hosts' door over a session of its own."""
-    session = labs.sign_in(lab)
-    try:
-        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
-        return provision(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
-    finally:
-        session.close()
-
-
 def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab, vcenter: Gateway) -> None:
     wish = spec(raised=True, more=LOSSLESS, kinds='["roce"]')
-    report = brought(wish, lab, vcenter)
+    report = labs.brought(wish, lab, vcenter)
     assert report.done, report.error and report.error.details
     seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
     used = {seat.host for seat in report.seats}
@@ -141,4 +128,4 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     assert [host.module_options for host in seen.hosts if host.ref in used] == [wanted] * len(used)
     assert {port.vfs for host in seen.hosts for port in host.nics} == {8}
     assert not any(host.maintenance for host in seen.hosts)
-    assert not brought(wish, lab, vcenter).acted
+    assert not labs.brought(wish, lab, vcenter).acted

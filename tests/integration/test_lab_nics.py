@@ -15,7 +15,6 @@ from vsphere_ml.core.host_changes import SetPassthrough
 from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
 from vsphere_ml.flows.destroy import destroy
 from vsphere_ml.flows.plan import plan
-from vsphere_ml.flows.provision import provision
 from vsphere_ml.flows.ready import HostsDoor, Readiness
 from vsphere_ml.lab.server import topology_file
 from vsphere_ml.vsphere.esx_hosts import EsxHosts
@@ -27,34 +26,11 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Inventory, VmDevice
     from vsphere_ml.core.spec import ClusterSpec
     from vsphere_ml.flows.plan import Seated
-    from vsphere_ml.flows.report import Report
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
 pytestmark = pytest.mark.lab
 
-FILE = """
-[cluster]
-name = "{name}"
-[vcenter]
-lab = "default"
-[location]
-datacenter = "lab-dc"
-cluster = "{cluster}"
-folder = "{name}"
-datastore = "vsan"
-[source]
-template = "ubuntu-22.04-gpu"
-[make_ready]
-kinds = [{kinds}]
-[[nodes]]
-name = "{name}-[1-2]"
-cpus = 2
-memory = "32GiB"
-network = {{ port_group = "vm-mgmt" }}
-nic = {nic}
-gpu = {{ profile = "{profile}", count = {gpus} }}
-"""
 # The hosts' cluster in the topology, the NIC asked for, and what each VM then has beside its vGPU.
 KINDS = {
     "group": ("pairs", '{ kind = "device-group", port_group = "roce" }', ["sriov in a group"]),
@@ -108,32 +84,23 @@ def vcenter(lab: Lab) -> Iterator[Gateway]:
 
 def by_ports(nodes: int) -> ClusterSpec:
     """Return as many nodes, each with a whole port of hosts whose one port of two is the uplink of a switch."""
-    text = FILE.format(
-        name="ports",
+    text = labs.cluster_file(
+        "ports",
         cluster="pvrdma",
+        nodes=nodes,
         nic='{ kind = "passthrough", model = "ConnectX-6 Dx" }',
-        kinds='"passthrough"',
-        profile="A100-40C",
-        gpus=1,
+        gpu='{ profile = "A100-40C" }',
+        more='[make_ready]\nkinds = ["passthrough"]',
     )
-    return load_text(text.replace("[1-2]", f"[1-{nodes}]"), "cluster.toml")
+    return load_text(text, "cluster.toml")
 
 
 def spec(name: str, *kinds: str) -> ClusterSpec:
     cluster, nic, _ = KINDS[name]
     asked = ", ".join(f'"{kind}"' for kind in kinds)
-    profile, gpus = ("A100X-40C", 4) if cluster == "hgx-a100" else ("A100-40C", 1)
-    text = FILE.format(name=name, cluster=cluster, nic=nic, kinds=asked, profile=profile, gpus=gpus)
-    return load_text(text, "cluster.toml")
-
-
-def brought(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
-    session = labs.sign_in(lab)
-    try:
-        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
-        return provision(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
-    finally:
-        session.close()
+    gpu = '{ profile = "A100X-40C", count = 4 }' if cluster == "hgx-a100" else '{ profile = "A100-40C" }'
+    more = f"[make_ready]\nkinds = [{asked}]"
+    return load_text(labs.cluster_file(name, cluster=cluster, nodes=2, nic=nic, gpu=gpu, more=more), "cluster.toml")
 
 
 def fast(inventory: Inventory, vm: str) -> list[str]:
@@ -160,14 +127,14 @@ def _kind(device: VmDevice) -> str:
 def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcenter: Gateway) -> None:
     wish = spec(name, *(["pvrdma"] if name == "paravirtual" else []))
     try:
-        made = brought(wish, lab, vcenter)
+        made = labs.brought(wish, lab, vcenter)
         assert made.done, made.error and made.error.details
         seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
         assert [fast(seen, f"{name}-{number}") for number in (1, 2)] == [KINDS[name][2]] * 2
         settings = [vm.settings for vm in seen.vms if vm.settings is not None]
         macs = [card.mac for each in settings for card in each.devices if isinstance(card, EthernetCard)]
         assert len(set(macs)) == len(macs)
-        assert not brought(wish, lab, vcenter).acted
+        assert not labs.brought(wish, lab, vcenter).acted
     finally:
         assert destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
 
@@ -202,7 +169,7 @@ def test_nodes_that_only_uplinks_are_left_for_are_refused_with_that(lab: Lab, vc
 def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: Lab, vcenter: Gateway) -> None:
     wish = spec("plain")
     try:
-        assert brought(wish, lab, vcenter).done
+        assert labs.brought(wish, lab, vcenter).done
         seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
         ours = {vm.name: vm for vm in seen.vms if vm.cluster_mark == "plain"}
         found = [list(each.uplinks.values()) for each in machines(seen, ours).values()]

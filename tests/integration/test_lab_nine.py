@@ -23,26 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
-FILE = """
-[cluster]
-name = "nine"
-[vcenter]
-lab = "default"
-[location]
-datacenter = "lab-dc"
-cluster = "{cluster}"
-folder = "nine"
-datastore = "vsan"
-[source]
-template = "ubuntu-22.04-gpu"
-[[nodes]]
-name = "nine-1"
-cpus = 2
-memory = "32GiB"
-network = {{ port_group = "vm-mgmt" }}
-nic = {{ model = "ConnectX-6 Dx", port_group = "roce" }}
-gpu = {gpu}
-"""
 # In each cluster something that leaves an odd remainder beside what others have there.
 WAYS = {
     "gpu": '{ profile = "A100-10C", count = 2 }',
@@ -61,7 +41,7 @@ def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 
 def wish(cluster: str) -> ClusterSpec:
-    return load_text(FILE.format(cluster=cluster, gpu=WAYS[cluster]), "cluster.toml")
+    return load_text(labs.cluster_file("nine", cluster=cluster, gpu=WAYS[cluster]), "cluster.toml")
 
 
 def agreed(vcenter: Gateway) -> Offers:

@@ -24,49 +24,28 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
-FILE = """
-[cluster]
-name = "{name}"
-[vcenter]
-lab = "default"
-[location]
-datacenter = "lab-dc"
-cluster = "{cluster}"
-folder = "{name}"
-datastore = "vsan"
-[source]
-template = "ubuntu-22.04-gpu"
-[[nodes]]
-name = "{name}-[1-{count}]"
-cpus = 2
-memory = "32GiB"
-network = {{ port_group = "vm-mgmt" }}
-nic = {nic}
-gpu = {gpu}
-"""
-CX6 = '{ model = "ConnectX-6 Dx", port_group = "roce" }'
 CX7 = '{ model = "ConnectX-7", port_group = "roce" }'
 PVRDMA = '{ kind = "pvrdma", port_group = "roce" }'
 # The cluster, how many nodes its two hosts can take, the NIC, and what is asked for.
 WAYS = {
     "switch8": ("hgx-h100", 2, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 8 }'),
-    "switch8a": ("hgx-a100", 2, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 8 }'),
-    "switch4": ("hgx-a100", 4, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 4 }'),
-    "switch2": ("hgx-a100", 8, CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 2 }'),
+    "switch8a": ("hgx-a100", 2, labs.CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 8 }'),
+    "switch4": ("hgx-a100", 4, labs.CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 4 }'),
+    "switch2": ("hgx-a100", 8, labs.CX6, '{ kind = "nvlink", profile = "A100X-40C", count = 2 }'),
     "switch4h": ("hgx-h100", 4, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 4 }'),
     "switch2h": ("hgx-h100", 8, CX7, '{ kind = "nvlink", profile = "H100XM-80C", count = 2 }'),
-    "bridge": ("pairs", 4, CX6, '{ kind = "nvlink", profile = "A100-40C", count = 2 }'),
-    "whole": ("pairs", 8, CX6, '{ profile = "A100-40C" }'),
-    "half": ("pairs", 16, CX6, '{ profile = "A100-20C" }'),
-    "several": ("hgx-a100", 4, CX6, '{ profile = "A100X-40C", count = 4 }'),
-    "third": ("mig", 8, CX6, '{ profile = "A100-3-20C" }'),
-    "seventh": ("mig", 14, CX6, '{ profile = "A100-1-5C", count = 2 }'),
-    "sliced": ("mig", 8, CX6, '{ profile = "A100-20C" }'),
-    "mixed": ("mixed", 16, CX6, '{ profile = "A100D-20C", count = 2 }'),
-    "fixed": ("direct", 8, CX6, '{ kind = "passthrough", device = "A100" }'),
+    "bridge": ("pairs", 4, labs.CX6, '{ kind = "nvlink", profile = "A100-40C", count = 2 }'),
+    "whole": ("pairs", 8, labs.CX6, '{ profile = "A100-40C" }'),
+    "half": ("pairs", 16, labs.CX6, '{ profile = "A100-20C" }'),
+    "several": ("hgx-a100", 4, labs.CX6, '{ profile = "A100X-40C", count = 4 }'),
+    "third": ("mig", 8, labs.CX6, '{ profile = "A100-3-20C" }'),
+    "seventh": ("mig", 14, labs.CX6, '{ profile = "A100-1-5C", count = 2 }'),
+    "sliced": ("mig", 8, labs.CX6, '{ profile = "A100-20C" }'),
+    "mixed": ("mixed", 16, labs.CX6, '{ profile = "A100D-20C", count = 2 }'),
+    "fixed": ("direct", 8, labs.CX6, '{ kind = "passthrough", device = "A100" }'),
     "pvrdma": ("pvrdma", 8, PVRDMA, '{ profile = "A100-40C" }'),
-    "dynamic": ("direct", 8, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1" }'),
-    "labelled": ("direct", 4, CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
+    "dynamic": ("direct", 8, labs.CX6, '{ kind = "dynamic-directpath", device = "10de:20f1" }'),
+    "labelled": ("direct", 4, labs.CX6, '{ kind = "dynamic-directpath", device = "10de:20f1", label = "right" }'),
 }
 
 
@@ -80,7 +59,8 @@ def vcenter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 def wish(name: str, *, more: int = 0) -> ClusterSpec:
     cluster, count, nic, gpu = WAYS[name]
-    return load_text(FILE.format(name=name, cluster=cluster, count=count + more, nic=nic, gpu=gpu), "cluster.toml")
+    text = labs.cluster_file(name, cluster=cluster, nodes=count + more, nic=nic, gpu=gpu)
+    return load_text(text, "cluster.toml")
 
 
 def brought(spec: ClusterSpec, vcenter: Gateway) -> Report:
@@ -109,11 +89,9 @@ def test_one_more_than_the_hosts_can_take_is_refused_before_anything_is_made(nam
 
 def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) -> None:
     large = wish("mixed")
-    small = load_text(
-        FILE.format(name="beside", cluster="mixed", count=2, nic=CX6, gpu='{ profile = "A100D-10C" }'), "cluster.toml"
-    )
-    first = load_text(
-        FILE.format(name="mixed", cluster="mixed", count=2, nic=CX6, gpu='{ profile = "A100D-20C" }'), "cluster.toml"
+    small, first = (
+        load_text(labs.cluster_file(name, cluster="mixed", nodes=2, gpu=f'{{ profile = "{profile}" }}'), "cluster.toml")
+        for name, profile in (("beside", "A100D-10C"), ("mixed", "A100D-20C"))
     )
     try:
         assert brought(first, vcenter).done

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.clock import FakeClock
+from tests.integration.shells import open_shell
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told
 from tests.waiting import until
@@ -24,12 +25,12 @@ from vsphere_ml.ssh.connect import close, connect
 from vsphere_ml.ssh.execute import Cut, execute
 from vsphere_ml.ssh.fanout import in_each
 from vsphere_ml.ssh.reach import wait_for
-from vsphere_ml.ssh.shell import SshShell, open_shell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.guest import Shell
+    from vsphere_ml.ssh.shell import SshShell
 
 __all__ = ["server", "servers", "shell"]
 

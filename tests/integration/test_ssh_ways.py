@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.fakes.clock import FakeClock
+from tests.integration.shells import open_shell
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told
 from tests.waiting import until
@@ -17,11 +18,11 @@ from vsphere_ml.core.guest import Answer
 from vsphere_ml.ssh.connect import close, connect
 from vsphere_ml.ssh.keys import key_pair
 from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.shell import SshShell, open_shell
 
 if TYPE_CHECKING:
     import pytest
 
+    from vsphere_ml.ssh.shell import SshShell
     from vsphere_ml.ssh.target import SshTarget
 
 __all__ = ["server", "servers", "shell"]

@@ -1,7 +1,7 @@
 """Decides where each node goes and with which devices.
 
 Nodes that stand keep their host and are seated first. The others follow, the hardest to seat before the easy ones, each
-on the host that suits it best; when one finds no place, the search goes back over earlier choices before saying no.
+on the host that suits it best; when one finds no place, all are seated anew by a search that leaves out no way.
 The same spec and site give the same seats, whatever order hosts and VMs are listed in.
 """
 
@@ -58,8 +58,7 @@ class Choice:
     node: NodeSpec
     host: str
     option: Option
-    stands: bool
-    offers: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names
+    offers: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names; none where it stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,10 +115,10 @@ def _replayed(again: Table, done: Table) -> Iterator[Choice]:
     """Seat everybody once more as another table did; yield what each could choose from."""
     nodes = {node.name: node for node in done.spec.nodes}
     for name, (place, option) in done.taken.items():
-        node, stands = nodes[name], name in again.ours
-        asked = () if stands else again.rooms_for(node)
+        node = nodes[name]
+        asked = () if name in again.ours else again.rooms_for(node)
         offers = tuple(Offered(host=each.host.name, seats=each.seats, offer=again.offer(node, each)) for each in asked)
-        yield Choice(node=node, host=place.host.name, option=option, stands=stands, offers=offers)
+        yield Choice(node=node, host=place.host.name, option=option, offers=offers)
         again.take(node, again.rooms[place.host.ref], option)
 
 

@@ -30,15 +30,11 @@ LAST_LINES = 20
 GRACE_S = 30.0  # for the guest to end a command that takes too long, before we stop listening
 
 
-def open_shell(target: SshTarget, log: Path, clock: Clock) -> SshShell:
-    """Return a shell on a signed-in connection. One thread opens, uses and closes it. GuestError when it cannot be."""
-    shell = SshShell(target, log, clock)
-    shell.open()
-    return shell
-
-
 class SshShell:
-    """A `Shell` over one connection, which it opens again when it was lost between two commands."""
+    """A `Shell` over one connection, which it opens again when it was lost between two commands.
+
+    One thread opens, uses and closes it.
+    """
 
     def __init__(self, target: SshTarget, log: Path, clock: Clock) -> None:
         self._target = target
