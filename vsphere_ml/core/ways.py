@@ -261,7 +261,8 @@ def paired(
     """Return the seat of GPUs and NIC functions that we chose ourselves."""
     locality = apart(room.host, gpus, nics)
     function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
-    why = f"{because}; {function} {wish.model} {', '.join(nics)} with GPU {', '.join(gpus)}: {locality}"
+    guess = ", if ESXi takes these" if len(gpus) > 1 and isinstance(wish.gpu, ProfileName) else ""
+    why = f"{because}; {function} {wish.model} {', '.join(nics)} with GPU {', '.join(gpus)}{guess}: {locality}"
     return Option(way=Way.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
 
 

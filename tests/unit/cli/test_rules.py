@@ -20,7 +20,7 @@ def test_all_rules_are_listed_by_default(vsml: Callable[..., Ended]) -> None:
     assert listed.status == 0
     assert all(rule.id in listed.out for rule in RULES)
     told = json.loads(vsml("rules", "-o", "json").out)
-    assert [each["number"] for each in told["data"]] == list(range(1, 36))
+    assert [each["number"] for each in told["data"]] == list(range(1, 37))
     assert told["command"] == "rules list"
 
 

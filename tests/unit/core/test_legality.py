@@ -237,6 +237,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         ).details[0],
         "vCenter API 7.0.2.0 has no vendor device groups",
     ),
+    "esxi-chooses-gpus": (
+        lambda: noted(cluster(nodes(1, gpu=HALVES)), groups=(), assignment_policy="performance"),
+        "by the host's assignment policy `performance`: they may be others, and farther from the NIC, than those shown",
+    ),
     "host-graphics": (
         lambda: on_host(cluster(1), gpus=tuple(replace(gpu, graphics_type="shared") for gpu in r750xa(1).gpus)),
         "has graphics type shared, sharedDirect needed",
@@ -283,6 +287,18 @@ def test_affinity_to_all_is_none() -> None:
     assert "affinity" not in told(cluster(nodes(1, extra_config={"sched.cpu.affinity": "all"})))
 
 
+@pytest.mark.parametrize(
+    ("gpu", "knobs"),
+    [
+        (GpuRequest(profile="A100-40C"), {}),
+        (GpuRequest(profile="A100-40C", count=2), {"gpus": r750xa(1).gpus[:2]}),
+        (GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=2), whole_gpus(4)),
+    ],
+)
+def test_where_esxi_has_no_choice_none_is_told(gpu: GpuRequest, knobs: dict[str, object]) -> None:
+    assert "ESXi's choice" not in noted(cluster(nodes(1, gpu=gpu)), **{"groups": (), **knobs})
+
+
 def test_every_rule_is_broken_here() -> None:
     # GPUDirect Storage: vsml offers no way to ask for it, which the next test holds it to.
     assert {rule.id for rule in RULES} == {*BREAKS, "gpudirect-storage"}
@@ -306,7 +322,7 @@ def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
-    assert [rule.number for rule in RULES] == list(range(1, 36))
+    assert [rule.number for rule in RULES] == list(range(1, 37))
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.says and rule.kept for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)

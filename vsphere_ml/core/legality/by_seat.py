@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.ats_versions import refusal
 from vsphere_ml.core.legality.rule import Words
 from vsphere_ml.core.profiles import read
+from vsphere_ml.core.seats import Way
 from vsphere_ml.core.versions import numbers
 
 if TYPE_CHECKING:
@@ -25,6 +26,21 @@ def no_ats(seat: Seat, host: Host) -> Iterator[Words]:
         why = refusal(host.version, host.build, host.cpu_vendor)
         if why:
             yield Words(f"{host.name}: {why}; GPUDirect RDMA wants ATS")
+
+
+def gpus_by_esxi(seat: Seat, host: Host) -> Iterator[Words]:
+    """Yield that several vGPUs may come from other GPUs than a seat counts on; those of a device group are joined."""
+    runs = seat.standing is not None and seat.standing.powered_on
+    if read(seat.profile) is None or len(seat.gpus) == 1 or runs or seat.way in {Way.DEVICE_GROUP, Way.NVLINK}:
+        return
+    if {gpu.address for gpu in host.gpus} == set(seat.gpus) and len(set(seat.gpus)) == len(seat.gpus):
+        return
+    policy = f" `{host.assignment_policy}`" if host.assignment_policy else ""
+    farther = ", and farther from the NIC," if seat.nics else ""
+    yield Words(
+        f"which GPUs its {len(seat.gpus)} vGPUs come from is ESXi's choice, by the host's assignment policy{policy}: "
+        f"they may be others{farther} than those shown"
+    )
 
 
 def sxm_elsewhere(seat: Seat, host: Host) -> Iterator[Words]:

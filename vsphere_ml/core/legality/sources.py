@@ -20,6 +20,8 @@ SOURCES = {
     "FD-VGPU": f"{_DENNEMAN} 2023-07-06",
     "NMLX5": "docs.nvidia.com/networking/display/VMwareUMv419711, driver parameter max_vfs",
     "PASSTHRU": "vSphere Web Services API, HostPciPassthruInfo and HostPciPassthruConfig",
+    "ASSIGN": "vSphere Web Services API, HostGraphicsConfigSharedPassthruAssignmentPolicy",
+    "MULTI-VGPU": "docs.nvidia.com/ai-enterprise/release-8/8.1/infra-software/vgpu/features/multi-vgpu.html",
     "GROUPS": "vSphere Web Services API, VirtualMachineVirtualDeviceGroups: since vSphere API 8.0.0.1",
     "FD-MULTI": "Frank Denneman, article on several GPUs in a VM",
     "FD-DDP": f"{_DENNEMAN} 2023-06-06",

@@ -332,6 +332,17 @@ RULES: tuple[Rule, ...] = (
         kept="VMs are bound by NUMA node; told with the plan when `extra_config` sets another affinity",
         of_node=by_wish.no_numa_scheduling,
     ),
+    Rule(
+        id="esxi-chooses-gpus",
+        number=36,
+        severity=_INFO,
+        says="ESXi chooses the GPU of each vGPU: the one with the fewest VMs by the policy `performance`, one until it "
+        "is full by `consolidation`; those of one VM may come from several GPUs",
+        sources=("ASSIGN", "MULTI-VGPU"),
+        kept="GPUs are expected by the policy, of one NUMA node where it has room; told with the plan when a node has "
+        "several vGPUs, and what each got is read back",
+        of_seat=by_seat.gpus_by_esxi,
+    ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
 
