@@ -10,7 +10,6 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import Ended
-from tests.integration.guests import needed
 from tests.waiting import until
 from vsphere_ml.core.container import SHARED
 from vsphere_ml.lab import runtime
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.trained import Cluster
 
-LACKING = runtime.lacking()
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.lab,
-    needed,
-    pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
-    pytest.mark.timeout(3600),  # the runtime is built the first time
-]
+pytestmark = trained.on_guests()
 LAUNCH_S = 1200
 MINE = """\
 import json, os, sys
@@ -63,12 +55,6 @@ def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
     return cluster.shell.start("bench", "cluster.toml", *SMALL, *more, **env)
 
 
-def runs(ended: Ended) -> list[dict[str, Any]]:
-    assert ended.status == 0, ended.err
-    found: list[dict[str, Any]] = ended.document["data"]["runs"]
-    return found
-
-
 def everywhere(cluster: Cluster, command: str) -> Ended:
     return cluster.shell.vsml("run", "--", command)
 
@@ -92,8 +78,8 @@ def leftovers(cluster: Cluster) -> list[str]:
 
 def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -> None:
     wanted = ("--workload", "train", "--workload", "allreduce", "--into", "first", "-o", "json")
-    reduced, trained_ = runs(bench(cluster, *wanted))
-    for run in (reduced, trained_):
+    reduced, learned = trained.runs(bench(cluster, *wanted))
+    for run in (reduced, learned):
         assert (run["outcome"], run["lab"]) == ("complete", True)
         assert {each["name"]: each["verdict"] for each in run["proofs"]} == {
             "placement": "yes",
@@ -111,11 +97,11 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
             "0.28.1",
         )
         assert_made_again_from(run)
-    assert [len(rank) for rank in trained_["steps"]["step_s"]] == [30, 30]
+    assert [len(rank) for rank in learned["steps"]["step_s"]] == [30, 30]
     assert [point["size_bytes"] for point in reduced["sweep"]] == [1048576, 4194304]
     # The second time the record has it all, and nothing is launched.
     again = bench(cluster, *wanted)
-    assert [each["run_id"] for each in runs(again)] == [reduced["run_id"], trained_["run_id"]]
+    assert [each["run_id"] for each in trained.runs(again)] == [reduced["run_id"], learned["run_id"]]
     assert "the record has 2 of them" in again.err
     assert "1/1" not in again.err
     # Planned otherwise, the same wish is another measurement: it does not go into this record.
@@ -143,7 +129,7 @@ def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
     """Return the bus bandwidth of 4 MiB and more at its best, and what iperf3 got through, in bytes per second."""
     assert cluster.shell.vsml("lab", "shape", "--rate", rate).status == 0
     try:
-        (run,) = runs(bench(cluster, "--workload", "allreduce", "--into", rate, "-o", "json"))
+        (run,) = trained.runs(bench(cluster, "--workload", "allreduce", "--into", rate, "-o", "json"))
     finally:
         cluster.shell.vsml("lab", "shape", "--rate", "none")
     point = run["sweep"][-1]
@@ -152,7 +138,7 @@ def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
 
 def test_compressed_gradients_keep_two_nodes_in_sync(cluster: Cluster) -> None:
     wanted = ("--workload", "train", "--gradients", "fp32", "--gradients", "fp16", "--into", "halves", "-o", "json")
-    found = runs(bench(cluster, *wanted))
+    found = trained.runs(bench(cluster, *wanted))
     assert [run["configuration"]["gradients"] for run in found] == ["fp32", "fp16"]
     for run in found:
         assert {each["name"]: each["verdict"] for each in run["proofs"]}["in_sync"] == "yes"
@@ -167,13 +153,15 @@ def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
 
 
 def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_too(cluster: Cluster) -> None:
-    (run,) = runs(
+    (run,) = trained.runs(
         bench(cluster, "--nodes", "1", "--steps", "100000", "--seconds", "2", "--into", "short", "-o", "json")
     )
     assert 0 < len(run["steps"]["step_s"][0]) < 100000
     assert [each["message"] for each in run["remarks"]] == ["ended before its last step: the time is up"]
     cluster.shell.write("mine.py", MINE)
-    (mine,) = runs(bench(cluster, "--script", "mine.py", "--arguments", "0.25 b", "--into", "mine", "-o", "json"))
+    (mine,) = trained.runs(
+        bench(cluster, "--script", "mine.py", "--arguments", "0.25 b", "--into", "mine", "-o", "json")
+    )
     assert [each["node"] for each in mine["placement"]] == ["node-1", "node-2"]
     assert mine["steps"]["step_s"] == [[0.25], [0.25]]
     assert {each["name"]: each["verdict"] for each in mine["proofs"]} == {
@@ -186,14 +174,18 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
 @pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
 def test_mpirun_of_both_families_puts_a_rank_on_each_node(cluster: Cluster, mpi: str) -> None:
     _settings(cluster, mpi)
-    (run,) = runs(bench(cluster, "--launcher", "mpirun", "--workload", "allreduce", "--into", mpi, "-o", "json"))
+    (run,) = trained.runs(
+        bench(cluster, "--launcher", "mpirun", "--workload", "allreduce", "--into", mpi, "-o", "json")
+    )
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
     assert run["configuration"]["options"]["mpi"].startswith(mpi[-1])
 
 
 def test_horovodrun_goes_by_open_mpi_when_asked(cluster: Cluster) -> None:
     _settings(cluster, "openmpi-4")
-    (run,) = runs(bench(cluster, "--backend", "mpi", "--workload", "allreduce", "--into", "horovodrun", "-o", "json"))
+    (run,) = trained.runs(
+        bench(cluster, "--backend", "mpi", "--workload", "allreduce", "--into", "horovodrun", "-o", "json")
+    )
     assert [each["node"] for each in run["placement"]] == ["node-1", "node-2"]
     assert (run["configuration"]["launcher"], run["configuration"]["backend"]) == ("horovodrun", "mpi")
 

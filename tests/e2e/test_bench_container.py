@@ -14,7 +14,6 @@ import pytest
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S
 from tests.e2e.test_bench import leftovers, training
-from tests.integration.guests import needed
 from tests.waiting import until
 from vsphere_ml.lab import runtime
 
@@ -24,14 +23,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Ended
     from tests.e2e.trained import Cluster
 
-LACKING = runtime.lacking()
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.lab,
-    needed,
-    pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
-    pytest.mark.timeout(3600),  # the runtime is built the first time
-]
+pytestmark = trained.on_guests()
 # Which mount namespace a rank is in: the lab's stand-in of Docker gives each container one of its own.
 FILE = "/var/tmp/vsml-bench/where"
 WHERE = f"import os, pathlib\npathlib.Path({FILE!r}).write_text(os.readlink('/proc/self/ns/mnt'))\n"
@@ -63,9 +55,7 @@ def bench(cluster: Cluster, *more: str) -> Ended:
 
 
 def run_of(ended: Ended) -> dict[str, Any]:
-    assert ended.status == 0, ended.err
-    (run,) = ended.document["data"]["runs"]
-    assert isinstance(run, dict)
+    (run,) = trained.runs(ended)
     return run
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S, QUAD, Ended, Shell, clean_environment
-from tests.integration.guests import needed
 from tests.waiting import until
 from vsphere_ml.lab import mpich, runtime
 
@@ -24,14 +23,7 @@ if TYPE_CHECKING:
 
     from tests.e2e.trained import Cluster
 
-LACKING = runtime.lacking()
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.lab,
-    needed,
-    pytest.mark.skipif(LACKING is not None, reason=f"no Horovod for lab guests: {LACKING}"),
-    pytest.mark.timeout(3600),  # the runtime is built the first time
-]
+pytestmark = trained.on_guests()
 PAIR = ("--only", "node-1", "--only", "node-2")
 MPICH = {
     "runtime_path": f"{runtime.IN_GUESTS}/{mpich.VENV}",
@@ -63,12 +55,6 @@ def bench(shell: Shell, *more: str) -> Ended:
     process = shell.start("bench", *more, "-o", "json")
     out, err = process.communicate(timeout=1800)
     return Ended(process.returncode, out, err)
-
-
-def runs(ended: Ended) -> list[dict[str, Any]]:
-    assert ended.status == 0, ended.err
-    found: list[dict[str, Any]] = ended.document["data"]["runs"]
-    return found
 
 
 def shape(cluster: Cluster, rate: str, *more: str) -> None:
@@ -114,7 +100,10 @@ def in_turn(cluster: Cluster, rates: dict[str, str], *how: str) -> Iterator[None
     for number in range(1, 11):
         for record, rate in rates.items():
             shape(cluster, rate)
-            assert len(runs(bench(cluster.shell, *how, "--repeats", str(number), *PAIR, "--into", record))) == number
+            assert (
+                len(trained.runs(bench(cluster.shell, *how, "--repeats", str(number), *PAIR, "--into", record)))
+                == number
+            )
         shape(cluster, "none")
         if number >= 3:
             yield
@@ -154,7 +143,7 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     settings(cluster, MPICH)
     shape(cluster, "200mbit")
     shape(cluster, "50mbit", "node-3")
-    runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "slow-link"))
+    trained.runs(bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "slow-link"))
     shape(cluster, "none")
     blamed = causes(cluster, "slow-link", "bench.slow-link")
     assert blamed
@@ -179,7 +168,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
         assert cluster.shell.vsml("run", "--only", "node-2", "--", hold_up).status == 0
-        runs(bench(cluster.shell, "--steps", "25", "--limit", "900", *PAIR, "--into", "straggler"))
+        trained.runs(bench(cluster.shell, "--steps", "25", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
         cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
@@ -221,7 +210,7 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
     cluster.shell.write("packed.toml", packed.replace("node-[1-3]", "packed-[1-2]"))
     built = cluster.shell.vsml("provision", "packed.toml", "--yes")
     assert built.status == 0, built.err
-    (run,) = runs(
+    (run,) = trained.runs(
         bench(cluster.shell, "packed.toml", *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "packed")
     )
     assert len({each["host"] for each in run["placement"]}) == 1

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import QUAD, Shell, clean_environment
-from vsphere_ml.lab import server
+from tests.integration.guests import needed
+from vsphere_ml.lab import runtime, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,18 @@ SETTINGS = {
     "toolkit_trusted": "true",
     "image": "nvcr.io/nvidia/tensorflow:23.05-tf2-py3",
 }
+
+
+def on_guests() -> list[pytest.MarkDecorator]:
+    """Return the marks of tests that launch Horovod on lab guests."""
+    lacking = runtime.lacking()
+    return [
+        pytest.mark.e2e,
+        pytest.mark.lab,
+        needed,
+        pytest.mark.skipif(lacking is not None, reason=f"no Horovod for lab guests: {lacking}"),
+        pytest.mark.timeout(3600),  # the runtime is built the first time
+    ]
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,13 @@ class Cluster:
     def _files(self) -> dict[str, str]:
         (driver,) = (self.home / "packages").glob("nvidia-linux-grid-*.deb")
         return {"driver_file": f"[nfs-images] drivers/{driver.name}", "wheelhouse": str(self.home / "wheelhouse.tar")}
+
+
+def runs(ended: Ended) -> list[dict[str, Any]]:
+    """Return the launches that `vsml bench -o json` tells."""
+    assert ended.status == 0, ended.err
+    found: list[dict[str, Any]] = ended.document["data"]["runs"]
+    return found
 
 
 def document(out: str) -> Any:

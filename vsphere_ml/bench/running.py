@@ -46,6 +46,17 @@ while [ ! -e rc ] && [ $i -lt {turns} ]; do sleep 0.5; i=$((i + 1)); done
 cat rc 2>/dev/null || echo running
 tail -c +{offset} rank-0.jsonl 2>/dev/null | head -c {piece}
 """
+# NCCL tells its channels at the beginning, and what went wrong stands at the end.
+_LOGS = """\
+cd {folder} || exit 1
+for file in job.out job.err; do
+    [ -e $file ] || continue
+    if [ "$(wc -c <$file)" -le {most} ]; then cat $file; continue; fi
+    head -c {half} $file
+    printf '\\n[vsml left out the middle of %s]\\n' $file
+    tail -c {half} $file
+done
+"""
 _MARKED = f"""\
 for file in $(grep -lzE '^({MARK}|HOROVOD_RANK|OMPI_COMM_WORLD_RANK|PMI_RANK)=' /proc/[0-9]*/environ 2>/dev/null); do
     pid=${{file#/proc/}} pid=${{pid%/environ}}
@@ -189,8 +200,9 @@ def collect(shell: Probe, job: Job) -> str:
 
 
 def logs(shell: Probe, job: Job) -> str:
-    """Return what the launcher and its ranks printed, standard output first."""
-    return shell.ask({"log": f"tail -q -c {CHUNK // 2} {job.folder}/job.out {job.folder}/job.err"})["log"].out
+    """Return what the launcher and its ranks printed, standard output first; of a long one its two ends."""
+    most = CHUNK // 2
+    return shell.ask({"log": _LOGS.format(folder=job.folder, most=most, half=most // 2)})["log"].out
 
 
 def result(shell: Probe, job: Job, name: str) -> str:

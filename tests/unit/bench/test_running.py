@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from tests.unit.bench.jobs import job
 from tests.waiting import PATIENCE_S, until
 from vsphere_ml.bench import running
 from vsphere_ml.bench.launchers import Launch
+from vsphere_ml.core.guest import Answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,3 +78,36 @@ def test_a_job_that_is_looked_after_goes_on(tmp_path: Path, monkeypatch: pytest.
     process.wait(PATIENCE_S)
     assert (tmp_path / "rc").read_text() == "0\n"
     assert (tmp_path / "job.out").read_text() == "whole\n"
+
+
+class Asked:
+    """A guest whose job folder is one of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def ask(self, probes: dict[str, str]) -> dict[str, Answer]:
+        """Return what each command prints here."""
+        told = {name: text.replace(job().folder, str(self.folder)) for name, text in probes.items()}
+        ran = {
+            name: subprocess.run(["sh", "-c", text], capture_output=True, check=False) for name, text in told.items()
+        }
+        return {name: Answer(ended.returncode, ended.stdout.decode(), "") for name, ended in ran.items()}
+
+
+def test_of_a_long_log_both_ends_are_kept(tmp_path: Path) -> None:
+    guest: Any = Asked(tmp_path)
+    (tmp_path / "job.out").write_text("first\n" + "x" * running.CHUNK + "\nlast\n")
+    (tmp_path / "job.err").write_text("of stderr\n")
+    log = running.logs(guest, job())
+    assert log.startswith("first\n")
+    assert log.endswith("\nlast\nof stderr\n")
+    assert "\n[vsml left out the middle of job.out]\n" in log
+    assert len(log) < running.CHUNK
+
+
+def test_a_short_log_is_kept_whole_and_one_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    guest: Any = Asked(tmp_path)
+    assert running.logs(guest, job()) == ""
+    (tmp_path / "job.out").write_text("out\n")
+    assert running.logs(guest, job()) == "out\n"
