@@ -85,16 +85,7 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
 
     Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
     """
-    hosts = list(dict.fromkeys(each.hostname for each in parsed.devices))
-    ranks = given.ranks or parsed.ranks
-    nodes = given.nodes or len(hosts) or (2 if parsed.links else 1 if ranks == 1 else None)
-    if ranks is None or nodes is None:
-        raise ConfigError(
-            f"{parsed.tool} does not say on how many {'ranks' if ranks is None else 'nodes'} it ran",
-            code="import.unknown-size",
-            target=parsed.tool,
-            hint="--ranks N" if ranks is None else "--nodes N",
-        )
+    asked = _configuration(parsed, given)
     text = content.decode("utf-8", errors="replace")
     went = paths.of_nccl(text)
     by = paths.of_import(given.transport, went, text)
@@ -107,15 +98,12 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
         ended=seen,
         outcome=Outcome.INVALID if wrong else Outcome.COMPLETE,
         reason="; ".join(wrong),
-        configuration=_configuration(parsed, given, nodes, ranks),
+        configuration=asked,
         cluster=Cluster(name=given.cluster) if given.cluster else None,
         environment=Environment(versions=parsed.versions, variables=parsed.variables, command=parsed.command),
         link=given.link,
-        placement=tuple(
-            Place(rank=each.rank, local_rank=0, node=each.hostname, hostname=each.hostname, device=each.name)
-            for each in parsed.devices
-        ),
-        steps=None if wrong else _steps(parsed, ranks),
+        placement=_placement(parsed),
+        steps=None if wrong else _steps(parsed, asked.ranks),
         sweep=() if wrong else parsed.sweep,
         link_results=tuple(_rated(each, given.link) for each in parsed.links),
         proofs=(by,) if by is not None else (),
@@ -123,6 +111,28 @@ def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
         remarks=parsed.remarks,
     )
     return _sound(made, parsed.tool)
+
+
+def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
+    """Return the numbers of nodes and ranks."""
+    hosts = {each.hostname for each in parsed.devices}
+    ranks = given.ranks or parsed.ranks
+    nodes = given.nodes or len(hosts) or (2 if parsed.links else 1 if ranks == 1 else None)
+    if ranks is None or nodes is None:
+        raise ConfigError(
+            f"{parsed.tool} does not say on how many {'ranks' if ranks is None else 'nodes'} it ran",
+            code="import.unknown-size",
+            target=parsed.tool,
+            hint="--ranks N" if ranks is None else "--nodes N",
+        )
+    return nodes, ranks
+
+
+def _placement(parsed: Parsed) -> tuple[Place, ...]:
+    return tuple(
+        Place(rank=each.rank, local_rank=0, node=each.hostname, hostname=each.hostname, device=each.name)
+        for each in parsed.devices
+    )
 
 
 def _rated(measured: LinkResult, link: Link) -> LinkResult:
@@ -134,7 +144,8 @@ def _rated(measured: LinkResult, link: Link) -> LinkResult:
     )
 
 
-def _configuration(parsed: Parsed, given: Given, nodes: int, ranks: int) -> Configuration:
+def _configuration(parsed: Parsed, given: Given) -> Configuration:
+    nodes, ranks = _size(parsed, given)
     known = MODELS.get(parsed.model)
     asked = Configuration(workload=parsed.workload, nodes=nodes, ranks=ranks, launcher="import", backend=parsed.tool)
     return replace(
