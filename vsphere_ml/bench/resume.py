@@ -9,10 +9,10 @@ from vsphere_ml.bench.record import Outcome
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from vsphere_ml.bench.record import Cluster, Run
-    from vsphere_ml.core.guest import Peer
+    from vsphere_ml.bench.machines import Machine
+    from vsphere_ml.bench.record import Run
 
 _ELSEWHERE = "--into a folder of its own; `vsml bench report` and `explain` take several records"
 
@@ -23,12 +23,7 @@ class Conditions:
 
     plan_digest: str  # of the cluster as its file plans it
     interface: str  # that ranks talk over
-    nodes: tuple[str, ...]  # in the order in which launches take them
-
-    @classmethod
-    def of(cls, cluster: Cluster, interface: str, peers: Sequence[Peer]) -> Conditions:
-        """Return those of the launches that are to be made."""
-        return cls(plan_digest=cluster.plan_digest, interface=interface, nodes=tuple(peer.name for peer in peers))
+    machines: Mapping[str, Machine]  # by node, in the order in which launches take them
 
 
 def check_cluster(recorded: Sequence[Run], cluster: str, *, lab: bool) -> None:
@@ -70,9 +65,23 @@ def _unlike(run: Run, here: Conditions) -> Iterator[str]:
     planned = run.cluster.plan_digest if run.cluster else ""
     if planned and planned != here.plan_digest:
         yield f"cluster as planned: {planned} in the record, {here.plan_digest} now: its file was changed since"
-    ran, ours = _nodes(run), here.nodes[: run.configuration.nodes]
+    ran, ours = _nodes(run), tuple(here.machines)[: run.configuration.nodes]
     if not (set(ran) <= set(ours) or set(ran) >= set(ours)):  # an elastic job has fewer, a larger launch more
         yield f"nodes: {', '.join(ran)} in the record, {', '.join(ours)} now"
+    for node in ours:
+        yield from _of_vm(node, run, here.machines[node].settings)
+
+
+def _of_vm(node: str, run: Run, now: Mapping[str, str]) -> Iterator[str]:
+    """Yield which settings of a node's VM were changed.
+
+    Which host it runs on may change by itself, and so may keys that ESXi writes at power-on (`numa.autosize.*`,
+    `sched.swap.*`): those of a VM's extra config have a dot.
+    """
+    then = run.cluster.vm_settings.get(node, {}) if run.cluster else {}
+    for key in sorted(then.keys() & now.keys()):
+        if "." not in key and not key.startswith("esxi_") and then[key] != now[key]:
+            yield f"VM of {node}: {key} {then[key]} in the record, {now[key]} now"
 
 
 def _nodes(run: Run) -> tuple[str, ...]:

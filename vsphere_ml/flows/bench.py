@@ -70,7 +70,7 @@ def bench(asked: Benchmark) -> Benchmarked:
     """
     recorded = _recorded(asked)
     ground = _ground(asked)
-    resume.check_conditions(recorded, resume.Conditions.of(ground.cluster, ground.interface, ground.peers))
+    resume.check_conditions(recorded, _conditions(ground))
     wish = where_possible(matrix.over_mpi(asked.wish, ground.runtime), ground)
     planned = matrix.plan(wish, recorded)
     asked.tell_bench(Planning(launches=planned))
@@ -87,6 +87,14 @@ def bench(asked: Benchmark) -> Benchmarked:
         runs=tuple(series.runs),
         errors=tuple(series.errors),
         not_made=tuple(left),
+    )
+
+
+def _conditions(ground: Ground) -> resume.Conditions:
+    return resume.Conditions(
+        plan_digest=ground.cluster.plan_digest,
+        interface=ground.interface,
+        machines={peer.name: ground.machines[peer.name] for peer in ground.peers},
     )
 
 

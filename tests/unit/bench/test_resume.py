@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.bench import synthetic
+from vsphere_ml.bench.machines import Machine
 from vsphere_ml.bench.record import Cluster, Outcome, Run
 from vsphere_ml.bench.resume import Conditions, check_cluster, check_conditions
 from vsphere_ml.core.errors import ConfigError, NotPossible
 
-HERE = Conditions(plan_digest="sha256:aa", interface="eth0", nodes=("node-0", "node-1"))
+HERE = Conditions(plan_digest="sha256:aa", interface="eth0", machines={"node-0": Machine(), "node-1": Machine()})
 
 
 def run(nodes: int = 2, *, interface: str = "eth0", digest: str = "sha256:aa") -> Run:
@@ -46,10 +47,25 @@ def test_launches_of_a_cluster_that_was_planned_otherwise_do_not_count_as_made()
 
 
 def test_launches_on_other_nodes_do_not_count_as_made() -> None:
-    others = replace(HERE, nodes=("node-2", "node-3"))
+    others = replace(HERE, machines={"node-2": Machine(), "node-3": Machine()})
     with pytest.raises(NotPossible) as caught:
         check_conditions([run()], others)
     assert caught.value.details == ("nodes: node-0, node-1 in the record, node-2, node-3 now",)
+
+
+def test_launches_on_vms_with_other_settings_do_not_count_as_made() -> None:
+    def on(cpus: str, host: str, cookie: str) -> dict[str, str]:
+        return {"cpus": cpus, "esxi_host": host, "numa.autosize.cookie": cookie}
+
+    made = run()
+    assert made.cluster is not None
+    made = replace(made, cluster=replace(made.cluster, vm_settings={"node-1": on("8", "esx-1", "80")}))
+    machines = {"node-0": Machine(), "node-1": Machine(settings=on("16", "esx-2", "160"))}
+    with pytest.raises(NotPossible) as caught:
+        check_conditions([made], replace(HERE, machines=machines))
+    assert caught.value.details == ("VM of node-1: cpus 8 in the record, 16 now",)
+    moved = {"node-0": Machine(), "node-1": Machine(settings=on("8", "esx-2", "160"))}
+    check_conditions([made], replace(HERE, machines=moved))
 
 
 def test_fewer_and_more_of_the_same_nodes_are_no_difference() -> None:

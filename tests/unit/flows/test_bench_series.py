@@ -93,7 +93,7 @@ def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
 ) -> None:
     made = synthetic.sweep(2)
     store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
-    ground: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=())
+    ground: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
     monkeypatch.setattr(bench, "_ground", lambda _asked: ground)
     spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
     told: list[BenchEvent] = []
