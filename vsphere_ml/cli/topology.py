@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +43,7 @@ def topology(
     from vsphere_ml.cli.views import tree
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.ports import Scope
+    from vsphere_ml.core.resolve import hosts_called
 
     if picture is not None and picture.suffix not in {".svg", ".html"}:
         raise ConfigError(
@@ -57,7 +57,7 @@ def topology(
     where = wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     with wiring.vcenter(where.vcenter, terminal) as vcenter:
         seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
-    seen = replace(seen, hosts=tuple(each for each in seen.hosts if fnmatchcase(each.name, host)))
+    seen = replace(seen, hosts=hosts_called(host, seen))
     if picture is not None:
         wiring.write(picture, drawn.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
         terminal.say(f"drew {picture}")

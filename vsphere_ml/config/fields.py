@@ -282,5 +282,6 @@ Port = Annotated[int, Field(ge=1, lt=_PORTS)]
 NicCount = Annotated[int, Field(ge=1, le=8)]
 Priority = Annotated[int, Field(ge=0, le=7)]  # of IEEE 802.1p
 Dscp = Annotated[int, Field(ge=0, le=63)]
-Mtu = Annotated[int, Field(ge=1500, le=9000)]  # a distributed switch takes 9000 at most
+MTUS = (1500, 9000)  # smallest and largest; a distributed switch takes 9000 at most
+Mtu = Annotated[int, Field(ge=MTUS[0], le=MTUS[1])]
 HardwareVersion = Annotated[int, Field(ge=17, le=99)]

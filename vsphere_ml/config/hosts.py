@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.guests import jump
 from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.sources import one_source, source_of
-from vsphere_ml.core.spec import HostAccess, HostKeys, MakeReady
+from vsphere_ml.core.spec import HostAccess, HostKeys, MakeReady, ReadyKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,13 @@ def check_hosts(table: schema.Hosts | None, mistakes: Mistakes) -> None:
     one_source(table.password, ("hosts", "password"), mistakes)
     if table.password is not None and table.key_file is not None:
         mistakes.add(("hosts", "password"), "`key_file` is set too; leave one of them out")
+
+
+def check_ready(ready: MakeReady, mistakes: Mistakes) -> None:
+    """Tell a number of virtual functions where nothing may be done about them."""
+    if ready.virtual_functions is not None and ReadyKind.SRIOV not in ready.kinds:
+        told = "asks for nothing, since `sriov` is not among make_ready.kinds"
+        mistakes.add(("make_ready", "virtual_functions"), told, 'kinds = ["sriov"]')
 
 
 def access(table: schema.Hosts | None, base: Path) -> HostAccess | None:

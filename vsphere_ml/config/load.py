@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vsphere_ml.config import document, schema
 from vsphere_ml.config.guests import access, check_guests
 from vsphere_ml.config.hosts import access as hosts_access
-from vsphere_ml.config.hosts import check_hosts, make_ready
+from vsphere_ml.config.hosts import check_hosts, check_ready, make_ready
 from vsphere_ml.config.hygiene import cleaned
 from vsphere_ml.config.mistakes import Mistakes
 from vsphere_ml.config.nodes import Roster
@@ -117,6 +117,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     check_hosts(hosts, mistakes)
     roce = sections.one("roce", schema.Roce)
     ready = make_ready(sections.one("make_ready", schema.Ready))
+    check_ready(ready, mistakes)
     check_roce(roce, guest, ready, mistakes)
     if guest is not None:
         check_guests(guest, [node.name for node in nodes], mistakes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from vsphere_ml.config.fields import MTUS
 from vsphere_ml.core.spec import ReadyKind, RoceWish
 
 if TYPE_CHECKING:
@@ -41,6 +43,6 @@ def fabric(table: schema.Roce | None, guest: schema.Guest | None) -> RoceWish:
 
 
 def _of_guests(guest: schema.Guest | None) -> int | None:
-    """Return the MTU that the guests are told; a text that is none is the playbook's to refuse."""
+    """Return the MTU that the guests are told; a text that is none, or too large, is the playbook's to refuse."""
     told = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
-    return int(told) if told.isascii() and told.isdecimal() else None
+    return int(told) if re.fullmatch(r"[0-9]{1,4}", told) and MTUS[0] <= int(told) <= MTUS[1] else None

@@ -190,6 +190,19 @@ def names_host(name: str, host: Host) -> bool:
     return fnmatchcase(full, wanted) or fnmatchcase(full.partition(".")[0], wanted)
 
 
+def hosts_called(glob: str, inventory: Inventory) -> tuple[Host, ...]:
+    """Return the hosts that a name or glob means. NotPossible `site.not-found`, with those there are, when none."""
+    found = tuple(host for host in inventory.hosts if names_host(glob, host))
+    if not found and inventory.hosts:
+        raise NotPossible(
+            f"no host is called `{glob}`",
+            code="site.not-found",
+            target=glob,
+            hint=f"there are {_listed(sorted(host.name for host in inventory.hosts))}",
+        )
+    return found
+
+
 def _matching(name: str, things: Sequence[T], path: Callable[[T], str]) -> list[T]:
     exact = [each for each in things if _tidy(path(each)) == _tidy(name)]
     return exact or [each for each in things if _ends(path(each), name)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import catalogue, vgpus
@@ -13,6 +12,7 @@ from vsphere_ml.core.counts import Ask, Count, InCluster, OnHost
 from vsphere_ml.core.groups import joins
 from vsphere_ml.core.instances import free_instances
 from vsphere_ml.core.profiles import ProfileName, read
+from vsphere_ml.core.resolve import hosts_called
 from vsphere_ml.core.rooms import rooms
 
 if TYPE_CHECKING:
@@ -68,9 +68,12 @@ class Sum:
 
 
 def stock(inventory: Inventory, host: str = "*") -> tuple[Stock, ...]:
-    """Return what the hosts whose name matches the glob offer, by host, the largest first; counted by vsml."""
+    """Return what the hosts of this name or glob offer, by host, the largest first; counted by vsml.
+
+    Raises what `hosts_called` raises.
+    """
     clusters = {each.ref: each.name for each in inventory.clusters}
-    hosts = [each for each in inventory.hosts if fnmatchcase(each.name.casefold(), host.casefold())]
+    hosts = hosts_called(host, inventory)
     by_ref = rooms(hosts, inventory.vms, {})
     return tuple(
         each for one in hosts for each in _of(by_ref[one.ref], clusters.get(one.cluster, "-") if one.cluster else "-")

@@ -25,9 +25,9 @@ class Offers:
 
 
 def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -> Offers:
-    """Return what the hosts offer whose name matches the glob. Clusters are asked about only when every host is meant.
+    """Return what the hosts of this name or glob offer. Clusters are asked about only when every host is meant.
 
-    Raises VSphereError.
+    Raises VSphereError, and NotPossible `site.not-found` when no host is meant.
     """
     inventory = vcenter.look(Scope(datacenter=datacenter, direct_path=True))
     found = stock(inventory, host)

@@ -95,7 +95,7 @@ def made(say: Callable[[str], None] = to_stderr) -> Path:
 
 
 def _make(at: Path, say: Callable[[str], None]) -> None:
-    say(f"making {TENSORFLOW}, {HOROVOD} and Open MPI for lab guests (3 to 5 minutes the first time)")
+    say(f"making {TENSORFLOW}, {HOROVOD} and Open MPI for lab guests (3 to 7 minutes on 2 cores, the first time)")
     began = time.monotonic()
     shutil.rmtree(at, ignore_errors=True)
     at.mkdir(parents=True)

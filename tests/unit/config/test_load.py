@@ -229,6 +229,12 @@ def test_a_number_beyond_reason_is_refused() -> None:
         load_text(ONE_NODE + f"mmio_gib = {'9' * 100}\n")
 
 
+@pytest.mark.parametrize("told", ["9" * 5000, "9001", "50", "nine", "9_000", "٩٠٠٠"])
+def test_an_mtu_of_the_guests_that_is_none_is_the_playbooks_to_refuse(told: str) -> None:
+    spec = load_text(ONE_NODE + f'[guest.settings]\nroce_mtu = "{told}"\n[roce]\nmtu = 4200\n')
+    assert spec.roce.mtu == 4200
+
+
 def test_hosts_are_not_entered_unless_the_file_says_how() -> None:
     assert load_text(ONE_NODE).hosts is None
     hosts = load_text(ONE_NODE + '[hosts]\npassword = { env = "ESXI" }\nhost_keys = "trust-first-use"\n').hosts

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.fakes.pictures import A100_GROUP, quad_8u3
 from tests.fakes.wishes import cluster
 from tests.unit.core.sites import direct, one_host, provisioned
 from tests.unit.core.test_shares import HALF, PAIR, mig_host, small
+from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ComponentKind, DeviceGroup, GpuUse, GroupComponent, Inventory, VgpuProfile, VmRef
 from vsphere_ml.core.stock import DIRECT_PATH, GROUP, stock
 
@@ -27,7 +30,14 @@ def test_every_matching_host_is_told_and_others_are_not() -> None:
     site = quad_8u3()
     assert free(site, "grid_a100-40c") == [4, 3, 4, 4]
     assert free(site, "grid_a100-40c", "ESX-02*") == [3]
-    assert stock(site, "nobody*") == ()
+    assert free(site, "grid_a100-40c", "esx-02") == [3]
+
+
+def test_a_name_that_no_host_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(NotPossible) as refused:
+        stock(quad_8u3(), "nobody*")
+    assert refused.value.code == "site.not-found"
+    assert "`esx-01.lab.test`" in refused.value.hint
 
 
 def test_mig_and_sizes_are_as_nvidias_tables_have_them() -> None:
