@@ -13,6 +13,7 @@ from vsphere_ml.bench.compare import compare
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.gate import gate
 from vsphere_ml.bench.record import Configuration, Workload
+from vsphere_ml.bench.report.plots import plots
 from vsphere_ml.bench.report.story import story
 from vsphere_ml.bench.study import study
 from vsphere_ml.bench.titles import Titles
@@ -94,6 +95,17 @@ def test_every_row_of_a_report_tells_which_configuration_it_is_of() -> None:
     assert len(set(tables["Training"])) == len(tables["Training"]) == 4
     assert "All-reduce: allreduce, 2 nodes, 2 ranks, tcp, mpi" in tables
     assert len(set(tables["Proofs"])) == 6
+
+
+def test_every_plot_tells_which_configurations_it_is_of() -> None:
+    drawn = plots(study(by_both()))
+    for words in (
+        "Scaling of train resnet50, gloo",
+        "Scaling of train resnet50, mpi",
+        "2 nodes tcp gloo",
+        "2 nodes tcp mpi",
+    ):
+        assert any(words in each for each in drawn)
 
 
 def test_explain_compare_and_gate_give_the_same_titles() -> None:

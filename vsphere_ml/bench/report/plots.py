@@ -34,7 +34,7 @@ MOST_LEFT = 420  # pixels for the rows' titles
 
 def plots(seen: Study) -> tuple[str, ...]:
     """Return each plot that the record has figures for, as SVG."""
-    drawn = [scaling(group) for group in _families(seen)]
+    drawn = [scaling(group, seen.titles) for group in _families(seen)]
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     if sweeps:
         drawn.append(bandwidth(sweeps, seen.titles))
@@ -53,16 +53,17 @@ def _families(seen: Study) -> Iterator[list[Scaling]]:
     yield from (group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1)
 
 
-def scaling(group: Sequence[Scaling]) -> str:
+def scaling(group: Sequence[Scaling], titles: Titles) -> str:
     """Return efficiency over nodes, the bracket shaded behind it."""
     asked = group[0].point.configuration
-    canvas = Canvas(title=f"Scaling of {asked.workload} {asked.model}".rstrip())
+    of = ", ".join([f"{asked.workload} {asked.model}".rstrip(), *titles.telling(asked)])
+    canvas = Canvas(title=f"Scaling of {of}")
     measured = [each for each in group if each.efficiency is not None and each.efficiency.value > 0]
     nodes = sorted({each.point.configuration.nodes for each in group})
     highest = max([1.0, *(_efficiency(each) for each in measured)])
     y = linear([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
     x = _nodes(nodes)
-    canvas.axes(x, y, "nodes", "efficiency against one node")
+    canvas.axes(x, y, f"nodes, {of}", "efficiency against one node")
     _bracket(canvas, x, y, group)
     for number, transport in enumerate(dict.fromkeys(each.point.configuration.transport for each in measured)):
         own = [each for each in measured if each.point.configuration.transport == transport]
