@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
 from vsphere_ml.bench.matrix import Planned
-from vsphere_ml.bench.record import Configuration, Outcome, Transport, Workload
+from vsphere_ml.bench.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
 from vsphere_ml.bench.stop import Stop
 from vsphere_ml.cli.views.bench_progress import Lines, Moving, Pace, following, plot
 
@@ -19,6 +19,7 @@ RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
 LAUNCH = Planned(configuration=ASKED, launch=2)
 ROCE = Planned(configuration=replace(ASKED, transport=Transport.ROCE), launch=1)
+UNKNOWN = Proof(name="path", verdict=Verdict.UNKNOWN, evidence="no channel in the log")
 BY_MPI = Planned(configuration=replace(ASKED, launcher="mpirun"), launch=1)
 
 
@@ -51,6 +52,7 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
     clock.now = 10.0
     lines(stepped(0.25, 0.25))
     lines(Measured(launch=LAUNCH, run=replace(RUN, outcome=Outcome.FAILED, reason="status 1")))
+    lines(Measured(launch=ROCE, run=replace(RUN, configuration=ROCE.configuration, proofs=(UNKNOWN,))))
     lines(Sufficed(launch=LAUNCH, why=Stop.PRECISE))
     what = "train resnet50, 2 nodes, 2 ranks, tcp, horovodrun"
     assert without_times(out) == [
@@ -60,6 +62,7 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
         f"1/1: {what}, launch 2",
         "step 4, 170.7 images/s lately",
         f"{what}: failed: status 1",
+        "train resnet50, 2 nodes, 2 ranks, roce, horovodrun: complete, path not proven: no channel in the log",
         f"spared: {what}, launch 2: the 95 % interval is narrow enough",
     ]
 

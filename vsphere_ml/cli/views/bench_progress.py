@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from rich.live import Live
 
 from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
+from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.record import Outcome
 from vsphere_ml.bench.titles import Titles
 from vsphere_ml.cli.terminal import show
@@ -185,7 +186,8 @@ def words(event: BenchEvent, titles: Titles) -> str:
         case Stepped():
             return f"{titles(event.configuration)}: {count(len(event.step_s), 'step')}"
         case Measured():
-            why = f": {event.run.reason}" if event.run.reason else ""
+            unknown = unproven(event.run)
+            why = f": {event.run.reason}" if event.run.reason else f", path not proven: {unknown}" if unknown else ""
             return f"{titles(event.launch.configuration)}: {event.run.outcome.value}{why}"
         case _:
             assert_never(event)
