@@ -18,6 +18,12 @@ class _OfHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _OfVm(_OfHost):
+    vm: VmRef
+    vm_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRecord(_OfHost):
     """Write down on the host (a custom attribute) what was there before; an empty text takes it away."""
 
@@ -26,19 +32,14 @@ class WriteRecord(_OfHost):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoteRunning(_OfHost):
+class NoteRunning(_OfVm):
     """Write down on the VM (a custom attribute) that it ran, and for which host it is stopped."""
-
-    vm: VmRef
-    vm_name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShutDown(_OfHost):
+class ShutDown(_OfVm):
     """Shut the guest down through VMware Tools; with `hard`, power the VM off when that does not do."""
 
-    vm: VmRef
-    vm_name: str
     hard: bool = False
 
 
@@ -139,11 +140,8 @@ class ExitMaintenance(_OfHost):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerOnAgain(_OfHost):
+class PowerOnAgain(_OfVm):
     """Power on a VM that ran before, and forget the note about it."""
-
-    vm: VmRef
-    vm_name: str
 
 
 HostChange = (

@@ -18,7 +18,7 @@ from vsphere_ml.core.seats import WantDynamic, WantGroup, WantPassthrough, WantP
 from vsphere_ml.core.spec import ReadyKind, RoceWish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from vsphere_ml.core.ats_record import Record
     from vsphere_ml.core.esx import HostSight
@@ -97,10 +97,10 @@ def _graphics(asked: Asked) -> Iterator[Fact]:
 def _functions(asked: Asked) -> Iterator[Fact]:
     for port in asked.host.nics:
         if ours := sum(_takes_function(seat, port) for seat in asked.seats):
-            yield ats_facts.functions(port.address, functions_wanted(port, ours, asked), asked.sight)
+            yield ats_facts.functions(port.address, _functions_wanted(port, ours, asked), asked.sight)
 
 
-def functions_wanted(port: NicPort, ours: int, asked: Asked) -> int:
+def _functions_wanted(port: NicPort, ours: int, asked: Asked) -> int:
     """Return how many virtual functions a port is to hand out: for nodes of ours and whoever has some already."""
     own = {seat.standing.ref for seat in asked.seats if seat.standing is not None}
     others = sum(holder not in own for holder in port.vf_holders)
@@ -166,19 +166,25 @@ def _drivers(asked: Asked) -> Iterator[Fact]:
     if not any(_is_connected(want) for seat in asked.seats for want in seat.target.devices):
         return
     for module, keys in roce.wanted(asked.roce).items():
-        seen = (asked.sight.drivers or {}).get(module)
-        options = roce.merged(seen or "", keys)
-        yield Fact(
-            part=Part.DRIVER,
-            name="options",
-            on=module,
-            wanted=options,
-            configured=seen,
-            effective=None if seen is None else _running(asked, module, seen),
-            door=Door.API,
-            why="" if seen is not None else _NO_DRIVER if asked.sight.drivers is not None else _UNREAD,
-            by_hand=(roce.by_hand(module, options),),
-        )
+        yield _driver(asked, module, keys)
+
+
+def _driver(asked: Asked, module: str, keys: Mapping[str, str]) -> Fact:
+    drivers = asked.sight.drivers
+    seen = (drivers or {}).get(module)
+    options = roce.merged(seen or "", keys)
+    unseen = _UNREAD if drivers is None else _NO_DRIVER
+    return Fact(
+        part=Part.DRIVER,
+        name="options",
+        on=module,
+        wanted=options,
+        configured=seen,
+        effective=None if seen is None else _running(asked, module, seen),
+        door=Door.API,
+        why=unseen if seen is None else "",
+        by_hand=(roce.by_hand(module, options),),
+    )
 
 
 def _is_connected(want: object) -> bool:
@@ -193,9 +199,10 @@ def _running(asked: Asked, module: str, configured: str) -> str | None:
 
     Such a run has configured it and not rebooted yet. What others configure without a reboot cannot be seen.
     """
-    record, sight = asked.record, asked.sight
-    cut = record is not None and record.maintenance and record.boot == sight.boot_time
-    return record.former.get(f"driver:{module}", configured) if cut and record is not None else configured
+    record = asked.record
+    if record is None or not record.maintenance or record.boot != asked.sight.boot_time:
+        return configured
+    return record.former.get(f"driver:{module}", configured)
 
 
 def _pvrdma(asked: Asked) -> Iterator[Fact]:
@@ -220,13 +227,9 @@ def _pvrdma(asked: Asked) -> Iterator[Fact]:
 
 def _tag(asked: Asked, want: WantPvrdma, seen: Pvrdma | None) -> Fact:
     switch = asked.switches.get(want.network)
-    adapters = dict(seen.adapters) if seen else {}
-    there = sorted(each for each, group in adapters.items() if asked.switches.get(group) == switch)
+    there = sorted(each for each, group in (seen.adapters if seen else ()) if asked.switches.get(group) == switch)
     now = seen.vmknic if seen else None
-    known = [now] if now in there else there
-    chosen = known[0] if len(known) == 1 and known[0] else None
-    several = f"{', '.join(there)} are on the switch of `{want.network_name}`, and which one is meant is not known"
-    none = f"no VMkernel adapter is on the switch of `{want.network_name}`"
+    chosen = now if now in there else there[0] if len(there) == 1 else None
     return Fact(
         part=Part.VMKNIC,
         name="Net.PVRDMAVmknic",
@@ -234,10 +237,16 @@ def _tag(asked: Asked, want: WantPvrdma, seen: Pvrdma | None) -> Fact:
         configured=now if chosen else None,
         effective=now if chosen else None,
         door=Door.API,
-        why="" if chosen else several if there else none if seen else _UNREAD,
+        why="" if chosen else _no_adapter(want, there) if seen else _UNREAD,
         at_once=True,
         by_hand=(pvrdma.tag(chosen) if chosen else pvrdma.tag(),),
     )
+
+
+def _no_adapter(want: WantPvrdma, there: Sequence[str]) -> str:
+    if there:
+        return f"{', '.join(there)} are on the switch of `{want.network_name}`, and which one is meant is not known"
+    return f"no VMkernel adapter is on the switch of `{want.network_name}`"
 
 
 KINDS: Mapping[ReadyKind, Callable[[Asked], Iterator[Fact]]] = {

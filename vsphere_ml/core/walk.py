@@ -55,6 +55,7 @@ class Walk:
     _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by crowd and a room's likeness
     _dead: set[Hashable] = field(default_factory=set)  # states without a way to the end
     _path: list[_Step] = field(default_factory=list)
+    _levels: list[Iterator[_Step]] = field(default_factory=list)  # choices left after each step of the path
     _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
 
     def __post_init__(self) -> None:
@@ -69,26 +70,35 @@ class Walk:
             return Verdict.SEATED
         if not self._hopeful() or not self._enough():
             return Verdict.NONE
-        levels = [self._choices()]
+        self._levels = [self._choices()]
         for _ in range(self.tries):
-            step = next(levels[-1], None)
-            if step is None:
-                levels.pop()
-                self._dead.add(self._state())
-                if not levels:
-                    return Verdict.NONE
-                self._back()
-                continue
-            self._forth(step)
-            if not any(crowd.waiting for crowd in self.crowds):
-                return Verdict.SEATED
-            if self._hopeful() and self._state() not in self._dead:
-                levels.append(self._choices())
-            else:
-                self._back()
+            step = next(self._levels[-1], None)
+            verdict = self._turn_back() if step is None else self._go_on(step)
+            if verdict is not None:
+                return verdict
         while self._path:
             self._back()
         return Verdict.GAVE_UP
+
+    def _turn_back(self) -> Verdict | None:
+        """Leave a state in which every choice was tried."""
+        self._levels.pop()
+        self._dead.add(self._state())
+        if not self._levels:
+            return Verdict.NONE
+        self._back()
+        return None
+
+    def _go_on(self, step: _Step) -> Verdict | None:
+        """Make a choice, and stay with it unless no way leads on from there."""
+        self._forth(step)
+        if not any(crowd.waiting for crowd in self.crowds):
+            return Verdict.SEATED
+        if self._hopeful() and self._state() not in self._dead:
+            self._levels.append(self._choices())
+        else:
+            self._back()
+        return None
 
     def _hopeful(self) -> bool:
         return all(self._slack(crowd) >= 0 for crowd in self.crowds)

@@ -36,6 +36,7 @@ def selftest(
     Example: `sudo vsml bench selftest`
     """
     from vsphere_ml.bench import selftest as testing
+    from vsphere_ml.bench import store
     from vsphere_ml.bench.record import Workload
     from vsphere_ml.cli.lab_cluster import NODES, lab_cluster
     from vsphere_ml.cli.views.bench import selftest as view
@@ -43,6 +44,7 @@ def selftest(
 
     bits_per_s, slow = shape.bits_per_s(rate), f"node-{NODES}"
     record = into or Path("bench") / f"selftest-{datetime.now(UTC):%Y-%m-%dT%H%M%S}"
+    store.check_writable(record)
     with lab_cluster(LAB, terminal) as cluster:
         cluster.shape(rate)
         swept = cluster.bench(_wish(Workload.ALLREDUCE, (2, 3, NODES)), record)
