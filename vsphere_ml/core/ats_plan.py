@@ -133,13 +133,15 @@ def former(facts: HostFacts, record: Record | None) -> HostFacts:
 
 
 def _back(fact: Fact, value: str) -> Fact:
-    typed = tuple(
-        command.replace(f"{FIRMWARE_SETTING}=true", f"{FIRMWARE_SETTING}={value.lower()}").replace(
-            "-v TRUE", f"-v {value}"
-        )
-        for command in fact.by_hand
-    )
-    return replace(fact, wanted=value, exact=True, by_hand=typed)
+    return replace(fact, wanted=value, exact=True, by_hand=tuple(_typed_back(fact, value)))
+
+
+def _typed_back(fact: Fact, value: str) -> Iterator[str]:
+    """Yield the commands of a fact with the former value in them; none of parts whose commands know one value only."""
+    there = {Part.KERNEL: "-v TRUE", Part.FIRMWARE: f"{FIRMWARE_SETTING}=true"}.get(fact.part)
+    if there is not None:
+        back = {Part.KERNEL: f"-v {value}", Part.FIRMWARE: f"{FIRMWARE_SETTING}={value.lower()}"}[fact.part]
+        yield from (command.replace(there, back) for command in fact.by_hand)
 
 
 def _settings(case: Case) -> Iterator[Setting]:

@@ -92,8 +92,17 @@ def cautions(case: Case) -> Iterator[str]:
     sight = case.sight
     if case.caution and not case.revert:
         yield case.caution
+    if case.revert and (left := _left_by_revert(case)):
+        yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
     if sight.maintenance and not (case.record and case.record.maintenance):
         yield "it is in maintenance mode, which vsml did not begin: it stays so"
     for vm in sight.vms:
         if vm.resume not in {None, sight.name}:
             yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"
+
+
+def _left_by_revert(case: Case) -> list[str]:
+    """Return, each with its former value, the settings that no fact is about: `enable-ats` does not read them."""
+    seen = {fact.key for fact in case.facts.facts}
+    former = case.record.former if case.record else {}
+    return [f"{key} (before: {value or 'nothing set'})" for key, value in former.items() if key not in seen]

@@ -13,6 +13,7 @@ from tests.fakes.wishes import cluster, node
 from tests.unit.flows.hosts_rig import DOWNTIME, Rig, of_versions, standing
 from vsphere_ml.core.ats import Door, Fact, Part, State
 from vsphere_ml.core.ats_plan import Leave
+from vsphere_ml.core.ats_record import parse
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.esx import Connection
 from vsphere_ml.core.host_changes import SetKernel, ShutDown
@@ -440,6 +441,31 @@ def test_a_port_that_no_node_uses_any_more_comes_back_with_the_rest() -> None:
     assert rig.run(revert=True).error is None
     assert one.functions[unused].vfs == [0, 0]
     assert not any(any(function.ats) for function in one.functions.values())
+
+
+def test_what_was_made_ready_and_is_no_half_of_ats_is_named_and_stays_written_down() -> None:
+    rig = standing(1)
+    rig.run()
+    one = rig.esx(0)
+    one.record = one.record.replace('"was":{', '"was":{"driver:nmlx5_core":"","vmknic":"vmk1",')
+    report = rig.run(revert=True)
+    assert report.error is None
+    (caution,) = report.plan.hosts[0].cautions
+    assert caution.endswith("stays written down: driver:nmlx5_core (before: nothing set), vmknic (before: vmk1)")
+    kept = parse(one.record)
+    assert kept is not None
+    assert kept.former == {"driver:nmlx5_core": "", "vmknic": "vmk1"}
+
+
+def test_no_command_is_told_that_would_set_what_is_to_go() -> None:
+    rig = standing(1)
+    one = rig.esx(0)
+    one.graphics = ["shared", "shared"]
+    rig.run()
+    seen = rig.run(revert=True, dry_run=True).plan.hosts[0].facts.facts
+    assert Part.GRAPHICS in {fact.part for fact in seen}
+    assert not any("SharedPassthru" in command for fact in seen for command in fact.by_hand)
+    assert any("ATS_ENABLED=false" in command for fact in seen for command in fact.by_hand)
 
 
 @pytest.mark.parametrize(
