@@ -102,11 +102,8 @@ def test_a_guest_that_never_comes_up_is_named_with_what_was_seen_and_the_other_i
     assert "node-2: waiting: no address yet" in made.err
 
 
-def test_vcenter_customizes_guests_whose_template_has_no_cloud_init(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vcenter_customizes_guests_whose_template_has_no_cloud_init(tmp_path: Path) -> None:
     shell = Shell(tmp_path, clean_environment(tmp_path))
-    monkeypatch.setenv("VSML_STATE_DIR", shell.env["VSML_STATE_DIR"])
     pair = key_pair(tmp_path / "key", "train")
     shipped = (Path(server.__file__).parent / "topologies" / "quad-8.0u3.toml").read_text()
     plain = f'[[template]]\ncloud_init = false\nuser = "ada"\nauthorized_keys = ["{pair.public}"]\n'
@@ -122,12 +119,9 @@ playbooks = ["./mine.toml"]
 """
     shell.write("mine.toml", STEPS)
     shell.write("cluster.toml", CLUSTER.replace('name = "node-[1-2]"', 'name = "node-1"') + guest)
-    server.up(str(topology), guests=True)
-    try:
+    with lab_with_guests(shell, str(topology)):
         made = shell.vsml("provision", "--yes")
         assert made.status == 0, made.err
         assert "customize the guest at its first boot: Linux preparation" in made.err
         assert shell.vsml("run", "--", "hostname; cat /etc/vsml-test/first").out == "node-1 (1 node)\nnode-1\nhello\n"
         assert shell.vsml("provision", "--yes", "--detailed-exitcode").status == 0
-    finally:
-        server.down()

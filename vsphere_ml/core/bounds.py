@@ -52,9 +52,8 @@ def gpus(room: Room, wish: Wish) -> int:
 def _spare(room: Room, wish: Wish) -> Iterator[tuple[PciAddress, int]]:
     """Yield each GPU that the wish could be given of, and how many it still gives."""
     if isinstance(wish.gpu, ProfileName):
-        for gpu in room.host.gpus:
-            if vgpus.serves(room.host, gpu, wish.gpu):
-                yield gpu.address, vgpus.spare(room, gpu, wish.gpu)
+        for gpu in vgpus.suitable(room.host, wish.gpu):
+            yield gpu.address, vgpus.spare(room, gpu, wish.gpu)
     else:
         for each in whole.matching(room.host, wish.gpu):
             yield each.address, whole.free(room, each)

@@ -40,8 +40,8 @@ def free_instances(room: Room, group: DeviceGroup) -> int | None:
 def _pairs(room: Room, profile: ProfileName, adapter: GroupComponent) -> int:
     ports = [nic for nic in room.host.nics if nic.name == adapter.device_name and nic.address not in room.holders]
     left = {nic.address: _functions(room, nic, adapter) for nic in ports}
-    for gpu in room.host.gpus:
-        if vgpus.serves(room.host, gpu, profile) and vgpus.spare(room, gpu, profile):
+    for gpu in vgpus.suitable(room.host, profile):
+        if vgpus.spare(room, gpu, profile):
             near = _near(room, gpu.address, [nic for nic in ports if left[nic.address]])
             if near is not None:
                 left[near.address] -= 1

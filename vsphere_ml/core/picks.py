@@ -110,8 +110,7 @@ def joined(room: Room, profile: ProfileName, count: int) -> Iterator[tuple[PciAd
     vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
     and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
     """
-    there = sorted(room.host.gpus, key=lambda gpu: gpu.address)
-    gpus = [gpu for gpu in there if vgpus.serves(room.host, gpu, profile)]
+    gpus = sorted(vgpus.suitable(room.host, profile), key=lambda gpu: gpu.address)
     for begin in range(0, len(gpus) - count + 1, count):
         group = gpus[begin : begin + count]
         if all(vgpus.spare(room, gpu, profile) for gpu in group):
@@ -123,11 +122,10 @@ def _places(room: Room, wish: Wish, near: PciAddress | None) -> Iterator[_Place]
         return rank(room.between(address, near)) if near else 0
 
     if isinstance(wish.gpu, ProfileName):
-        for gpu in room.host.gpus:
-            if vgpus.serves(room.host, gpu, wish.gpu):
-                unsliced = _unsliced(room, gpu, wish.gpu)
-                for load in _loads(room, gpu, wish.gpu):
-                    yield _Place(unsliced=unsliced, load=load, far=far(gpu.address), off=False, gpu=gpu.address)
+        for gpu in vgpus.suitable(room.host, wish.gpu):
+            unsliced = _unsliced(room, gpu, wish.gpu)
+            for load in _loads(room, gpu, wish.gpu):
+                yield _Place(unsliced=unsliced, load=load, far=far(gpu.address), off=False, gpu=gpu.address)
     else:
         for each in whole.matching(room.host, wish.gpu):
             if whole.free(room, each):

@@ -173,8 +173,7 @@ def _profile(room: Room, cluster: str, name: str) -> Stock:
 def _free(room: Room, profile: ProfileName) -> int:
     if not _usable(room.host):
         return 0
-    there = (gpu for gpu in room.host.gpus if vgpus.serves(room.host, gpu, profile))
-    return sum(vgpus.spare(room, gpu, profile) for gpu in there)
+    return sum(vgpus.spare(room, gpu, profile) for gpu in vgpus.suitable(room.host, profile))
 
 
 def _groups(room: Room, cluster: str) -> Iterator[Stock]:

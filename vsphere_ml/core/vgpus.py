@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import capacity, catalogue
+from vsphere_ml.core.ats import SHARED_DIRECT
 from vsphere_ml.core.boards import BY_CODE, BY_DEVICE, NVIDIA
 from vsphere_ml.core.profiles import offered
 from vsphere_ml.core.reasons import Lack, Reason
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.rooms import Room, Share
     from vsphere_ml.core.spec import MakeReady
 
-_SHARED_DIRECT = "sharedDirect"
 _SHOWN = 6
 # A host reports a GPU's memory a little below or above its profile's framebuffer.
 _LEAST, _MOST = 0.9, 1.2
@@ -47,30 +47,35 @@ def unfit(host: Host, profile: ProfileName, count: int, ready: MakeReady) -> Ite
 
 def _would_offer(host: Host, profile: ProfileName, ready: MakeReady) -> bool:
     """Return whether a host that lists other profiles, or none, has GPUs that give this one once they are set up."""
-    there = [gpu for gpu in host.gpus if serves(host, gpu, profile)]
+    there = suitable(host, profile)
     shared = ReadyKind.GRAPHICS in ready.kinds and not host.profiles
     sliced = ReadyKind.MIG in ready.kinds and profile.mig_slices is not None
-    unready = any(gpu.graphics_type != _SHARED_DIRECT for gpu in there) if shared else False
+    unready = any(gpu.graphics_type != SHARED_DIRECT for gpu in there) if shared else False
     return bool(there) and (unready or sliced)
 
 
 def short(room: Room, profile: ProfileName, count: int) -> Iterator[Reason]:
     """Yield what too little is left of."""
-    suitable = _suitable(room, profile)
-    counts = [spare(room, gpu, profile) for gpu in suitable]
+    gpus = suitable(room.host, profile)
+    counts = [spare(room, gpu, profile) for gpu in gpus]
     if sum(counts) < count:
         taken = held(room, profile)
         holders = f": {', '.join(taken)}" if taken else ""
-        lack = Lack.GPU if all(gpu.graphics_type == _SHARED_DIRECT for gpu in suitable) else Lack.GRAPHICS
-        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}", _rule(suitable, profile))
+        lack = Lack.GPU if all(gpu.graphics_type == SHARED_DIRECT for gpu in gpus) else Lack.GRAPHICS
+        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}", _rule(gpus, profile))
 
 
 def held(room: Room, profile: ProfileName) -> list[str]:
     """Return, in words, why nothing can be had of GPUs that would otherwise do."""
-    return [words for gpu in _suitable(room, profile) if (words := _taken(room, gpu, profile))]
+    return [words for gpu in suitable(room.host, profile) if (words := _taken(room, gpu, profile))]
 
 
-def serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
+def suitable(host: Host, profile: ProfileName) -> list[Gpu]:
+    """Return the GPUs of a profile's board, whatever is left of them."""
+    return [gpu for gpu in host.gpus if _serves(host, gpu, profile)]
+
+
+def _serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
     """Return whether a GPU is of a profile's board: by its PCI id, else by its memory."""
     wanted, function = BY_CODE[profile.board], host.pci.get(gpu.address)
     board = BY_DEVICE.get(function.device) if function is not None and function.vendor == NVIDIA else None
@@ -82,7 +87,7 @@ def serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
 
 def spare(room: Room, gpu: Gpu, profile: ProfileName) -> int:
     """Return how many more vGPUs of a profile this GPU can hold now."""
-    if gpu.address in room.holders or not (gpu.graphics_type == _SHARED_DIRECT or room.may(ReadyKind.GRAPHICS)):
+    if gpu.address in room.holders or not (gpu.graphics_type == SHARED_DIRECT or room.may(ReadyKind.GRAPHICS)):
         return 0
     beside = tuple(sorted((share.profile for share in room.shares.get(gpu.address, ())), key=str))
     sliced = profile.mig_slices is not None and room.may(ReadyKind.MIG)
@@ -94,7 +99,7 @@ def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Itera
     there = {gpu.address: gpu for gpu in host.gpus}
     sliced = profile.mig_slices is not None
     for gpu in (there[address] for address in gpus if address in there):
-        if gpu.graphics_type != _SHARED_DIRECT:
+        if gpu.graphics_type != SHARED_DIRECT:
             yield ReadyKind.GRAPHICS
         untold = gpu.vgpu_mode is None and offered(profile, host.profiles) is not None
         if sliced and gpu.vgpu_mode != capacity.MIG and not untold:
@@ -107,10 +112,6 @@ def framebuffer(profile: ProfileName) -> int:
     return known.framebuffer_mib if known is not None else 0
 
 
-def _suitable(room: Room, profile: ProfileName) -> list[Gpu]:
-    return [gpu for gpu in room.host.gpus if serves(room.host, gpu, profile)]
-
-
 def _free(profile: ProfileName, counts: list[int]) -> str:
     if profile.is_full:
         return f"{sum(counts)} of {len(counts)} GPUs free"
@@ -121,8 +122,8 @@ def _taken(room: Room, gpu: Gpu, profile: ProfileName) -> str:
     """Return why nothing of a GPU can be had, in words; empty when something can."""
     if gpu.address in room.holders:
         return f"GPU {gpu.address} {room.holders[gpu.address]}"
-    if gpu.graphics_type != _SHARED_DIRECT and not room.may(ReadyKind.GRAPHICS):
-        return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {_SHARED_DIRECT} needed"
+    if gpu.graphics_type != SHARED_DIRECT and not room.may(ReadyKind.GRAPHICS):
+        return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {SHARED_DIRECT} needed"
     sliced = profile.mig_slices is not None
     if gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced:
         return f"GPU {gpu.address} is {'not ' if sliced else ''}in MIG mode"
@@ -141,7 +142,7 @@ def _shared(shares: tuple[Share, ...]) -> str:
 
 def _rule(gpus: list[Gpu], profile: ProfileName) -> str:
     """Return the rule by which GPUs as they are set up give none of a profile; "" when it is for another reason."""
-    if gpus and any(gpu.graphics_type != _SHARED_DIRECT for gpu in gpus):
+    if gpus and any(gpu.graphics_type != SHARED_DIRECT for gpu in gpus):
         return "host-graphics"
     sliced = profile.mig_slices is not None
     other = (gpu.vgpu_mode is not None and (gpu.vgpu_mode == capacity.MIG) is not sliced for gpu in gpus)

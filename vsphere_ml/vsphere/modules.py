@@ -24,7 +24,7 @@ def options(system: Any) -> Mapping[str, str] | None:
     found: dict[str, str] = {}
     for module in MODULES:
         try:
-            found[module] = system.QueryConfiguredModuleOptionString(module)
+            found[module] = system.QueryConfiguredModuleOptionString(module) or ""
         except vim.fault.NotFound:  # a host without such a NIC
             continue
         except (vmodl.fault.SecurityError, vmodl.fault.NotSupported, vmodl.fault.MethodNotFound):

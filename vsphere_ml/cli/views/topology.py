@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.cli.views import boxes
 from vsphere_ml.cli.views import inventory as tables
 from vsphere_ml.cli.views.boxes import Box
+from vsphere_ml.core.ats import SHARED_DIRECT
 from vsphere_ml.core.locality import bridges
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _leaf_of(address: PciAddress, host: Host, names: tables.Names) -> Box:
 def _gpu(gpu: Gpu) -> Box:
     mode = gpu.graphics_type if gpu.vgpu_mode is None else f"{gpu.graphics_type}, {gpu.vgpu_mode}"
     users = [f"{use.vm_name}: {use.count} × {use.profile or 'a profile not read'}" for use in gpu.used_by]
-    kind = "used" if gpu.used_by else "free" if gpu.graphics_type == "sharedDirect" else "away"
+    kind = "used" if gpu.used_by else "free" if gpu.graphics_type == SHARED_DIRECT else "away"
     return Box(title=f"GPU {gpu.address}", kind=kind, lines=(gpu.name, mode, *(users or ["free"])))
 
 
