@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import HostRef
 
 PORTS = (PciAddress("0000:3c:00.0"), PciAddress("0000:b0:00.0"))
-DEADLINE_S = 60.0
+DEADLINE_S = 300.0
 
 
 @dataclass(slots=True)

@@ -167,6 +167,6 @@ class ShellContract:
 
     def test_after_a_reboot_it_answers_with_another_boot_id(self, shell: Shell) -> None:
         before = said(shell, BOOT_ID)
-        shell.reboot(60)
+        shell.reboot(300)
         assert said(shell, BOOT_ID) != before
         assert len(said(shell, BOOT_ID)) == len(before) == 37

@@ -78,18 +78,19 @@ def test_all_reduce_keeps_the_bound_and_comes_near_it_on_two_three_and_four_gues
     assert ended.status == 0, ended.out + ended.err
     assert all(check["held"] for check in ended.document["data"]["checks"])
     # Computed once more from the record, without anything of vsml.
-    bus = {}
+    best: dict[tuple[int, int], float] = {}
     for file in (tmp_path / "record").glob("*.json"):
         run = json.loads(file.read_text())
-        ranks, best = run["configuration"]["ranks"], {}
+        ranks = run["configuration"]["ranks"]
         for point in run["sweep"]:
             bound = 2 * (ranks - 1) / ranks * point["size_bytes"] / (50e6 / 8 * PAYLOAD)
             assert min(point["time_s"]) >= 0.99 * bound
-            assert min(point["time_s"]) <= bound / 0.85
-            best[point["size_bytes"]] = bound / min(point["time_s"])
-        bus[ranks] = best[8 << 20]
-    assert sorted(bus) == [2, 3, 4]
-    assert min(bus.values()) > 0.9 * max(bus.values())
+            at = (ranks, point["size_bytes"])
+            best[at] = max(bound / min(point["time_s"]), best.get(at, 0.0))
+    assert sorted(best) == [(ranks, size << 20) for ranks in (2, 3, 4) for size in (4, 8)]
+    assert min(best.values()) >= 0.85
+    bus = [best[ranks, 8 << 20] for ranks in (2, 3, 4)]
+    assert min(bus) > 0.9 * max(bus)
 
 
 def in_turn(cluster: Cluster, rates: dict[str, str], *how: str) -> Iterator[None]:
@@ -150,16 +151,22 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     assert all("node-3" in each for each in blamed)
 
 
-# Lets what trains run less than half of the time. Others that want the CPU would not do: where much else runs, the
-# kernel moves it about, and all guests have equally little.
+# Stops the guest's rank again and again from its first step on. Others that want the CPU would not do: where much else
+# runs, the kernel moves it about, and all guests have equally little.
 _HELD_UP = """\
-import subprocess, time
-def all_of_them(signal):
-    return subprocess.run(["pkill", f"-{signal}", "-f", "[t]rain.py"]).returncode == 0
+import glob, os, signal, subprocess, time
+def trains():
+    return [int(each) for each in subprocess.run(["pgrep", "-f", "[t]rain.py"], capture_output=True).stdout.split()]
+def told():
+    return open(max(glob.glob("/var/tmp/vsml-bench/*/rank-1.jsonl"), key=os.path.getmtime, default="/dev/null")).read()
+while len(trains()) < 2 or '"step"' not in told():
+    time.sleep(0.05)
+rank = trains()
 while True:
-    time.sleep(0.05 if all_of_them("STOP") else 0.5)
-    all_of_them("CONT")
-    time.sleep(0.02)
+    for what, seconds in ((signal.SIGSTOP, 0.15), (signal.SIGCONT, 0.01)):
+        for each in rank:
+            os.kill(each, what)
+        time.sleep(seconds)
 """
 
 
@@ -168,7 +175,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
         assert cluster.shell.vsml("run", "--only", "node-2", "--", hold_up).status == 0
-        trained.runs(bench(cluster.shell, "--steps", "25", "--limit", "900", *PAIR, "--into", "straggler"))
+        trained.runs(bench(cluster.shell, "--steps", "40", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
         cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]

@@ -133,7 +133,7 @@ func TestAVMWithoutGuestDataHasNoHook(t *testing.T) {
 }
 
 func TestAHookThatFailsOrHangsDisturbsNobody(t *testing.T) {
-	r, _ := hookRig(t, "echo no report; echo '[1]'; echo trouble >&2; sleep 600")
+	r, _ := hookRig(t, "echo no report; echo '[1]'; echo trouble >&2; exec sleep 600")
 	machine := r.createWithGuest("n")
 	begin := time.Now()
 	if fault := r.powerOn(machine); fault != nil {
