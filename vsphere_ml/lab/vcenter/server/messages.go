@@ -64,6 +64,12 @@ func sentence(fault types.BaseMethodFault) string {
 		return fmt.Sprintf("Incompatible device backing specified for device '%d'.", f.DeviceIndex)
 	case *types.DeviceBackingNotSupported:
 		return fmt.Sprintf("Device '%s' uses backing '%s', which is not supported.", f.Device, f.Backing)
+	case *types.DeviceNotSupported:
+		return fmt.Sprintf("Device '%s' is not supported here.", f.Device)
+	case *types.DisallowedMigrationDeviceAttached:
+		return "The virtual machine is using a device that prevents migration. " + f.Fault.LocalizedMessage
+	case *types.SnapshotIncompatibleDeviceInVm:
+		return "The virtual machine is using a device that prevents snapshots. " + f.Fault.LocalizedMessage
 	case *types.DeviceUnsupportedForVmVersion:
 		return fmt.Sprintf("The device '%d' needs virtual machine version '%s'; the virtual machine has '%s'.", f.DeviceIndex, f.ExpectedVersion, f.CurrentVersion)
 	case *types.VirtualHardwareVersionNotSupported:

@@ -91,11 +91,19 @@ func (v *vm) PowerOffVMTask(ctx *simulator.Context, _ *types.PowerOffVM_Task) so
 
 // SuspendVMTask suspends the VM and gives back what it had booked.
 func (v *vm) SuspendVMTask(ctx *simulator.Context, _ *types.SuspendVM_Task) soap.HasFault {
-	task := v.ending(ctx, "SuspendVM_Task", func(ctx *simulator.Context) types.ManagedObjectReference {
-		body := v.VirtualMachine.SuspendVMTask(ctx, &types.SuspendVM_Task{This: v.Self})
-		return body.(*methods.SuspendVM_TaskBody).Res.Returnval
-	})
+	task := v.lab.start(ctx, job{Method: "SuspendVM_Task", Entity: v, Name: v.Name,
+		Run: func(ctx *simulator.Context, _ *simulator.Task) (types.AnyType, types.BaseMethodFault) {
+			if now := v.now(ctx); now.poweredOn && tiedDevice(now) != "" {
+				return nil, &types.NotSupported{}
+			}
+			return nil, v.end(ctx, v.suspend)
+		}})
 	return &methods.SuspendVM_TaskBody{Res: &types.SuspendVM_TaskResponse{Returnval: task}}
+}
+
+func (v *vm) suspend(ctx *simulator.Context) types.ManagedObjectReference {
+	body := v.VirtualMachine.SuspendVMTask(ctx, &types.SuspendVM_Task{This: v.Self})
+	return body.(*methods.SuspendVM_TaskBody).Res.Returnval
 }
 
 // DestroyTask removes the VM, which must be powered off.
