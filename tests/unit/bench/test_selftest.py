@@ -55,6 +55,13 @@ def test_far_from_the_bound_in_the_best_repeat() -> None:
     assert broken((*swept()[:2], at(4, 0.8))) == ["near the bound, 4 nodes", "bus bandwidth"]
 
 
+def test_another_launch_mends_what_a_busy_machine_spoilt_and_nothing_else() -> None:
+    spoilt = (*swept(iperf3=0.6)[:2], at(4, 0.5, iperf3=0.6))
+    assert broken(spoilt) == ["link", "near the bound, 4 nodes", "bus bandwidth"]
+    assert broken((*spoilt, *swept())) == []
+    assert broken((at(2, 1.03), *swept())) == ["bound, 2 nodes"]
+
+
 def test_bus_bandwidth_that_depends_on_the_nodes() -> None:
     assert broken((at(2, 0.99), at(3, 0.97), at(4, 0.88))) == ["bus bandwidth"]
 

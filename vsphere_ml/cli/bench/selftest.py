@@ -13,10 +13,12 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.matrix import Wish
-    from vsphere_ml.bench.record import Workload
+    from vsphere_ml.bench.record import Run, Workload
+    from vsphere_ml.cli.lab_cluster import LabCluster
 
 LAB = "selftest"
 SLOWER = 4  # times, the slowed node's links
+LAUNCHES = 4  # at most, on as many nodes: a machine where much else runs may spoil some
 
 
 @command
@@ -30,8 +32,9 @@ def selftest(
     """Check vsml itself on this machine, before it is trusted on GPUs (needs root on Linux, and no vCenter).
 
     Four lab guests, links of a known rate between them: all-reduces of MPICH and Horovod on two, three and four nodes
-    must keep the bound and come near it, and a node whose links are slowed must be named. The first time Horovod is
-    built, which takes some minutes. Nothing in it tells how NCCL, GPUs or RDMA do.
+    must keep the bound and come near it, and a node whose links are slowed must be named. Where the machine is busy it
+    launches up to four times. The first time Horovod is built, which takes some minutes. Nothing in it tells how NCCL,
+    GPUs or RDMA do.
 
     Example: `sudo vsml bench selftest`
     """
@@ -47,7 +50,7 @@ def selftest(
     store.check_writable(record)
     with lab_cluster(LAB, terminal) as cluster:
         cluster.shape(rate)
-        swept = cluster.bench(_wish(Workload.ALLREDUCE, (2, 3, NODES)), record)
+        swept = _swept(cluster, record, bits_per_s)
         cluster.shape(f"{round(bits_per_s / SLOWER / 1e3)}kbit", slow)
         slowed = cluster.bench(_wish(Workload.LINK, (NODES,)), record / "slowed")
     checks = testing.checks(swept, slowed, slow, bits_per_s)
@@ -60,7 +63,21 @@ def selftest(
     )
 
 
-def _wish(workload: Workload, nodes: tuple[int, ...]) -> Wish:
+def _swept(cluster: LabCluster, record: Path, bits_per_s: float) -> tuple[Run, ...]:
+    """Return launches on each number of nodes: one, and others where the checks do not hold yet."""
+    from vsphere_ml.bench import selftest as testing
+    from vsphere_ml.bench.record import Workload
+    from vsphere_ml.cli.lab_cluster import NODES
+
+    swept: tuple[Run, ...] = ()
+    for launches in range(1, LAUNCHES + 1):
+        swept = cluster.bench(_wish(Workload.ALLREDUCE, (2, 3, NODES), launches), record)
+        if all(each.held for each in testing.checks_of_rate(swept, bits_per_s)):
+            break
+    return swept
+
+
+def _wish(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> Wish:
     from vsphere_ml.bench.launchers import MPI, MPIRUN
     from vsphere_ml.bench.matrix import Wish
     from vsphere_ml.bench.record import Workload
@@ -68,6 +85,7 @@ def _wish(workload: Workload, nodes: tuple[int, ...]) -> Wish:
     return Wish(
         workloads=(workload,),
         nodes=nodes,
+        repeats=launches,
         launcher=MPIRUN,
         backend=MPI,
         # The bound is a ring's; of its own MPICH takes another way on three nodes.

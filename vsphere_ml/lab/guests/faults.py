@@ -15,8 +15,16 @@ _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
 _ON_INSTALL = "/var/lib/vsml-lab/on-install"
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _CUT = "pkill -KILL -f '^sshd: .*(@|\\[priv\\])' || :"
-_ANEW = "pkill -f '[s]shd -D -e'"  # the listener; sessions have other titles
-_CLOSED = f"while grep -q ':0016 .* 0A ' /proc/net/tcp /proc/net/tcp6; do {_ANEW}; sleep 0.02; done"
+_LISTENER = "-f '[s]shd -D -e'"  # sessions have other titles
+_LISTENS = "grep -q ':0016 .* 0A ' /proc/net/tcp /proc/net/tcp6"
+_CLOSED = f"while {_LISTENS}; do pkill {_LISTENER}; sleep 0.02; done"
+# Back with another listener in place of the old one, unless none is to be.
+_ANEW = f"""\
+old=$(pgrep -o {_LISTENER}); pkill {_LISTENER}
+until [ -e /run/vsml-lab/{machine.NO_SSHD} ] || {{ [ "$(pgrep -o {_LISTENER})" != "$old" ] && {_LISTENS}; }}; do
+    sleep 0.02
+done
+"""
 _SLOW = f"/run/vsml-lab/{machine.SLOW}"
 # It ends with everybody awake, also when it is told to in the middle. The lab's own commands are left alone: nsenter
 # stops itself when the one that it waits for is stopped (util-linux 2.38).
@@ -91,7 +99,7 @@ def change_host_key(home: Path, vm_id: str) -> None:
 def own_host_key(home: Path, vm_id: str) -> None:
     """Give the guest its own host key back."""
     back = f"mv {_KEY}.own {_KEY}; mv {_KEY}.pub.own {_KEY}.pub"
-    _in(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW}; }}")
+    _in(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW} }}")
 
 
 def slow(home: Path, vm_id: str) -> None:
