@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WORKLOADS = Path(__file__).parent / "workloads"
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
+KILLS = 10  # times, a second apart, that what does not end is killed
 LOOK_S = 10  # between two looks of a job at whether it was forgotten
 FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
 
@@ -97,25 +98,31 @@ def reap(shell: Shell) -> tuple[Leftover, ...]:
 
     BenchError `bench.leftovers` when some go on.
     """
-    there = tuple(each for each in leftovers(shell) if each.run_id)
+    there = left = _ours(shell)
     if not there:
         return ()
-    pids = " ".join(str(each.pid) for each in there)
-    shell.run(f"kill -TERM {pids} 2>/dev/null; sleep 1; kill -KILL {pids} 2>/dev/null; :", timeout_s=60)
-    left = [each for each in leftovers(shell) if each.run_id]
-    # What a killed parent had just started is found only now.
-    if left:
-        shell.run(f"kill -KILL {' '.join(str(each.pid) for each in left)} 2>/dev/null; sleep 1", timeout_s=60)
-        left = [each for each in leftovers(shell) if each.run_id]
-    if left:
-        raise BenchError(
-            f"{shell.name}: {len(left)} processes of a benchmark cannot be ended",
-            code="bench.leftovers",
-            target=shell.name,
-            hint=f"vsml ssh {shell.name} -- ps -fp {','.join(str(each.pid) for each in left)}",
-            details=tuple(f"{each.pid}: {each.command}" for each in left),
-        )
-    return there
+    shell.run(f"kill -TERM {_pids(there)} 2>/dev/null; sleep 1", timeout_s=60)
+    # Again and again: what a killed parent had just started is found only then, and a busy guest takes its time.
+    for _ in range(KILLS):
+        left = _ours(shell)
+        if not left:
+            return there
+        shell.run(f"kill -KILL {_pids(left)} 2>/dev/null; sleep 1", timeout_s=60)
+    raise BenchError(
+        f"{shell.name}: {len(left)} processes of a benchmark cannot be ended",
+        code="bench.leftovers",
+        target=shell.name,
+        hint=f"vsml ssh {shell.name} -- ps -fp {_pids(left).replace(' ', ',')}",
+        details=tuple(f"{each.pid}: {each.command}" for each in left),
+    )
+
+
+def _ours(shell: Probe) -> tuple[Leftover, ...]:
+    return tuple(each for each in leftovers(shell) if each.run_id)
+
+
+def _pids(processes: Sequence[Leftover]) -> str:
+    return " ".join(str(each.pid) for each in processes)
 
 
 def foreign(node: str, processes: Sequence[Leftover]) -> BenchError:
