@@ -150,6 +150,10 @@ func (l *Lab) restart(down time.Duration) {
 	time.Sleep(down)
 	_, port, _ := net.SplitHostPort(l.hostPort)
 	listener, err := net.Listen("tcp", net.JoinHostPort(l.bound, port))
+	// Meanwhile somebody's connection to elsewhere may have been given the port.
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		listener, err = net.Listen("tcp", net.JoinHostPort(l.bound, port))
+	}
 	if err != nil {
 		panic(fmt.Sprintf("cannot listen on port %s again: %v", port, err))
 	}
