@@ -241,7 +241,7 @@ def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(clus
     assert (tcp["configuration"]["transport"], tcp["outcome"]) == ("tcp", "complete")
     assert (roce["configuration"]["transport"], roce["outcome"], roce["sweep"]) == ("roce", "failed", [])
     assert "NCCL needs a GPU in each guest" in roce["reason"]
-    assert "cannot be made: allreduce on 2 nodes (roce" in done.err
+    assert "cannot be made: allreduce, 2 nodes, 2 ranks, roce" in done.err
 
 
 def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
