@@ -121,6 +121,7 @@ def assert_made_again_from(run: dict[str, Any]) -> None:
     assert run["environment"]["invocation"][:2] == ["vsml", "bench"]
     assert run["environment"]["timezone"].startswith("UTC")
     assert run["link"]["line_rate_bits_per_s"] is None
+    assert run["link"]["congestion_control"] in {"cubic", "reno"}
     assert "no device with a link of its own" in run["link"]["line_rate_source"]
 
 

@@ -44,6 +44,12 @@ def test_a_vm_becomes_a_host_with_its_name_address_and_user(site: Site, guest: A
     assert "10.201.7.11/24" in told["net"].out
 
 
+def test_a_guest_fills_its_links_without_pauses_whatever_the_machine_is_set_to(site: Site, guest: Any) -> None:
+    with site.shell(guest) as shell:
+        told = shell.ask({"tcp": "cat /proc/sys/net/ipv4/tcp_congestion_control"})
+    assert told["tcp"].text in {"cubic", "reno"}
+
+
 def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
     with site.shell(guest) as shell:
         shell.run("touch /etc/of-the-guest /usr/local/bin/of-the-guest && useradd stranger")

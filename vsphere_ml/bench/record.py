@@ -102,6 +102,7 @@ class Link:
     nics: int = 1
     interface: str = ""  # that ranks talk over; RDMA's own ports are among the variables
     mtu_bytes: int | None = None  # of the Ethernet link
+    congestion_control: str = ""  # of TCP in the guests, as their kernel names it: cubic, bbr, ...
     calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before
 
 

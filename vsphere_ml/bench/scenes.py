@@ -159,6 +159,7 @@ def _link(scene: Scene) -> Link:
         nics=rate.nics,
         interface=scene.job.interface,
         mtu_bytes=_mtu(scene),
+        congestion_control=", ".join(sorted({each.congestion_control for each in scene.surveyed} - {""})),
         calibrated_bytes_per_s=scene.wire.bytes_per_s,
     )
 

@@ -54,6 +54,7 @@ class Surveyed:
     mpirun: str = ""
     mpi: str = ""  # whose it is
     mpi_version: tuple[int, ...] = ()
+    congestion_control: str = ""  # of TCP
     iperf3: bool = False
     ports: tuple[Port, ...] = ()  # of RDMA devices
     all_reduce_perf: AllReducePerf | None = None
@@ -86,6 +87,7 @@ def probes(tools: Tools) -> Mapping[str, str]:
         "gpus": "nvidia-smi --query-gpu=uuid --format=csv,noheader",
         "driver": "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
         "kernel": "uname -r",
+        "congestion": "cat /proc/sys/net/ipv4/tcp_congestion_control",
         "home": f"getent passwd {user} | cut -d: -f6",
         "supervised": f"find {FOLDER} -maxdepth 2 -name alive -mmin -1 -printf '%h\\n'",
         **_where_ranks_run(tools),
@@ -136,6 +138,7 @@ def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Survey
         mpirun=seen["mpirun"].text if mpi else "",
         mpi=mpi,
         mpi_version=mpi_version,
+        congestion_control=seen["congestion"].text if seen["congestion"].ok else "",
         iperf3=seen["iperf3"].ok,
         ports=rdma.only(rdma.read(seen["rdma"].out), rdma_device),
         all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),

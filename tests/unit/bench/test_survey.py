@@ -36,6 +36,7 @@ def seen(node: str, address: str, **but: Answer) -> survey.Surveyed:
         "mpirun": Answer(0, "/usr/bin/mpirun\n"),
         "mpi": Answer(0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"),
         "home": Answer(0, "/root\n"),
+        "congestion": Answer(0, "cubic\n"),
     }
     return survey.read(node, answers | but)
 
@@ -48,7 +49,7 @@ def test_a_guest_is_read_as_a_value() -> None:
     one = seen("node-1", "10.0.0.11")
     assert (one.runtime, one.mpirun, one.mpi_version) == (True, "/usr/bin/mpirun", (4, 1, 4))
     assert one.versions["horovod"] == "0.28.1"
-    assert one.mtu["eth0"] == 9000
+    assert (one.mtu["eth0"], one.congestion_control) == (9000, "cubic")
     assert (one.rates, one.drivers, one.macs["eth0"]) == ({"eth0": 1e10}, {"eth0": "vmxnet3"}, "00:50:56:aa:00:01")
 
 

@@ -42,6 +42,7 @@ def _link(link: Link) -> Iterator[tuple[str, str]]:
     else:
         yield "link", f"rate unknown{source}"
     yield "MTU", "-" if link.mtu_bytes is None else str(link.mtu_bytes)
+    yield "TCP's congestion control", link.congestion_control or "-"
 
 
 def _cluster(cluster: Cluster) -> Iterator[tuple[str, str]]:
