@@ -151,22 +151,24 @@ def test_a_slow_link_among_three_nodes_is_found(cluster: Cluster) -> None:
     assert all("node-3" in each for each in blamed)
 
 
-# Stops the guest's rank again and again from its first step on. Others that want the CPU would not do: where much else
-# runs, the kernel moves it about, and all guests have equally little.
+# Stops what trains again and again from its first step on until it ends, and not the one that waits for it. Others that
+# want the CPU would not do: where much else runs, the kernel moves it about, and all guests have equally little.
 _HELD_UP = """\
 import glob, os, signal, subprocess, time
-def trains():
-    return [int(each) for each in subprocess.run(["pgrep", "-f", "[t]rain.py"], capture_output=True).stdout.split()]
+def ran(*options):
+    return subprocess.run(["pgrep", *options, "-f", "[t]rain.py"], capture_output=True).stdout.split()
 def told():
     return open(max(glob.glob("/var/tmp/vsml-bench/*/rank-1.jsonl"), key=os.path.getmtime, default="/dev/null")).read()
-while len(trains()) < 2 or '"step"' not in told():
+while len(ran()) < 2 or '"step"' not in told():
     time.sleep(0.05)
-rank = trains()
-while True:
-    for what, seconds in ((signal.SIGSTOP, 0.15), (signal.SIGCONT, 0.01)):
-        for each in rank:
-            os.kill(each, what)
-        time.sleep(seconds)
+program = int(ran("-n")[0])
+try:
+    while True:
+        for what, seconds in ((signal.SIGSTOP, 0.15), (signal.SIGCONT, 0.01)):
+            os.kill(program, what)
+            time.sleep(seconds)
+except ProcessLookupError:
+    pass
 """
 
 
