@@ -154,9 +154,23 @@ def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
 
 def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_too(cluster: Cluster) -> None:
     (run,) = trained.runs(
-        bench(cluster, "--nodes", "1", "--steps", "100000", "--seconds", "2", "--into", "short", "-o", "json")
+        bench(
+            cluster,
+            "--nodes",
+            "1",
+            "--steps",
+            "100000",
+            "--half-width",
+            "0",
+            "--seconds",
+            "8",
+            "--into",
+            "short",
+            "-o",
+            "json",
+        )
     )
-    assert 0 < len(run["steps"]["step_s"][0]) < 100000
+    assert 10 < len(run["steps"]["step_s"][0]) < 100000
     assert [each["message"] for each in run["remarks"]] == ["ended before its last step: the time is up"]
     cluster.shell.write("mine.py", MINE)
     (mine,) = trained.runs(

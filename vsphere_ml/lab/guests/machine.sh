@@ -4,7 +4,7 @@ set -eu
 at=$1 disk=$2 hub=$3
 shift 3
 # Not the machine's own congestion control: BBR leaves a link idle now and then to see its delay, and two nodes' exchange of
-# 4 MiB over 50 Mbit/s takes 0.71 to 0.98 s by it, but 0.717 s each time by CUBIC and Reno (Linux 6.18). A namespace may
+# 4 MiB over 50 Mbit/s takes 0.71 to 0.98 s by it, and 0.716 to 0.728 s by CUBIC and Reno (Linux 6.18). A namespace may
 # not choose what the machine has not allowed: CUBIC, which distributions ship, is that only where it is the machine's.
 for each in cubic reno; do
     ! { echo $each >/proc/sys/net/ipv4/tcp_congestion_control; } 2>/dev/null || break
