@@ -11,6 +11,7 @@ from vsphere_ml.bench import codec
 from vsphere_ml.bench.positions import line_of
 from vsphere_ml.bench.record import SCHEMA, Run
 from vsphere_ml.bench.sound import check
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -130,9 +131,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > LARGEST:
-            raise _unreadable([Problem(file=str(file), line=None, key="", message="larger than 256 MiB")])
-        return file.read_text(encoding="utf-8-sig")  # editors on Windows put a mark before the text
+        return read_bytes(file, LARGEST).decode("utf-8-sig")  # editors on Windows put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error

@@ -34,11 +34,12 @@ def vhpc(
     """
     from vsphere_ml.cli import wiring
     from vsphere_ml.cli.views import imports as view
+    from vsphere_ml.config.document import LARGEST
     from vsphere_ml.config.load import mistakes_of
     from vsphere_ml.config.starter import write_new
     from vsphere_ml.config.vhpc.translate import translate
 
-    made = translate(wiring.read(conf), str(conf))
+    made = translate(wiring.read(conf, LARGEST), str(conf))
     write_new(file, made.text)
     lacking = mistakes_of(made.text, file)
     for told in view.told(made, str(conf), lacking):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.options import DEFAULT_FILE
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.spec import VCenterSpec
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.host_ports import Hosts
     from vsphere_ml.core.ports import VCenter
     from vsphere_ml.vsphere.session import Session
+
+LARGEST_TEXT = 64 << 20  # bytes; a saved plan of 8,000 nodes is far below
 
 
 class SystemClock:
@@ -136,10 +139,10 @@ def target(
     return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter)
 
 
-def read(file: Path) -> str:
-    """Return a text file's content; ConfigError when it cannot be read."""
+def read(file: Path, limit: int = LARGEST_TEXT) -> str:
+    """Return the content of a text file of at most `limit` bytes; ConfigError when it cannot be read."""
     try:
-        return file.read_text(encoding="utf-8")
+        return read_bytes(file, limit).decode()
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{file} cannot be read: {_why(error)}", code="file.unreadable", target=str(file)) from error
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml import shipped
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.guest import Playbook
 from vsphere_ml.guest.fields import Source, Template, Wrong
@@ -38,9 +39,7 @@ def load(
 ) -> Playbook:
     """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise _unreadable(path, "it is larger than 1 MiB")
-        text = path.read_bytes().decode()
+        text = read_bytes(path, LARGEST).decode()
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:

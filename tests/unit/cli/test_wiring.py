@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,4 +115,20 @@ def test_a_plan_that_cannot_be_read_is_a_mistake_of_the_command_line(content: by
         path.write_bytes(content)
     with pytest.raises(ConfigError) as refusal:
         wiring.read(path)
+    assert refusal.value.code == "file.unreadable"
+
+
+@pytest.mark.parametrize("special", ["/dev/zero", "fifo"])
+def test_a_device_or_fifo_in_place_of_a_text_is_refused_and_not_read(tmp_path: Path, special: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(ConfigError) as refusal:
+        wiring.read(tmp_path / special)
+    assert (refusal.value.code, refusal.value.target) == ("file.unreadable", str(tmp_path / special))
+
+
+def test_a_text_larger_than_its_kind_may_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "large").write_text("12345")
+    assert wiring.read(tmp_path / "large", 5) == "12345"
+    with pytest.raises(ConfigError) as refusal:
+        wiring.read(tmp_path / "large", 4)
     assert refusal.value.code == "file.unreadable"

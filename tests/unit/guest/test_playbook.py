@@ -205,3 +205,10 @@ def loaded_or_refused(text: str) -> Playbook | ConfigError:
         return playbook.load_text(text, positions=positions)
     except ConfigError as error:
         return error
+
+
+def test_a_link_to_a_device_is_no_playbook(tmp_path: Path) -> None:
+    (tmp_path / "playbook.toml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigError) as raised:
+        playbook.load(tmp_path / "playbook.toml")
+    assert raised.value.code == "playbook.unreadable"

@@ -6,6 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,11 +17,9 @@ LARGEST = 256 << 20  # bytes
 def content(file: Path) -> bytes:
     """Return what a file holds; raises ConfigError when it cannot be read, or is larger than 256 MiB."""
     try:
-        if file.stat().st_size <= LARGEST:
-            return file.read_bytes()
+        return read_bytes(file, LARGEST)
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
-    raise _unreadable(file, "it is larger than 256 MiB")
 
 
 def _unreadable(file: Path, why: str) -> ConfigError:
