@@ -41,7 +41,7 @@ def path_remarks(run: Run, where: str) -> Iterator[Remark]:
             message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
             hint="vsml verify: RDMA device, GID and path MTU of each node",
         )
-    elif asked is Transport.GPUDIRECT and carriers and not any("GDRDMA" in each for each in carriers):
+    elif asked is Transport.GPUDIRECT and set(carriers) == {"NET/IB"}:
         yield Remark(
             code="bench.no-gpudirect",
             target=where,

@@ -1,8 +1,10 @@
 """What the bytes between ranks went by: read from NCCL's own log, or from the sockets and counters of each rank.
 
-NCCL's line is that of src/transport/net.cc, p2p.cc and shm.cc, NCCL 2.4 to 2.27:
-`Channel 00/02 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`. A network plugin puts its own name there: that of HPC-X, in
-NVIDIA's images, is IBext, IBext_v8 and so on, and speaks verbs as NCCL's own IB does.
+NCCL's line is that of src/transport/net.cc, p2p.cc and shm.cc, read in every release from 2.3 to 2.30:
+`Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA`. Up to 2.6 it begins with `Ring`; up to 2.4 the ranks of a
+network's line have no brackets; up to 2.3 it does not tell its side. A network plugin puts its own name there: that of
+HPC-X, in NVIDIA's images, is IBext, IBext_v8 and so on, and speaks verbs as NCCL's own IB does. UCX and others may take
+RDMA or TCP, and NCCL's line does not tell which.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 
 PATH = "path"
 _CHANNEL = re.compile(
-    r"Channel (?P<channel>\d+)(?:/\d+)? : (?P<sender>\d+)\[\w*\] -> (?P<receiver>\d+)\[\w*\]"
+    r"(?:Channel|Ring) (?P<channel>\d+)(?:/\d+)? : (?P<sender>\d+)(?:\[\w*\])? -> (?P<receiver>\d+)(?:\[\w*\])?"
     r"(?: \[(?P<side>send|receive)\])? via (?P<via>\S.*)"
 )
+_BEGINS = re.compile(r"(?=(?:Channel|Ring) \d+(?:/\d+)? : )")  # a launcher may run the lines of several ranks together
 _NET = re.compile(r"NET/(?P<name>.+?)/\d+(?:\(\d+\))?(?P<how>\S*)")
 _VERBS = re.compile(r"IB(ext\w*)?|NCCL RDMA Plugin\b.*")
 # What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc).
@@ -36,26 +39,36 @@ _ADMITTED = re.compile(
 _TELLS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
 _SOCKET, _RDMA = "NET/Socket", ("NET/IB", "NET/IB/GDRDMA")
 _WANTED = {Transport.ROCE: _RDMA, Transport.GPUDIRECT: _RDMA[1:]}
+_NO_CHANNEL = "the log tells no channel between nodes"
+_SHARED_MEMORY = "direct shared memory"  # NCCL up to 2.12; SHM/direct since
 
 
 def of_nccl(log: str) -> tuple[Path, ...]:
     """Return each channel's carrier as NCCL logged it, with NCCL_DEBUG=INFO."""
-    found = ((match, line) for line in log.splitlines() if (match := _CHANNEL.search(line)))
     return tuple(
         Path(
             channel=f"{match['channel']}{f' {side}' if (side := match['side']) else ''}",
             sender=match["sender"],
             receiver=match["receiver"],
             carrier=carrier(match["via"]),
-            evidence=line.strip(),
+            evidence=line,
         )
-        for match, line in found
+        for line in _one_channel_each(log)
+        if (match := _CHANNEL.search(line))
     )
+
+
+def _one_channel_each(log: str) -> Iterator[str]:
+    for line in log.splitlines():
+        before, *channels = _BEGINS.split(line.strip())
+        yield from (channels if len(channels) > 1 else [before + "".join(channels)])
 
 
 def carrier(via: str) -> str:
     """Return the kind of a way: of NET/IB/0(1)/GDRDMA/Shared what counts is NET/IB/GDRDMA."""
     net = _NET.match(via)
+    if via.startswith(_SHARED_MEMORY):
+        return "SHM"
     if net is None:
         return re.split(r"[/\s]", via, maxsplit=1)[0]
     name = "IB" if _VERBS.fullmatch(net["name"]) else net["name"]
@@ -96,16 +109,17 @@ def proof(
         return None
     asked = job.configuration.transport
     between = [each for each in paths if _crosses(each, told)]
-    # MPI's own sockets, by which nccl-tests starts, say nothing of what NCCL used.
+    # The sockets of MPI and of Horovod's controller say nothing of what NCCL used.
     by_nccl = any(each.carrier.startswith("NET/") for each in between)
     if asked is Transport.TCP and (by_nccl or job.configuration.backend != NCCL):
         return _over_tcp(job, told, paths)
-    silent = "the log tells no channel between nodes" if not between else "" if by_nccl else _silenced(job)
-    if silent:
-        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=silent)
+    if not by_nccl and not (between and _without_nccl(told)):
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silenced(job) or _NO_CHANNEL)
     wrong = _wrong(asked, between)
     causes = "; ".join([*_admitted(log), *_causes(asked, wrong, surveyed)]) or "the guests show no cause"
-    return _judged(between, wrong, causes)
+    judged = _judged(asked, between, causes)
+    missing = _not_covered(between, told) if judged.verdict is Verdict.YES else ""
+    return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=missing) if missing else judged
 
 
 def of_import(asked: Transport, went: Sequence[Path], log: str) -> Proof | None:
@@ -116,19 +130,46 @@ def of_import(asked: Transport, went: Sequence[Path], log: str) -> Proof | None:
     between = [each for each in went if each.carrier.startswith("NET/")]
     if asked is Transport.TCP or not between:
         return None
-    return _judged(between, _wrong(asked, between), "; ".join(_admitted(log)) or "another --transport is meant")
+    return _judged(asked, between, "; ".join(_admitted(log)) or "another --transport is meant")
+
+
+def _without_nccl(told: Sequence[Told]) -> bool:
+    """Return whether every rank says that its Horovod was built without NCCL, so that its sockets carried the data."""
+    return all("nccl" not in each.model.get("built", ("nccl",)) for each in told)
 
 
 def _wrong(asked: Transport, between: Sequence[Path]) -> list[Path]:
-    return [each for each in between if each.carrier not in _WANTED[asked]]
+    return [each for each in between if each.carrier not in _WANTED[asked] and not _of_plugin(each)]
 
 
-def _judged(between: Sequence[Path], wrong: Sequence[Path], causes: str) -> Proof:
-    if wrong:
-        evidence = f"{len(wrong)} of {len(between)} channels went by {wrong[0].carrier}; likely: {causes}"
+def _of_plugin(path: Path) -> bool:
+    """Return whether the channel is that of a network plugin which may take RDMA or TCP, such as UCX."""
+    return path.carrier.startswith("NET/") and path.carrier not in {_SOCKET, *_RDMA}
+
+
+def _not_covered(between: Sequence[Path], told: Sequence[Told]) -> str:
+    """Return which nodes' channels the log lacks; a log that was cut tells only some. Empty when it has all."""
+    nodes = {str(each.rank): each.node for each in told}
+    every = dict.fromkeys(nodes.values())
+    sending = {nodes.get(each.sender) for each in between}
+    receiving = {nodes.get(each.receiver) for each in between}
+    missing = [node for node in every if node not in sending & receiving]
+    return f"the log does not tell both directions of {', '.join(missing)}" if missing else ""
+
+
+def _judged(asked: Transport, between: Sequence[Path], causes: str) -> Proof:
+    if wrong := _wrong(asked, between):
+        evidence = f"{len(wrong)} of {len(between)} channels went by {_carriers(wrong)}; likely: {causes}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
-    evidence = f"all {len(between)} channels between nodes went by {between[0].carrier}"
+    if plugins := [each for each in between if _of_plugin(each)]:
+        evidence = f"{len(plugins)} of {len(between)} channels went by {_carriers(plugins)}, which may be RDMA or TCP"
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=evidence)
+    evidence = f"all {len(between)} channels between nodes went by {_carriers(between)}"
     return Proof(name=PATH, verdict=Verdict.YES, evidence=evidence)
+
+
+def _carriers(paths: Sequence[Path]) -> str:
+    return " and ".join(dict.fromkeys(each.carrier for each in paths))
 
 
 def _silenced(job: Job) -> str:

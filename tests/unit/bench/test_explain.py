@@ -159,6 +159,7 @@ def channel(carrier: str) -> tuple[Path, ...]:
         (Transport.TCP, "NET/Socket", None),
         (Transport.GPUDIRECT, "P2P", None),
         (Transport.GPUDIRECT, "gloo/tcp", None),
+        (Transport.GPUDIRECT, "NET/UCX", None),
     ],
 )
 def test_another_path_than_was_asked_for_is_told(transport: Transport, carrier: str, code: str | None) -> None:

@@ -1,7 +1,11 @@
-"""What the bytes went by. NCCL's lines are written by hand after src/transport/net.cc and p2p.cc: no GPU told them."""
+"""What the bytes went by. NCCL's lines are made after its sources: no GPU told them.
+
+FORMS has what the format strings of src/transport/net.cc, p2p.cc and shm.cc give in each release that changed them.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -23,19 +27,61 @@ PORT = Port(device="mlx5_0", gids=(Gid(index=3, address="10.1.0.11", interface="
 RDMA = {"ports": (PORT,), "gpus": 1, "mtu": {"eth1": 9000}}
 
 
-@pytest.mark.parametrize(
-    ("line", "channel", "carrier"),
-    [
-        (GPUDIRECT, "00 send", "NET/IB/GDRDMA"),
-        (WITHOUT, "01 receive", "NET/IB"),
-        (SOCKET, "00 send", "NET/Socket"),
-        (INSIDE, "00", "P2P"),
-        (SHARED, "00", "SHM"),
-    ],
+BOTH_WAYS = "".join(
+    f"node-{printer}:41:77 [0] NCCL INFO Channel 00/0 : {way} [{side}] via NET/IB/0/GDRDMA\n"
+    for way, printers in {"0[0] -> 1[0]": (1, 2), "1[0] -> 0[0]": (2, 1)}.items()
+    for printer, side in zip(printers, ("send", "receive"), strict=True)
 )
-def test_each_form_of_nccls_line_is_read(line: str, channel: str, carrier: str) -> None:
-    (path,) = paths.of_nccl(f"noise\n{line}noise\n")
-    assert (path.channel, path.carrier, path.evidence) == (channel, carrier, line.strip())
+FORMS = {  # line: channel, sender, receiver and carrier
+    "Ring 00 : 4 -> 0 via NET/IB/0": ("00", "4", "0", "NET/IB"),  # 2.3
+    "Ring 00 : 0[0] -> 1[1] via P2P/direct pointer": ("00", "0", "1", "P2P"),  # 2.3
+    "Ring 00 : 0[0] -> 1[1] via direct shared memory": ("00", "0", "1", "SHM"),  # 2.3
+    "Ring 00 : 4 -> 0 [receive] via NET/IB/0/GDRDMA": ("00 receive", "4", "0", "NET/IB/GDRDMA"),  # 2.4
+    "Ring 01 : 3 -> 10 [send] via NET/Socket/0": ("01 send", "3", "10", "NET/Socket"),  # 2.4
+    "Ring 01 : 0[160] -> 8[1b000] [send] via NET/IB/0/GDRDMA": ("01 send", "0", "8", "NET/IB/GDRDMA"),  # 2.5
+    "Channel 00 : 0[b000] -> 1[b000] [send] via NET/Socket/0": ("00 send", "0", "1", "NET/Socket"),  # 2.7
+    "Channel 00 : 0[b000] -> 1[c000] via direct shared memory": ("00", "0", "1", "SHM"),  # 2.7
+    "Channel 03 : 2[b000] -> 3[c000] via P2P/indirect/1[d000]": ("03", "2", "3", "P2P"),  # 2.8
+    "Channel 01/0 : 1[b000] -> 0[b000] [receive] via NET/IB/0/Shared": ("01 receive", "1", "0", "NET/IB"),  # 2.12
+    "Channel 01/0 : 1[b000] -> 8[b000] [send] via NET/IB/0(1)/GDRDMA": ("01 send", "1", "8", "NET/IB/GDRDMA"),  # 2.12
+    "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct": ("00", "0", "1", "SHM"),  # 2.13
+    "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read": ("00", "0", "1", "P2P"),  # 2.18
+    "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IBext_v8/2/GDRDMA": ("00 send", "0", "1", "NET/IB/GDRDMA"),  # 2.18
+    "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA(PCI)/Shared": (
+        "00 send",
+        "0",
+        "1",
+        "NET/IB/GDRDMA",
+    ),  # 2.26
+    "Channel 00/0 : 0[0] -> 1[0] [send] via NET/UCX/0/GDRDMA": ("00 send", "0", "1", "NET/UCX/GDRDMA"),
+    "Channel 00 : 0[0] -> 1[1] via SHM/direct": ("00", "0", "1", "SHM"),  # 2.30
+}
+NO_CHANNELS = (  # what else these releases log, and is no way of any bytes
+    "Channel 00/02 :    0   1",
+    "Ring 00 : 1 -> 0 -> 1",
+    "Trees [0] 1/-1/-1->0->-1 [1] -1/-1/-1->0->1",
+    "CollNet 00/0 : 0 [send] via COLLNET/SHARP/0/GDRDMA",
+    "Connected all rings",
+)
+
+
+@pytest.mark.parametrize(("said", "what"), FORMS.items())
+def test_each_form_of_nccls_line_is_read(said: str, what: tuple[str, str, str, str]) -> None:
+    line = f"[1,0]<stdout>:node-1:41:77 [0] NCCL INFO {said}"
+    (path,) = paths.of_nccl(f"noise\n{line}\nnoise\n")
+    assert (path.channel, path.sender, path.receiver, path.carrier) == what
+    assert path.evidence == line
+
+
+@pytest.mark.parametrize("said", NO_CHANNELS)
+def test_other_lines_are_no_channels(said: str) -> None:
+    assert paths.of_nccl(f"node-1:41:77 [0] NCCL INFO {said}\n") == ()
+
+
+def test_every_channel_is_read_of_lines_that_a_launcher_ran_together() -> None:
+    went = paths.of_nccl(GPUDIRECT.strip() + SOCKET)
+    assert [each.carrier for each in went] == ["NET/IB/GDRDMA", "NET/Socket"]
+    assert judged(Transport.GPUDIRECT, GPUDIRECT.strip() + SOCKET).verdict is Verdict.NO
 
 
 def judged(
@@ -54,8 +100,26 @@ def judged(
 
 
 def test_gpudirect_that_was_used_is_proven() -> None:
+    proof = judged(Transport.GPUDIRECT, BOTH_WAYS)
+    assert (proof.verdict, proof.evidence) == (Verdict.YES, "all 4 channels between nodes went by NET/IB/GDRDMA")
+
+
+def test_a_log_that_was_cut_proves_nothing() -> None:
     proof = judged(Transport.GPUDIRECT, GPUDIRECT)
-    assert (proof.verdict, proof.evidence) == (Verdict.YES, "all 1 channels between nodes went by NET/IB/GDRDMA")
+    assert (proof.verdict, proof.evidence) == (
+        Verdict.UNKNOWN,
+        "the log does not tell both directions of node-1, node-2",
+    )
+
+
+@pytest.mark.parametrize("way", ["NET/UCX/0/GDRDMA", "NET/UCX/0", "NET/AWS Libfabric/0"])
+@pytest.mark.parametrize("transport", [Transport.ROCE, Transport.GPUDIRECT])
+def test_a_plugin_that_may_take_either_way_proves_nothing(way: str, transport: Transport) -> None:
+    proof = judged(transport, BOTH_WAYS.replace("NET/IB/0/GDRDMA", way))
+    assert proof.verdict is Verdict.UNKNOWN
+    assert paths.of_import(transport, paths.of_nccl(GPUDIRECT.replace("NET/IB/0/GDRDMA", way)), "") == replace(
+        proof, evidence=proof.evidence.replace("4 of 4", "1 of 1")
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,8 +154,16 @@ def test_no_cause_is_made_up() -> None:
 def test_sockets_beside_an_nccl_that_was_told_to_be_silent_prove_nothing(variables: dict[str, str], why: str) -> None:
     proof = judged(Transport.GPUDIRECT, variables=variables)
     assert (proof.verdict, proof.evidence) == (Verdict.UNKNOWN, why)
-    assert judged(Transport.GPUDIRECT, GPUDIRECT, variables=variables).verdict is Verdict.YES
-    assert judged(Transport.GPUDIRECT, variables={"NCCL_DEBUG": "INFO"}).verdict is Verdict.NO
+    assert judged(Transport.GPUDIRECT, BOTH_WAYS, variables=variables).verdict is Verdict.YES
+
+
+@pytest.mark.parametrize(
+    ("built", "verdict"), [(["gloo"], Verdict.NO), (["gloo", "nccl"], Verdict.UNKNOWN), (None, Verdict.UNKNOWN)]
+)
+def test_sockets_show_the_way_only_of_a_horovod_without_nccl(built: list[str] | None, verdict: Verdict) -> None:
+    said = '"kind": "model", ' + (f'"built": {json.dumps(built)}, ' if built else "")
+    texts = {f"node-{at + 1}": trained(at).replace('"kind": "model", ', said) for at in range(2)}
+    assert judged(Transport.GPUDIRECT, texts=texts).verdict is verdict
 
 
 def test_channels_inside_a_node_say_nothing_of_the_network() -> None:
