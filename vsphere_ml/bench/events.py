@@ -27,6 +27,14 @@ class Reaped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotReaped:
+    """A guest in which what a launch left could not be ended."""
+
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hindered:
     """A launch of the plan cannot be made on these guests; it will be recorded as failed."""
 
@@ -64,7 +72,7 @@ class Measured:
     run: Run
 
 
-BenchEvent = Planning | Hindered | Sufficed | Reaped | Launching | Stepped | Measured
+BenchEvent = Planning | Hindered | Sufficed | Reaped | NotReaped | Launching | Stepped | Measured
 
 
 class BenchListener(Protocol):

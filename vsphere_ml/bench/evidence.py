@@ -68,8 +68,17 @@ def linked(scene: Scene) -> Run:
 
 def failed(scene: Scene, error: VsmlError) -> Run:
     """Return the record of a launch that gave nothing to measure."""
+    return _without_figures(scene, Outcome.FAILED, error.message)
+
+
+def cut(scene: Scene, why: str) -> Run:
+    """Return the record of a launch whose end vsml has not seen."""
+    return _without_figures(scene, Outcome.CUT, why)
+
+
+def _without_figures(scene: Scene, outcome: Outcome, why: str) -> Run:
     proofs = (scene.clean,) if scene.clean else ()
-    return replace(blank(scene), outcome=Outcome.FAILED, reason=error.message, proofs=proofs)
+    return replace(blank(scene), outcome=outcome, reason=why, proofs=proofs)
 
 
 def objection(run: Run) -> BenchError | None:
@@ -96,11 +105,11 @@ def objection(run: Run) -> BenchError | None:
     )
 
 
-def ended_badly(job: Job, status: int, log: str) -> BenchError:
-    """Return the error for a launcher that ended with another status than 0."""
+def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -> BenchError:
+    """Return the error for a launcher that ended with another status than 0; `troubles` are the guest's own."""
     limit = f" (its limit of {job.limit_s:g} s passed)" if status == 124 else ""  # noqa: PLR2004 - timeout(1)'s status
     cause = causes.found(log)
-    why = f": {cause.why}" if cause else ""
+    why = "".join(f": {each}" for each in ([cause.why] if cause else troubles))
     return BenchError(
         f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
         code="bench.launch-failed",

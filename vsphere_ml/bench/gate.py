@@ -13,7 +13,7 @@ from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.paths import PATH
-from vsphere_ml.bench.record import VSML, Transport
+from vsphere_ml.bench.record import VSML, Outcome, Transport
 from vsphere_ml.bench.study import groups, study
 from vsphere_ml.bench.thresholds import Threshold, limits
 from vsphere_ml.bench.titles import Titles
@@ -90,7 +90,9 @@ def _cannot_tell(unknown: Sequence[Check], of: int) -> NotPossible:
 
 def _outcomes(seen: Study) -> Iterator[Check]:
     for run in seen.runs:
-        whole = run.outcome == "complete"
+        if _made_again(run, seen.runs):
+            continue
+        whole = run.outcome is Outcome.COMPLETE
         told = [run.outcome.value, *filter(None, [run.reason])]
         yield Check(
             name=f"{seen.titles(run.configuration)}, launch {run.launch}",
@@ -98,6 +100,14 @@ def _outcomes(seen: Study) -> Iterator[Check]:
             passed=Passed.YES if whole else Passed.NO,
             message=": ".join(told) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
         )
+
+
+def _made_again(run: Run, runs: Iterable[Run]) -> bool:
+    """Return whether a launch was cut, which says nothing of the cluster, and the record has it complete as well."""
+    return run.outcome is Outcome.CUT and any(
+        each.outcome is Outcome.COMPLETE and each.launch == run.launch and same(each.configuration, run.configuration)
+        for each in runs
+    )
 
 
 def _paths(seen: Study) -> Iterator[Check]:

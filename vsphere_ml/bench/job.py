@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.guest import Peer
 
 FOLDER = SHARED
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MARK = "VSML_BENCH_RUN"  # the variable that every process of a launch carries
 STOP = "stop"  # the file by which a job is asked to come to its end
 SCRIPT = "script"  # the folder of the user's own program

@@ -13,7 +13,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import MARK, MPICH, OPEN_MPI
+from vsphere_ml.bench.job import MARK, MPICH, OPEN_MPI, PATH
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.job import Job
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOROVODRUN, MPIRUN = "horovodrun", "mpirun"
 GLOO, MPI, NCCL = "gloo", "mpi", "nccl"
 # How long horovodrun's ranks wait for each other: its own 30 s are less than a busy guest takes to read TensorFlow in.
@@ -79,7 +78,7 @@ def launch(job: Job) -> Launch:
 def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Launch:
     return Launch(
         command=command,
-        variables={**_variables(job), **more, **job.variables},
+        variables={**_variables(job), **more, **_asked_for(job)},
         files={
             "bin/ssh": _SSH.format(mark=MARK, run=job.run_id, port=_port(job)),
             "hostfile": hostfile(job),
@@ -87,6 +86,11 @@ def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Laun
             "nodes.sh": _discovery(job),
         },
     )
+
+
+def _asked_for(job: Job) -> dict[str, str]:
+    """Return the variables that were asked for; a PATH stands behind our `ssh`, which keeps host keys checked."""
+    return {name: value for name, value in job.variables.items() if name != "PATH"}
 
 
 def _port(job: Job) -> str:
@@ -110,7 +114,8 @@ def _discovery(job: Job) -> str:
 
 def _variables(job: Job) -> dict[str, str]:
     prefix, own = job.runtime.mpi_prefix, job.runtime.variables
-    paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), own.get("PATH", PATH)]
+    path = job.variables.get("PATH") or own.get("PATH", PATH)
+    paths = [f"{job.folder}/bin", *([f"{prefix}/bin"] if prefix else []), path]
     libraries = [*([f"{prefix}/lib"] if prefix else []), *filter(None, [own.get("LD_LIBRARY_PATH")])]
     return {
         **own,

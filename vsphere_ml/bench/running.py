@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.job import FOLDER, MARK, SCRIPT, STOP, Within
+from vsphere_ml.bench.job import FOLDER, MARK, PATH, SCRIPT, STOP, Within
 from vsphere_ml.core.container import NAME
 from vsphere_ml.core.errors import BenchError
 
@@ -22,15 +22,18 @@ WORKLOADS = Path(__file__).parent / "workloads"
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
 KILLS = 10  # times, a second apart, that what does not end is killed
+RUN_S = 120.0  # for a command that a guest which answers has done in a second
+KILL_S = 15  # after its limit, before a job that does not end is killed
 LOOK_S = 10  # between two looks of a job at whether it was forgotten
 FORGOTTEN_MIN = 3  # a job ends itself when nobody has looked after it for so many minutes
 
-# The job's own pid 1, so to speak: it leaves its exit status, and ends the job when vsml is gone.
+# The job's own pid 1, so to speak: it leaves its exit status, and ends the job when vsml is gone. It has a PATH of its
+# own, so that one which ranks are given cannot take its programs away.
 _SCRIPT = """\
 #!/bin/sh
 cd {folder} || exit 1
 : >alive
-timeout -k 15 {limit} {command} >job.out 2>job.err </dev/null &
+timeout -k {kill} {limit} env -i {variables} {command} >job.out 2>job.err </dev/null &
 job=$!
 (while sleep {look}; do [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job; done) &
 watch=$!
@@ -40,12 +43,23 @@ mv rc.new rc
 kill $watch
 """
 # Waits in the guest, so that the end is known soon and nobody has to ask often: asking costs the guest time.
+# The script leaves its status before it ends, so the status is looked for after the script was seen to be gone.
 _PEEK = """\
 cd {folder} || exit 1
-i=0
-while [ ! -e rc ] && [ $i -lt {turns} ]; do sleep 0.5; i=$((i + 1)); done
-cat rc 2>/dev/null || echo running
+i=0 state=running
+while [ ! -e rc ] && [ -d /proc/{pid} ] && [ $i -lt {turns} ]; do sleep 0.5; i=$((i + 1)); done
+[ -d /proc/{pid} ] || state=gone
+[ ! -s rc ] || state=$(cat rc)
+echo $state
 tail -c +{offset} rank-0.jsonl 2>/dev/null | head -c {piece}
+"""
+# What ends jobs from outside: a full file system, and since the job began the kernel, for lack of memory.
+_TROUBLES = """\
+df -P {root} | awk 'NR == 2 && $4 < 64 {{ print "the file system " $6 " is full" }}'
+began=$(stat -c %Y {folder}/job.sh) || exit 0
+began=$(($(cut -d. -f1 /proc/uptime) - $(date +%s) + began))
+dmesg 2>/dev/null | awk -F '[][. ]+' -v began=$began '
+/Killed process/ && $2 >= began {{ sub(/^\\[[^]]*\\] */, ""); print "the kernel: " $0 }}' | tail -n 3
 """
 # NCCL tells its channels at the beginning, and what went wrong stands at the end.
 _LOGS = """\
@@ -84,6 +98,7 @@ class Peek:
 
     status: int | None
     text: str  # more of rank 0's lines
+    gone: bool = False  # its script ended and left no status: killed, or unable to write
 
 
 def leftovers(shell: Probe) -> tuple[Leftover, ...]:
@@ -152,7 +167,8 @@ def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> 
     owner = f"{job.runtime.user}:"
     shell.run(
         f"install -d -m 755 {FOLDER} && rm -rf {job.folder} && "
-        f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin'
+        f'install -d -m 700 -o {user} -g "$(id -gn {user})" {job.folder} {job.folder}/bin',
+        timeout_s=RUN_S,
     )
     for each in sorted(WORKLOADS.glob("[a-z]*.py")):
         shell.write(f"{job.folder}/{each.name}", each.read_text(encoding="utf-8"), owner=owner)
@@ -162,18 +178,31 @@ def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> 
         shell.write(f"{job.folder}/{name}", text, mode=0o755, owner=owner)
 
 
-def start(shell: Shell, job: Job, how: Launch) -> None:
-    """Start the job in its first guest and return at once."""
+def start(shell: Shell, job: Job, how: Launch) -> int:
+    """Start the job in its first guest and return at once: the pid, in the guest, of what lives as long as its script.
+
+    BenchError `bench.not-started` when the guest tells no pid.
+    """
     script = _SCRIPT.format(
         folder=job.folder,
+        kill=KILL_S,
         limit=round(job.limit_s),
+        variables=shlex.join(f"{name}={value}" for name, value in how.variables.items()),
         command=shlex.join(how.command),
         forgotten=FORGOTTEN_MIN,
         look=LOOK_S,
     )
-    shell.write(f"{job.folder}/job.sh", script, mode=0o755, owner=f"{job.runtime.user}:")
-    pairs = shlex.join(f"{name}={value}" for name, value in how.variables.items())
-    shell.run(f"setsid {_entered(job)} env -i {pairs} sh {job.folder}/job.sh </dev/null >/dev/null 2>&1 &")
+    shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
+    own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
+    told = shell.run(f"setsid {_entered(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
+    if not told.isdigit():
+        raise BenchError(
+            f"{shell.name}: the benchmark could not be started",
+            code="bench.not-started",
+            target=shell.name,
+            details=tuple(told.splitlines()[:5]),
+        )
+    return int(told)
 
 
 def _entered(job: Job) -> str:
@@ -183,12 +212,20 @@ def _entered(job: Job) -> str:
     return f"runuser -u {shlex.quote(job.runtime.user)} --"
 
 
-def peek(shell: Probe, job: Job, offset: int, wait_s: float) -> Peek:
+def peek(shell: Probe, job: Job, pid: int, offset: int, wait_s: float) -> Peek:
     """Return what is new since `offset` bytes of rank 0's lines, after up to `wait_s` seconds or at the job's end."""
     turns = round(2 * wait_s)
-    text = _PEEK.format(folder=job.folder, turns=turns, offset=offset + 1, piece=PIECE)
+    text = _PEEK.format(folder=job.folder, pid=pid, turns=turns, offset=offset + 1, piece=PIECE)
     first, _, rest = shell.ask({"peek": text})["peek"].out.partition("\n")
-    return Peek(status=int(first) if first.isdigit() else None, text=rest)
+    # Another answer than these is of a guest that lost the job's folder.
+    return Peek(
+        status=int(first) if first.isdigit() else None, text=rest, gone=not first.isdigit() and first != "running"
+    )
+
+
+def troubles(shell: Probe, job: Job) -> tuple[str, ...]:
+    """Return what the guest itself tells that ends jobs: a full file system, the kernel's killing for memory."""
+    return tuple(shell.ask({"troubles": _TROUBLES.format(root=FOLDER, folder=job.folder)})["troubles"].out.splitlines())
 
 
 def stop(shell: Shell, job: Job) -> None:
@@ -220,7 +257,7 @@ def result(shell: Probe, job: Job, name: str) -> str:
 def end(shell: Shell, job: Job) -> None:
     """End what is left of the job in the guest, and take its folder away."""
     reap(shell)
-    shell.run(f"rm -rf {job.folder}")
+    shell.run(f"rm -rf {job.folder}", timeout_s=RUN_S)
 
 
 def _whole(shell: Probe, command: str) -> str:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench import evidence, lines, nccl_tests, programs, proof, running, store, transports, yardsticks
-from vsphere_ml.bench.events import Reaped
+from vsphere_ml.bench.events import NotReaped, Reaped
 from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
-from vsphere_ml.bench.record import Workload
+from vsphere_ml.bench.record import Remark, Workload
 from vsphere_ml.bench.scenes import Origin, Scene, Wire
 from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.flows.watch import Enough, Watch
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.machines import Machine
     from vsphere_ml.bench.matrix import Planned, Wish
     from vsphere_ml.bench.nccl_tests import AllReducePerf
-    from vsphere_ml.bench.record import Cluster, Proof, Remark, Run, Transport
+    from vsphere_ml.bench.record import Cluster, Proof, Run, Transport
     from vsphere_ml.bench.stop import Stop
     from vsphere_ml.bench.survey import Surveyed
     from vsphere_ml.core.guest import Peer, Shell
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.spec import ClusterSpec
 
 T = TypeVar("T")
+VSML_ENDED = "vsml ended before the launch did, or it runs still"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +83,57 @@ def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[
 
     The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
     """
-    began, job = _now(), _job(ground, wish, planned)
+    attempt = _Attempt(ground, _job(ground, wish, planned), planned.launch, _now(), beside.clean)
     try:
-        job = _ready(ground, job)
-        heard = None if planned.configuration.workload is Workload.LINK else _run(ground, job)
-        scene = _scene(ground, job, planned.launch, began, beside.clean)
-        scene = replace(scene, wire=beside.wire())
-        if heard is None:
-            return _linked(scene), None
-        run = evidence.run(scene, heard.told, heard.log, heard.stop)
-        run = replace(run, remarks=(*run.remarks, *heard.remarks))
+        attempt.job = _ready(ground, attempt.job)
+        attempt.record(VSML_ENDED)
+        run = _measured(attempt, beside)
     except VsmlError as error:
-        return evidence.failed(_scene(ground, job, planned.launch, began, beside.clean), error), error
-    return run, evidence.objection(run)
+        run = evidence.failed(attempt.scene(), error)
+        return attempt.noted(run), error
+    except KeyboardInterrupt:
+        attempt.record("interrupted")
+        raise
+    return attempt.noted(run), evidence.objection(run)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A launch that is being made. Until it has ended the record says that it was cut: vsml may be killed any time."""
+
+    ground: Ground
+    job: Job
+    launch: int
+    began: str
+    clean: Proof | None
+    not_reaped: tuple[NotReaped, ...] = ()
+
+    def scene(self) -> Scene:
+        return _scene(self.ground, self.job, self.launch, self.began, self.clean)
+
+    def record(self, why_cut: str) -> None:
+        store.write(self.noted(evidence.cut(self.scene(), why_cut)), self.ground.folder)
+
+    def noted(self, run: Run) -> Run:
+        """Return the run with a remark for each guest in which something of it may go on."""
+        return replace(run, remarks=(*run.remarks, *map(_not_reaped, self.not_reaped)))
+
+
+def _not_reaped(left: NotReaped) -> Remark:
+    return Remark(
+        code="bench.not-reaped",
+        target=left.node,
+        message=f"what the launch left there could not be ended: {left.why}",
+        hint=f"the next `vsml bench` ends it; a job ends itself {running.FORGOTTEN_MIN} minutes after it was left",
+    )
+
+
+def _measured(attempt: _Attempt, beside: Beside) -> Run:
+    if attempt.job.configuration.workload is Workload.LINK:
+        return _linked(replace(attempt.scene(), wire=beside.wire()))
+    heard = _run(attempt)
+    run = evidence.run(replace(attempt.scene(), wire=beside.wire()), heard.told, heard.log, heard.stop)
+    return replace(run, remarks=(*run.remarks, *heard.remarks))
 
 
 def _linked(scene: Scene) -> Run:
@@ -188,8 +227,9 @@ class Heard:
     remarks: tuple[Remark, ...] = ()
 
 
-def _run(ground: Ground, job: Job) -> Heard:
-    """Return what was told; no process of the job is left."""
+def _run(attempt: _Attempt) -> Heard:
+    """Return what was told; no process of the job is left in guests that answer."""
+    ground, job = attempt.ground, attempt.job
     places = ground.places[: len(job.nodes)]
     how = launched(job)
     try:
@@ -198,17 +238,31 @@ def _run(ground: Ground, job: Job) -> Heard:
         log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
         store.keep_log(ground.folder, job.run_id, log)
         if ended.status != 0:  # told before anything is fetched of guests that may be the reason
-            raise evidence.ended_badly(job, ended.status, log)
+            raise evidence.ended_badly(job, ended.status, log, _troubles(ground, job))
         texts = _collected(ground, job, places)
         result = in_each(ground.guests, places[:1], lambda shell: running.result(shell, job, nccl_tests.RESULT))
     finally:
-        # A guest that cannot be reached now is told of before the next launch.
-        ground.guests.each(ground.places, lambda shell: running.end(shell, job))
+        attempt.not_reaped = _reaped(ground, job)
     told = lines.read(texts)
     if job.configuration.workload is not Workload.NCCL:
         return Heard(told=told, log=log, stop=ended.stop)
     measured = nccl_tests.parsed(log, result[places[0].name], job.ranks)
     return Heard(told=nccl_tests.as_told(told, measured), log=log, stop=None, remarks=measured.remarks)
+
+
+def _troubles(ground: Ground, job: Job) -> tuple[str, ...]:
+    """Return what the first guest tells of why; nothing where it does not answer."""
+    told = ground.guests.each(ground.places[:1], lambda shell: running.troubles(shell, job))
+    return next((each for each in told.values() if not isinstance(each, VsmlError)), ())
+
+
+def _reaped(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
+    """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
+    ended = ground.guests.each(ground.places, lambda shell: running.end(shell, job))
+    left = [NotReaped(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
+    for each in left:
+        ground.tell(each)
+    return tuple(left)
 
 
 def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from vsphere_ml.bench import lines, running
 from vsphere_ml.bench.events import Stepped
 from vsphere_ml.bench.stop import HALF_WIDTH, Stop, steps_suffice
 from vsphere_ml.bench.warmup import detect
-from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports import Clock, GuestPlace, Guests
 
 PEEK_S = 3.0  # how long a guest is left alone between two looks
+LEAVE_S = 60.0  # at a Ctrl-C: for the guest to answer what it was just told
+GRACE_S = 60.0  # after a job's limit and its killing, before it is given up
 LOOK_AFTER_S = running.FORGOTTEN_MIN * 60 / 4
 
 
@@ -41,9 +43,12 @@ class Ended:
     stop: Stop | None
 
 
+LEFT = Ended(status=-1, stop=None)  # of a job that is not watched any more
+
+
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """One job being watched. `start` starts it in its first guest."""
+    """One job being watched."""
 
     job: Job
     enough: Enough
@@ -51,43 +56,98 @@ class Watch:
     tell: BenchListener
     offset: int = 0
     step_s: list[float] = field(default_factory=list)
+    sizes: int = 0  # message sizes that rank 0 has measured
+    seen: float = 0.0  # when rank 0 last told something
     stop: Stop | None = None
     left: threading.Event = field(default_factory=threading.Event)
 
-    def until_end(self, guests: Guests, first: GuestPlace, start: Callable[[Shell], None]) -> Ended:
-        """Start the job and return how it ended. A Ctrl-C is raised as soon as nothing more is started."""
+    def until_end(self, guests: Guests, first: GuestPlace, start: Callable[[Shell], int]) -> Ended:
+        """Start the job and return how it ended. A Ctrl-C is raised as soon as nothing more is started.
 
-        def work(shell: Shell) -> int:
-            start(shell)
-            return self._follow(shell)
+        `start` returns the pid of what lives as long as the job's script. Raises BenchError `bench.overdue` when the
+        job outlived its limit, whatever its guest does; `bench.no-status` when it ended without a status.
+        """
+        watching: Future[Ended] = Future()
+        self.seen = self.clock.now()
+        deadline = self.seen + self.job.limit_s + running.KILL_S + GRACE_S
 
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            watching = pool.submit(lambda: guests.each([first], work)[first.name])
+        def work(shell: Shell) -> Ended:
+            return LEFT if self.left.is_set() else self._follow(shell, start(shell))
+
+        def watch() -> None:
             try:
-                # In short turns, since a signal's handler runs between them only.
-                while not wait([watching], 0.2).done:
-                    pass
-            except BaseException:
-                self.left.set()
-                raise
-        status = watching.result()
-        if isinstance(status, VsmlError):
-            raise status
-        return Ended(status=status, stop=self.stop)
+                watching.set_result(_result(guests.each([first], work)[first.name]))
+            except BaseException as error:  # noqa: BLE001 - raised again where the result is wanted
+                watching.set_exception(error)
 
-    def _follow(self, shell: Shell) -> int:
+        # A daemon, since a guest that never answers must not be waited for at the end of the process either.
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            return self._awaited(watching, deadline)
+        except VsmlError:
+            self.left.set()
+            raise
+        except BaseException:
+            self.left.set()
+            wait([watching], LEAVE_S)  # what is being started just now would not be found by who cleans up
+            raise
+
+    def _awaited(self, watching: Future[Ended], deadline: float) -> Ended:
+        # In short turns, since a signal's handler runs between them only.
+        while not wait([watching], 0.2).done:
+            if self.clock.now() > deadline:
+                raise self._overdue()
+        try:
+            return watching.result()
+        except GuestError as error:
+            message = f"{error.message}; {self._last_seen()}"
+            raise GuestError(
+                message, code=error.code, target=error.target, hint=error.hint, details=error.details
+            ) from error
+
+    def _follow(self, shell: Shell, pid: int) -> Ended:
         began = looked_after = self.clock.now()
         while not self.left.is_set():
-            seen = running.peek(shell, self.job, self.offset, PEEK_S)
+            seen = running.peek(shell, self.job, pid, self.offset, PEEK_S)
             self._take(seen.text)
             if seen.status is not None:
-                return seen.status
+                return Ended(status=seen.status, stop=self.stop)
+            if seen.gone:
+                raise self._no_status(shell)
             now = self.clock.now()
             self._suffice(shell, now - began)
             if now - looked_after > LOOK_AFTER_S:
                 running.look_after(shell, self.job)
                 looked_after = now
-        return -1
+        return LEFT
+
+    def _overdue(self) -> BenchError:
+        return BenchError(
+            f"{self.job.nodes[0].name}: the benchmark has not ended {running.KILL_S + GRACE_S:g} s after its limit of "
+            f"{self.job.limit_s:g} s; {self._last_seen()}",
+            code="bench.overdue",
+            target=self.job.nodes[0].name,
+            hint=f"vsml ssh {self.job.nodes[0].name}",
+        )
+
+    def _no_status(self, shell: Shell) -> BenchError:
+        troubles = running.troubles(shell, self.job)
+        why = f": {'; '.join(troubles)}" if troubles else ""
+        return BenchError(
+            f"{self.job.nodes[0].name}: the benchmark's script ended and left no exit status{why}; {self._last_seen()}",
+            code="bench.no-status",
+            target=self.job.nodes[0].name,
+            hint="something in the guest killed it, or its disk is full: vsml run -- df -h /var/tmp",
+        )
+
+    def _last_seen(self) -> str:
+        """Return what was seen of the job, and how long ago."""
+        ago = f"{self.clock.now() - self.seen:.0f} s before"
+        if self.step_s:
+            return f"rank 0 had made {len(self.step_s)} steps, the last seen {ago}"
+        if self.sizes:
+            return f"rank 0 had measured {self.sizes} message sizes, the last seen {ago}"
+        return f"nothing was seen of rank 0 since it was started {ago}"
 
     def _take(self, text: str) -> None:
         whole, _, _ = text.rpartition("\n")
@@ -98,7 +158,9 @@ class Watch:
         steps = tuple(float(each["seconds"]) for each in told if each["kind"] == "step")
         sizes = tuple(int(each["size_bytes"]) for each in told if each["kind"] == "sweep")
         self.step_s += steps
+        self.sizes += len(sizes)
         if steps or sizes:
+            self.seen = self.clock.now()
             self.tell(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
 
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
@@ -110,3 +172,9 @@ class Watch:
         self.stop = steps_suffice(times, elapsed_s=elapsed_s, cap_s=cap_s, half_width=self.enough.half_width)
         if self.stop is not None:
             running.stop(shell, self.job)
+
+
+def _result(outcome: Ended | VsmlError) -> Ended:
+    if isinstance(outcome, VsmlError):
+        raise outcome
+    return outcome

@@ -120,3 +120,11 @@ def test_a_file_without_a_schema_is_refused() -> None:
     with pytest.raises(ConfigError) as refused:
         thresholds.read("[[threshold]]\nat_least = 1\n", "t")
     assert refused.value.problems[0].message.startswith("schema =")
+
+
+def test_a_launch_that_was_cut_keeps_the_gate_shut_until_it_was_made_again() -> None:
+    cut = replace(RECORD[0], run_id="cut", outcome=Outcome.CUT, steps=None, sweep=())
+    assert kinds(gate((*RECORD[1:], cut), None, ()), "outcome").count(Passed.NO) == 1
+    assert set(kinds(gate((cut, *RECORD), None, ()), "outcome")) == {Passed.YES}
+    failed = replace(cut, outcome=Outcome.FAILED)
+    assert Passed.NO in kinds(gate((failed, *RECORD), None, ()), "outcome")

@@ -46,6 +46,11 @@ def test_nothing_of_the_operators_environment_is_among_the_variables(monkeypatch
         assert made.variables["VSML_BENCH_RUN"] == "train-0a1b"
 
 
+def test_a_path_of_ones_own_stands_behind_the_ssh_that_checks_host_keys() -> None:
+    asked = replace(job(), variables={"PATH": "/mine/bin"})
+    assert launch(asked).variables["PATH"] == "/var/tmp/vsml-bench/train-0a1b/bin:/mine/bin"
+
+
 @pytest.mark.parametrize("runtime", [OPEN_MPI_4, OPEN_MPI_5])
 def test_both_open_mpi_families_are_told_the_nodes_and_the_interface(runtime: Runtime) -> None:
     made = launch(job(launcher="mpirun", backend="mpi", runtime=runtime, slots=2))

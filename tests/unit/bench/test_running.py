@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,11 @@ from tests.unit.bench.jobs import job
 from tests.waiting import PATIENCE_S, until
 from vsphere_ml.bench import running
 from vsphere_ml.bench.launchers import Launch
+from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.guest import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 FORGOTTEN_S = running.FORGOTTEN_MIN * 60 + 61  # find counts whole minutes
@@ -28,13 +31,15 @@ class Here:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.script = ""
+        self.script = self.command = ""
 
     def write(self, _path: str, text: str, **_how: object) -> None:
         self.script = text.replace(job().folder, str(self.folder))
 
-    def run(self, _command: str, **_how: object) -> None:
+    def run(self, command: str, **_how: object) -> Answer:
         """Start nothing: the test does."""
+        self.command = command.replace(job().folder, str(self.folder))
+        return Answer(0, "4711\n")
 
 
 def started(folder: Path, patch: pytest.MonkeyPatch, *command: str) -> subprocess.Popen[bytes]:
@@ -80,13 +85,87 @@ def test_a_job_that_is_looked_after_goes_on(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "job.out").read_text() == "whole\n"
 
 
+def begun(folder: Path, *command: str, **variables: str) -> int:
+    """Start a job as a guest's root does, without changing the user; return the pid that is watched."""
+    here = Here(folder)
+    (folder / "job.sh").write_text("")
+    running.start(here, job(), Launch(command=command, variables=variables, files={}))  # type: ignore[arg-type]
+    (folder / "job.sh").write_text(here.script)
+    text = here.command.replace("runuser -u root -- ", "")
+    told = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True).stdout
+    return int(told)
+
+
+def test_what_is_new_of_a_job_comes_with_its_status(tmp_path: Path) -> None:
+    pid = begun(tmp_path, "/bin/sh", "-c", f"echo line >{tmp_path}/rank-0.jsonl; exit 3")
+    seen = running.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S)
+    assert (seen.status, seen.gone, seen.text) == (3, False, "line\n")
+
+
+def test_variables_of_ranks_take_no_program_from_the_jobs_script(tmp_path: Path) -> None:
+    pid = begun(tmp_path, "/bin/sh", "-c", f"echo $PATH $MINE >{tmp_path}/rank-0.jsonl; exit 3", PATH="/x", MINE="a b")
+    seen = running.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S)
+    assert (seen.status, seen.text) == (3, "/x a b\n")
+
+
+def test_a_job_whose_script_was_killed_is_gone(tmp_path: Path) -> None:
+    pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
+    until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
+    assert running.peek(Asked(tmp_path), job(), pid, 0, 0.5) == running.Peek(status=None, text="")
+    os.kill(pid, signal.SIGKILL)
+    try:
+        assert running.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S) == running.Peek(status=None, text="", gone=True)
+    finally:
+        os.kill(int((tmp_path / "begun").read_text()), signal.SIGKILL)
+
+
+def test_a_job_that_cannot_write_its_status_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "rc.new").mkdir()
+    (tmp_path / "rc").touch()  # what mv makes of a status that found no room
+    pid = begun(tmp_path, "/bin/sh", "-c", "exit 0")
+    guest: Any = Asked(tmp_path)
+    until(lambda: running.peek(guest, job(), pid, 0, 0.5).gone, "its script goes on")
+
+
+def test_a_guest_that_lost_the_jobs_folder_has_no_job(tmp_path: Path) -> None:
+    assert running.peek(Asked(tmp_path / "nowhere"), job(), os.getpid(), 0, 0.5).gone
+
+
+def test_a_full_file_system_is_a_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.sh").touch()
+    (tmp_path / "df").write_text(
+        "#!/bin/sh\necho Filesystem 1024-blocks Used Available Capacity Mounted on\necho /dev/sda 100 97 3 97% /var\n"
+    )
+    (tmp_path / "dmesg").write_text(
+        "#!/bin/sh\necho '[    0.000001] Out of memory: Killed process 1 (old)'\n"
+        "echo '[99999999.5] Out of memory: Killed process 7 (python)'\n"
+    )
+    for name in ("df", "dmesg"):
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert running.troubles(Asked(tmp_path), job()) == (
+        "the file system /var is full",
+        "the kernel: Out of memory: Killed process 7 (python)",
+    )
+
+
+def test_a_start_that_tells_no_pid_is_an_error(tmp_path: Path) -> None:
+    here: Any = Here(tmp_path)
+    here.run = lambda _command, **_how: Answer(0, "no such user\n")
+    with pytest.raises(BenchError) as raised:
+        running.start(here, job(), Launch(command=("true",), variables={}, files={}))
+    assert (raised.value.code, raised.value.target) == ("bench.not-started", "here")
+
+
 class Asked:
     """A guest whose job folder is one of this machine."""
+
+    name = "here"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def ask(self, probes: dict[str, str]) -> dict[str, Answer]:
+    def ask(self, probes: Mapping[str, str]) -> dict[str, Answer]:
         """Return what each command prints here."""
         told = {name: text.replace(job().folder, str(self.folder)) for name, text in probes.items()}
         ran = {

@@ -13,7 +13,7 @@ from tests.fakes.guests import FakeGuests
 from tests.unit.bench.jobs import job, told
 from vsphere_ml.bench.events import Stepped
 from vsphere_ml.bench.stop import Stop
-from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.errors import BenchError, GuestError
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.core.ports import GuestPlace
 from vsphere_ml.flows.watch import Enough, Watch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.events import BenchEvent
     from vsphere_ml.core.guest import Shell
 
+PID = 4711
 FIRST = GuestPlace(name="node-1", address="10.0.0.11", vm="vm-1")
 
 
@@ -74,7 +75,7 @@ def test_every_step_is_told_once_in_its_order() -> None:
     steps = [number / 100 for number in range(1, 41)]
     running = Running(FakeClock(), list(steps))
     watch, events = watched(running, Enough(half_width=0))
-    ended = watch.until_end(Only(running), FIRST, lambda shell: None)  # type: ignore[arg-type]
+    ended = watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
     assert (ended.status, ended.stop) == (0, None)
     assert [each for event in events if isinstance(event, Stepped) for each in event.step_s] == steps
 
@@ -82,7 +83,7 @@ def test_every_step_is_told_once_in_its_order() -> None:
 def test_a_job_whose_time_is_up_is_asked_to_stop_and_awaited() -> None:
     running = Running(FakeClock(), [0.1] * 100_000)
     watch, _ = watched(running, Enough(half_width=0, seconds=10))
-    ended = watch.until_end(Only(running), FIRST, lambda shell: None)  # type: ignore[arg-type]
+    ended = watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
     assert ended.stop is Stop.TIME
     assert running.ran == ["touch /var/tmp/vsml-bench/train-0a1b/stop"]
 
@@ -90,7 +91,7 @@ def test_a_job_whose_time_is_up_is_asked_to_stop_and_awaited() -> None:
 def test_a_job_that_is_known_well_enough_is_asked_to_stop() -> None:
     running = Running(FakeClock(), [2.0, *([0.1, 0.1001] * 50_000)])
     watch, _ = watched(running, Enough(half_width=0.02))
-    assert watch.until_end(Only(running), FIRST, lambda shell: None).stop is Stop.PRECISE  # type: ignore[arg-type]
+    assert watch.until_end(Only(running), FIRST, lambda shell: PID).stop is Stop.PRECISE  # type: ignore[arg-type]
     assert 50 < len(watch.step_s) < 200
 
 
@@ -98,7 +99,7 @@ def test_a_guest_that_fails_is_the_error() -> None:
     guests = FakeGuests({}, booting={"node-1"})
     watch = Watch(job=job(), enough=Enough(), clock=FakeClock(), tell=lambda event: None)
     with pytest.raises(GuestError):
-        watch.until_end(guests, FIRST, lambda shell: None)
+        watch.until_end(guests, FIRST, lambda shell: PID)
 
 
 def test_ctrl_c_leaves_the_job_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +110,92 @@ def test_ctrl_c_leaves_the_job_and_is_raised(monkeypatch: pytest.MonkeyPatch) ->
         assert started.wait(30)
         raise KeyboardInterrupt
 
+    def begin(_shell: object) -> int:
+        started.set()
+        return PID
+
     monkeypatch.setattr("vsphere_ml.flows.watch.wait", interrupt)
     watch, _ = watched(running, Enough(half_width=0))
     with pytest.raises(KeyboardInterrupt):
-        watch.until_end(Only(running), FIRST, lambda shell: started.set())  # type: ignore[arg-type]
+        watch.until_end(Only(running), FIRST, begin)  # type: ignore[arg-type]
     assert watch.left.is_set()
     assert running.step_s
+
+
+@dataclass(slots=True)
+class Silent(Running):
+    """A guest that answers nothing any more once its job has made its steps; hours go by meanwhile."""
+
+    released: threading.Event = field(default_factory=threading.Event)
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        if len(self.step_s) <= 2:
+            self.clock.sleep(7200)
+            assert self.released.wait(60)
+        return super(Silent, self).ask(commands)
+
+
+def test_a_job_in_a_guest_that_went_silent_is_given_up_after_its_limit() -> None:
+    running = Silent(FakeClock(), [0.1] * 9)
+    watch, _ = watched(running, Enough(half_width=0))
+    try:
+        with pytest.raises(BenchError) as raised:
+            watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
+    finally:
+        running.released.set()
+    assert (raised.value.code, raised.value.target) == ("bench.overdue", "node-1")
+    assert "7 steps" in raised.value.message
+    assert watch.left.is_set()
+
+
+def test_a_job_that_goes_on_past_its_limit_is_given_up() -> None:
+    running = Running(FakeClock(), [0.1], at_a_time=0)
+    watch, _ = watched(running, Enough(half_width=0))
+    with pytest.raises(BenchError) as raised:
+        watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
+    assert raised.value.code == "bench.overdue"
+    assert watch.left.is_set()
+
+
+@dataclass(slots=True)
+class Killed(Running):
+    """A guest in which the job's script is killed while the job runs."""
+
+    state: str = "gone"
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        if "troubles" in commands:
+            return {"troubles": Answer(0, "the file system / is full\n")}
+        told = super(Killed, self).ask(commands)["peek"].out
+        ended = len(self.step_s) <= 2
+        return {"peek": Answer(0, told.replace("running", self.state, 1) if ended else told)}
+
+
+@pytest.mark.parametrize("state", ["gone", ""])
+def test_a_job_whose_script_is_gone_without_a_status_is_over(state: str) -> None:
+    running = Killed(FakeClock(), [0.1] * 9, state=state)
+    watch, events = watched(running, Enough(half_width=0))
+    with pytest.raises(BenchError) as raised:
+        watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
+    assert (raised.value.code, raised.value.target) == ("bench.no-status", "node-1")
+    assert "the file system / is full" in raised.value.message
+    assert len([each for event in events if isinstance(event, Stepped) for each in event.step_s]) == 7
+
+
+@dataclass(slots=True)
+class Lost(Running):
+    """A guest whose connection breaks after some steps."""
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        if len(self.step_s) <= 2:
+            raise GuestError("node-1: the connection was cut", code="guest.cut", target="node-1", hint="ssh node-1")
+        return super(Lost, self).ask(commands)
+
+
+def test_an_error_of_the_guest_says_what_was_seen_last() -> None:
+    running = Lost(FakeClock(), [0.1] * 9)
+    watch, _ = watched(running, Enough(half_width=0))
+    with pytest.raises(GuestError) as raised:
+        watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
+    assert (raised.value.code, raised.value.target, raised.value.hint) == ("guest.cut", "node-1", "ssh node-1")
+    assert "7 steps" in raised.value.message

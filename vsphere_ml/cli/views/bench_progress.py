@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from rich.live import Live
 
-from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
+from vsphere_ml.bench.events import Hindered, Launching, Measured, NotReaped, Planning, Reaped, Stepped, Sufficed
 from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.record import Outcome
 from vsphere_ml.bench.titles import Titles
@@ -179,8 +179,8 @@ def words(event: BenchEvent, titles: Titles) -> str:
         case Hindered() | Sufficed():
             what = "cannot be made" if isinstance(event, Hindered) else "spared"
             return f"{what}: {_launch(event.launch, titles)}: {event.why}"
-        case Reaped():
-            return f"{event.node}: ended {count(event.processes, 'process', 'processes')} that an earlier run left"
+        case Reaped() | NotReaped():
+            return f"{event.node}: {_cleaned(event)}"
         case Launching():
             return f"{event.number}/{event.of}: {_launch(event.launch, titles)}"
         case Stepped():
@@ -195,3 +195,9 @@ def words(event: BenchEvent, titles: Titles) -> str:
 
 def _launch(each: Planned, titles: Titles) -> str:
     return titles(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")
+
+
+def _cleaned(event: Reaped | NotReaped) -> str:
+    if isinstance(event, NotReaped):
+        return f"what the launch left there could not be ended: {event.why}"
+    return f"ended {count(event.processes, 'process', 'processes')} that an earlier run left"
