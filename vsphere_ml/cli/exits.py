@@ -10,9 +10,10 @@ from vsphere_ml.cli.options import Output, Settings, wants_json
 from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views import envelope
 from vsphere_ml.cli.views.changes import verb
+from vsphere_ml.core.changes import PowerOn
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.outcome import HostsInterrupted, Interrupted
-from vsphere_ml.core.wording import object_name
+from vsphere_ml.core.outcome import HostsInterrupted, Interrupted, left_off
+from vsphere_ml.core.wording import is_off, object_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +97,9 @@ def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
     if isinstance(interrupt, Interrupted):
         in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
-        left: tuple[str, ...] = (*in_vcenter, *in_guests)
+        starting = {each.vm for each in interrupt.running if isinstance(each, PowerOn)}
+        off = (is_off(vm) for vm in left_off(interrupt.outcomes) if vm not in starting)
+        left: tuple[str, ...] = (*in_vcenter, *in_guests, *off)
     elif isinstance(interrupt, HostsInterrupted):
         left = interrupt.left
     else:

@@ -24,6 +24,8 @@ _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 _MEMORY_STEP = 4 * MIB
+_MOST_DISK = 62 << 40  # bytes: VMware's configuration maximum of a virtual disk
+_MOST_MMIO_GIB = 32768  # 64 GPUs by the largest figure of NVIDIA's table
 _PORTS = 65536
 
 
@@ -172,7 +174,16 @@ def _numa(value: object) -> int | None:
 def _mmio(value: int) -> int:
     if value < 2 or value & (value - 1):  # noqa: PLR2004
         refuse(f"{clip(str(value), 20)} is not a power of two; write GiB such as 128, 256 or 512")
+    if value > _MOST_MMIO_GIB:
+        refuse(f"{clip(str(value), 20)} GiB is more than {_MOST_MMIO_GIB} GiB, which no VM needs", "leave it out")
     return value
+
+
+def _disk(value: object) -> Bytes:
+    size = _size(value)
+    if size > _MOST_DISK:
+        refuse(f"`{clip(str(value), 40)}` is more than 62 TiB, the most that vSphere gives a virtual disk")
+    return size
 
 
 def _server(value: str) -> str:
@@ -253,6 +264,7 @@ def _esx_host_keys(value: object) -> HostKeys | dict[str, str]:
 Text = Annotated[str, AfterValidator(_text)]
 Label = Annotated[str, AfterValidator(_label)]
 Size = Annotated[Bytes, PlainValidator(_size)]
+Disk = Annotated[Bytes, PlainValidator(_disk)]
 Memory = Annotated[Bytes, PlainValidator(_memory)]
 Names = Annotated[list[str], PlainValidator(_names)]
 Addresses = Annotated[tuple[str, ...], PlainValidator(_addresses)]

@@ -127,7 +127,9 @@ class NodeKeys(Table):
 
     cpus: f.Cpus | None = Field(default=None, description="virtual CPUs; should fit one NUMA node")
     memory: f.Memory | None = Field(default=None, description="memory, such as `64GiB`; all of it is reserved")
-    disk: f.Size | None = Field(default=None, description="the first disk grows to this size; it never shrinks")
+    disk: f.Disk | None = Field(
+        default=None, description="the first disk grows to this size, 62 TiB at most; it never shrinks"
+    )
     hardware_version: f.HardwareVersion | None = Field(
         default=None, description="virtual hardware version such as `20`; default: the least the devices need"
     )
@@ -135,7 +137,8 @@ class NodeKeys(Table):
         default=None, description="latency sensitivity, `normal` (default) or `high`; high also reserves the CPUs"
     )
     mmio_gib: f.Mmio | None = Field(
-        default=None, description="64-bit MMIO space in GiB, a power of two; default: GPU × count by NVIDIA's table"
+        default=None,
+        description="64-bit MMIO space in GiB, a power of two, 32768 at most; default: GPU × count by NVIDIA's table",
     )
     peer_to_peer: bool | None = Field(
         default=None, description="allow peer-to-peer traffic between the VM's PCI devices (ACS relaxed); default true"

@@ -19,5 +19,11 @@ def is_model(printed: str, model: str) -> bool:
     return False
 
 
+def product(printed: str) -> str:
+    """Return the product in a printed name: `ConnectX-6 Dx` of `MT2892 Family [ConnectX-6 Dx]`."""
+    found = re.search(r"\[([^\]]+)\]", printed)
+    return found[1] if found else printed
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"[a-z]+|\d+", text.casefold())

@@ -20,6 +20,7 @@ from vsphere_ml.core.changes import (
 )
 from vsphere_ml.core.devices import difference, duplicate_macs, name
 from vsphere_ml.core.fabric import fabric_findings, fabric_notes, switch_changes
+from vsphere_ml.core.feasible import space_notes
 from vsphere_ml.core.findings import findings
 from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD
 from vsphere_ml.core.inventory import EthernetCard
@@ -80,6 +81,7 @@ def diff(
         notes=(
             *placement.notes,
             *judge.notes(spec, placement, inventory),
+            *space_notes(spec, placement, inventory),
             *_rule_note(spec, placement),
             *fabric_notes(spec, placement, inventory),
             *_address_note(placement, work.first_boots),

@@ -36,13 +36,18 @@ def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
         yield Reason(Lack.NETWORK, f"port group `{wish.network.name}` is not there")
     if wish.nic is NicKind.PVRDMA:
         yield from _no_pvrdma(host, wish, ready)
-    version = max(PCI_HARDWARE, wish.hardware_version)
-    if version > host.max_hardware_version:
-        yield Reason(Lack.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed")
+    yield from too_new(host, wish)
     yield from numa.unfit(host, wish)
     yield from judge.of_host(host, wish)
     if isinstance(wish.gpu, ProfileName):
         yield from vgpus.unfit(host, wish.gpu, wish.gpus, ready)
+
+
+def too_new(host: Host, wish: Wish) -> Iterator[Reason]:
+    """Yield that a host does not run the virtual hardware that a VM needs or is to have."""
+    version = max(PCI_HARDWARE, wish.hardware_version)
+    if version > host.max_hardware_version:
+        yield Reason(Lack.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed")
 
 
 def _no_pvrdma(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:

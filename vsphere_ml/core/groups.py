@@ -21,14 +21,14 @@ _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 
 def fitting_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
-    none = f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}"
-    return _first(host, api_version, lambda group: group_fits(group, wish), Reason(Lack.NIC, none))
+    none = f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}{_malformed(host)}"
+    return _first(host, api_version, lambda group: group_fits(group, wish), Reason(Lack.GROUP, none))
 
 
 def link_group(host: Host, wish: Wish, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs, joined by NVLink, or why there is none."""
-    none = f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink"
-    return _first(host, api_version, lambda group: link_fits(group, wish), Reason(Lack.GPU, none))
+    none = f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink{_malformed(host)}"
+    return _first(host, api_version, lambda group: link_fits(group, wish), Reason(Lack.GROUP, none))
 
 
 def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool], none: Reason) -> DeviceGroup | Reason:
@@ -40,6 +40,23 @@ def _first(host: Host, api_version: str, fits: Callable[[DeviceGroup], bool], no
         told = f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
         return Reason(Lack.VERSION, told, "hardware-version")
     return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default=none)
+
+
+def _malformed(host: Host) -> str:
+    """Return in words which groups of a host cannot be used by anybody, and why; empty when all can."""
+    return "".join(f"; its group `{group.name}` is malformed: {why}" for group in host.groups if (why := flaw(group)))
+
+
+def flaw(group: DeviceGroup) -> str:
+    """Return what is wrong with how a host describes a group, in words; empty when nothing is."""
+    if not group.components:
+        return "it has no devices"
+    for part in group.components:
+        if part.kind is ComponentKind.VGPU and part.profile is None:
+            return f"its vGPU `{part.device_name}` names no profile"
+        if part.kind in _FUNCTIONS and part.profile is not None:
+            return f"its NIC `{part.device_name}` is described as a vGPU of {part.profile}"
+    return ""
 
 
 def joins(group: DeviceGroup) -> bool:
@@ -56,11 +73,13 @@ def link_fits(group: DeviceGroup, wish: Wish) -> bool:
 
 def group_fits(group: DeviceGroup, wish: Wish) -> bool:
     """Return whether a group is exactly what the node asks for."""
+    if flaw(group):
+        return False
     vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU]
     others = [part for part in group.components if part.kind is not ComponentKind.VGPU]
     if len(vgpus) != wish.gpus or len(others) != 1 or others[0].kind not in _FUNCTIONS:
         return False
-    if not all(part.profile is not None and same(wish.gpu, part.profile) for part in vgpus):
+    if not all(same(wish.gpu, part.profile or "") for part in vgpus):
         return False
     return is_model(others[0].device_name, wish.model) or is_model(group.name, wish.model)
 

@@ -268,6 +268,7 @@ class VmSettings:
     devices: tuple[VmDevice, ...]
     groups: tuple[GroupInstance, ...]
     annotation: str = ""
+    datastore: DatastoreRef | None = None  # of the first disk; None where nobody tells
     guest_id: str = ""  # what vCenter has the guest's system for, such as ubuntu64Guest; empty when it does not say
 
 
@@ -292,6 +293,7 @@ class Vm:
     tools: str | None = None
     settings: VmSettings | None = None
     snapshot: str | None = None  # current snapshot's id, only read for the source
+    pool: PoolRef | None = None  # only read with the settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,6 +373,7 @@ class Inventory:
     networks: tuple[Network, ...]
     folders: tuple[Folder, ...]
     switches: tuple[Switch, ...] = ()
+    customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
 
     def host(self, ref: HostRef) -> Host:
         return next(h for h in self.hosts if h.ref == ref)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core import whole
 from vsphere_ml.core.adapters import is_model
 from vsphere_ml.core.devices import plain_address
+from vsphere_ml.core.fitness import too_new
 from vsphere_ml.core.groups import group_fits, link_fits, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciAddress, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.locality import apart
@@ -47,6 +48,8 @@ def kept(room: Room, wish: Wish, vm: Vm, api_version: str) -> Offer:
     A running VM that has its devices keeps them as they are, with the NUMA node it was started on: what ESXi chose is a
     finding, never a reason to stop it.
     """
+    if vm.hardware_version < wish.hardware_version and (refused := tuple(too_new(room.host, wish))):
+        return Offer((), refused)  # the upgrade would fail once the VM was stopped for it
     hold, own = held(room, wish, vm), _with_own(room, wish, vm)
     running = _as_it_runs(room, own, vm, hold)
     if running is not None:

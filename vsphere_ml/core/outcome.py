@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.changes import DeleteVm, PowerOff, PowerOn
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
 
@@ -42,6 +46,17 @@ class InGuest:
     node: str
     command: str
     log: str
+
+
+def left_off(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """Return the VMs that were stopped and not started again, in the order they were stopped."""
+    off: dict[str, None] = {}
+    for each in outcomes:
+        if isinstance(each, Done) and isinstance(each.change, PowerOff):
+            off[each.change.vm] = None
+        elif isinstance(each, Done) and isinstance(each.change, PowerOn | DeleteVm):
+            off.pop(each.change.vm, None)
+    return tuple(off)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -26,7 +26,8 @@ class Scope:
     Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
     or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
     `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers. Settings are
-    read in full for VMs that carry the mark `owner` or have one of the names in `vms`.
+    read in full for VMs that carry the mark `owner` or have one of the names in `vms`. With `customizations` the names
+    of vCenter's customization specifications are read.
     """
 
     datacenter: str | None = None
@@ -37,6 +38,7 @@ class Scope:
     direct_path: bool = False
     pvrdma: bool = False
     roce: bool = False
+    customizations: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,11 @@ class Lack(StrEnum):
 
     GPU = "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
     NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'
+    MODEL = "run `vsml inventory` to see which NICs the hosts have, and set nic.model to one of them"
+    GROUP = (
+        "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or define such a group on the hosts: "
+        "`vsml inventory` shows the groups they have"
+    )
     PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
     PASSTHROUGH = "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
     LABEL = "run `vsml profiles` to see the hardware labels of the GPUs, and set gpu.label to one of them"
@@ -39,6 +44,24 @@ class Lack(StrEnum):
     PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
 
 
+# What a change of the file mends also where a node stands already; anything else there needs another host.
+_IN_THE_FILE = frozenset(
+    {
+        Lack.MODEL,
+        Lack.GROUP,
+        Lack.PROFILE,
+        Lack.LABEL,
+        Lack.MEMORY,
+        Lack.NUMA,
+        Lack.AFFINITY,
+        Lack.VERSION,
+        Lack.VCENTER,
+        Lack.NETWORK,
+        Lack.DATASTORE,
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows."""
@@ -55,11 +78,13 @@ def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: 
     """Return the refusal of a node, with every host's reasons."""
     kinds = [each[0].lack for each in reasons.values() if each]
     most = max(kinds, key=kinds.count, default=None)
+    if standing_on is not None and most not in _IN_THE_FILE:
+        most = Lack.PIN
     stuck = f"{standing_on}, where it stands, cannot take {node}"
     return NotPossible(
         f"no host can take {node}" if standing_on is None else stuck,
         code="placement.no-seat",
         target=node,
-        hint=Lack.PIN.value if standing_on is not None else most.value if most else "",
+        hint=most.value if most else "",
         details=tuple(f"{host}: {'; '.join(map(str, each))}" for host, each in reasons.items()),
     )

@@ -7,11 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core import needs
-from vsphere_ml.core.adapters import is_model
+from vsphere_ml.core.adapters import is_model, product
 from vsphere_ml.core.fitness import held, short, unfit
 from vsphere_ml.core.groups import fitting_group, link_group, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.locality import apart, farthest, rank
+from vsphere_ml.core.nearest import nearest as closest_name
 from vsphere_ml.core.numa import settle
 from vsphere_ml.core.picks import every_gpu_set, gpu_sets
 from vsphere_ml.core.profiles import ProfileName
@@ -203,7 +204,7 @@ def _pairs(room: Room, wish: Wish, because: str, sets: GpuSets) -> Iterator[Opti
     ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
     functions = [(nic, by) for nic in ports if (by := function_of(room, wish, nic)) is not None]
     if not ports:
-        yield Reason(Lack.NIC, f"has no {wish.model}")
+        yield Reason(Lack.MODEL, f"has no {wish.model}{_meant(room, wish.model)}")
     elif not functions:
         words = f"no function of a {wish.model} is free"
         yield _not_whole(room, ports, words) if wish.nic is NicKind.PASSTHROUGH else _used_up(room, ports, words)
@@ -216,6 +217,12 @@ def _pairs(room: Room, wish: Wish, because: str, sets: GpuSets) -> Iterator[Opti
             continue
         for gpus in sets(room, wish, nic.address):
             yield paired(room, wish, (nic.address,), by=by, gpus=gpus, because=because)
+
+
+def _meant(room: Room, model: str) -> str:
+    """Return the model of this host that a mistyped one probably is, in words; empty when none is close."""
+    close = closest_name(model, (product(nic.name) for nic in room.host.nics))
+    return f"; did you mean `{close}`?" if close else ""
 
 
 def _several(

@@ -128,6 +128,11 @@ def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
             yield from ((object_name(change), lack) for lack in lacks_of(change))
 
 
+def is_off(vm: str) -> str:
+    """Return that a VM which ran before is off, and how to start it."""
+    return f"{vm} was running and is off now; `govc vm.power -on {vm}` starts it as it is"
+
+
 def device_name(want: WantedDevice) -> str:  # noqa: PLR0911 - one arm for each kind
     """Return a wanted device by the name that vSphere's own pages give it."""
     match want:

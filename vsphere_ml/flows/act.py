@@ -30,12 +30,14 @@ _ROUNDS = 2
 def act(spec: ClusterSpec, todo: Seated, vcenter: VCenter, walk: Walk) -> tuple[Dropped, ...]:
     """Carry out the plan, reading each VM back before it is powered on and topping up what the server left out.
 
-    Returns the VMs that stayed incomplete however often they were told; these stay off.
+    Returns the VMs that stayed incomplete however often they were told; these stay off. A VM that was stopped for a
+    change that failed is started again when it still is as it was.
     """
     readback = _Readback(spec, todo, vcenter)
     check = _Check(readback, walk)
     walk.check = check
     walk.carry_out(todo.plan.changes)
+    walk.restart_unchanged()
     return tuple(check.dropped)
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core.changes import CloneVm, CreateFolder, DeleteFolder, MakeRule, PowerOn, subject
+from vsphere_ml.core.changes import CloneVm, CreateFolder, DeleteFolder, MakeRule, PowerOff, PowerOn, subject
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.events import Failed, Finished, Progressed, Skipped, Started
-from vsphere_ml.core.outcome import Done, Interrupted, Undone, Untried
-from vsphere_ml.core.wording import describe
+from vsphere_ml.core.outcome import Done, Interrupted, Undone, Untried, left_off
+from vsphere_ml.core.wording import describe, is_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -88,6 +88,7 @@ class Walk:
     beginning: Change | None = None  # may have reached vCenter although no ticket came back
     broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
     lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
+    restarting: set[str] = field(default_factory=set)  # VMs that are started again although a change of theirs failed
 
     @property
     def running(self) -> tuple[Change, ...]:
@@ -103,7 +104,32 @@ class Walk:
             raise Interrupted(self.running, tuple(self.outcomes)) from interrupt
         except VsmlError as error:  # the connection, most often: what vCenter has begun goes on there
             error.details += tuple(f"may still be at work in vCenter: {describe(change)}" for change in self.running)
+            error.details += tuple(is_off(vm) for vm in self.off)
             raise
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The VMs that were stopped here and have not been started again."""
+        return left_off(self.outcomes)
+
+    def restart_unchanged(self) -> None:
+        """Start the VMs again that were stopped for a change that failed, as long as nothing of them was changed.
+
+        One of which a part was changed, or may still be, stays off. Raises Interrupted on Ctrl-C.
+        """
+        unchanged = [vm for vm in self.off if vm in self.broken and self._is_unchanged(vm)]
+        self.outcomes = [each for each in self.outcomes if not _is_start_left_out(each, unchanged)]
+        self.restarting.update(unchanged)
+        self.carry_out(PowerOn(vm=vm) for vm in unchanged)
+
+    def _is_unchanged(self, vm: str) -> bool:
+        """Return whether since its stop no change of a VM was made, and none may still be under way in vCenter."""
+        its = [each for each in self.outcomes if subject(each.change) == vm]
+        stop = next(at for at, each in enumerate(its) if isinstance(each.change, PowerOff))
+        return not any(
+            isinstance(each, Done) or (isinstance(each, Undone) and each.error.code == _OVERDUE)
+            for each in its[stop + 1 :]
+        )
 
     def give_up(self, vm: str, because: str) -> None:
         """Do nothing more to this VM; what would follow is left out for this reason."""
@@ -121,7 +147,7 @@ class Walk:
     def _checked(self, chains: list[deque[Change]]) -> list[deque[Change]]:
         """Return the chains, with what a VM still lacks put before its power-on."""
         starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
-        ready = [vm for vm in starting if vm not in self.broken]
+        ready = [vm for vm in starting if vm not in self.broken]  # one that is restarted has to be as it was
         for vm, lacking in (self.check(ready) if ready else {}).items():
             starting[vm].extendleft(reversed(lacking))
         return chains
@@ -194,6 +220,8 @@ class Walk:
     def _missing(self, change: Change) -> str | None:
         """Return why a change must not be made, because of what came to grief before it."""
         vm = subject(change)
+        if vm in self.restarting:
+            return None
         if vm in self.broken:
             return self.broken[vm]
         if isinstance(change, DeleteFolder) and self.broken:
@@ -215,6 +243,11 @@ class Walk:
 
 
 _PAIR = 2
+_OVERDUE = "task.timeout"
+
+
+def _is_start_left_out(outcome: Outcome, vms: Collection[str]) -> bool:
+    return isinstance(outcome, Untried) and isinstance(outcome.change, PowerOn) and outcome.change.vm in vms
 
 
 def _is_needless(change: Change) -> bool:
@@ -252,7 +285,7 @@ def _needs(change: Change, lost: Change) -> bool:
 def _overdue(change: Change, limit_s: float) -> VSphereError:
     return VSphereError(
         f"{describe(change)} has not ended within {limit_s:.0f} s; vCenter may still be at it",
-        code="task.timeout",
+        code=_OVERDUE,
         target=subject(change) or "",
         hint="look at the task in vCenter; when it has ended, run the same command again",
     )

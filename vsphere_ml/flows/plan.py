@@ -10,6 +10,7 @@ from vsphere_ml.core.changes import subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.events import Looked, Looking
+from vsphere_ml.core.feasible import refuse_impossible
 from vsphere_ml.core.marks import cut_short, marked
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Plan, Stage
@@ -86,6 +87,7 @@ def plan(
     lacking = (each.finding for each in unready.missing(spec, inventory, new=True) if each.kind in _TOLD)
     hosts = ready.plans(inventory, placement) if ready else ()
     made = diff(spec, placement, inventory, first_boots)
+    refuse_impossible(placement, made, inventory)
     return Seated(
         plan=replace(made, hosts=hosts, findings=(*made.findings, *lacking)),
         inventory=inventory,
@@ -126,6 +128,7 @@ def scope(spec: ClusterSpec) -> Scope:
         direct_path=any(node.gpu.whole for node in spec.nodes),
         pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
         roce=spec.roce.of_hosts,
+        customizations=spec.guest.customization_spec is not None,
     )
 
 

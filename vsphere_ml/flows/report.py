@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.changes import PowerOn, subject
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.outcome import Undone, Untried
-from vsphere_ml.core.wording import describe, lacks_in, object_name
+from vsphere_ml.core.outcome import Done, Undone, Untried, left_off
+from vsphere_ml.core.wording import describe, is_off, lacks_in, object_name
 
 if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
@@ -70,6 +71,11 @@ class Report:
         return self.lacking.findings if self.acted else self.plan.findings
 
     @property
+    def off(self) -> tuple[str, ...]:
+        """The VMs that a provision stopped and could not start again."""
+        return left_off(self.outcomes) if self.command == "provision" else ()
+
+    @property
     def error(self) -> VsmlError | None:
         """Return what makes this run a partial failure, or None when it did all it set out to do."""
         return next(iter(self.errors), None)
@@ -101,14 +107,17 @@ class Report:
             code=_INCOMPLETE[self.command],
             target=self.cluster,
             hint=f"`vsml {self.command}` again goes on from here",
-            details=tuple(f"{thing}: {reason}" for thing, each in reasons.items() for reason in each),
+            details=(
+                *(f"{thing}: {reason}" for thing, each in reasons.items() for reason in each),
+                *map(is_off, self.off),
+            ),
         )
 
     def _reasons(self) -> dict[str, list[str]]:
         """Return each thing that is not as planned, with the reasons nearest to the cause."""
         told: dict[str, list[str]] = {}
         for failure in self.failed:
-            told.setdefault(object_name(failure.change), []).append(_told(failure))
+            told.setdefault(object_name(failure.change), []).append(_told(failure) + self._after(failure))
         for drop in self.dropped:
             told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
         explained = frozenset(told)
@@ -120,6 +129,13 @@ class Report:
             why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
             told.setdefault(thing, []).extend(why)
         return told
+
+    def _after(self, failure: Undone) -> str:
+        """Return what was done for a VM after a change of it failed, in words."""
+        later = self.outcomes[self.outcomes.index(failure) + 1 :]
+        vm = subject(failure.change)
+        again = vm and any(isinstance(each, Done) and each.change == PowerOn(vm=vm) for each in later)
+        return "; it was not changed, and runs again" if again else ""
 
 
 def _told(failure: Undone) -> str:

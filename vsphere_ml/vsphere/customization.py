@@ -66,6 +66,16 @@ def named(session: Session, told: Customization) -> Any | None:
         ) from fault
 
 
+def names(session: Session) -> frozenset[str] | None:
+    """Return the names of vCenter's specifications; None for an account that may not read them."""
+    manager = session.content.customizationSpecManager
+    try:
+        found = session.read(lambda: manager.info)
+    except vim.fault.NoPermission:
+        return None
+    return None if found is None else frozenset(each.name for each in found)
+
+
 def note(told: Customization) -> Any:
     """Return the reconfiguration by which the VM remembers it."""
     made: Any = vim.vm.ConfigSpec

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim
 
 from vsphere_ml.core.inventory import (
+    DatastoreRef,
     EthernetCard,
     FolderRef,
     GroupInstance,
@@ -16,6 +17,7 @@ from vsphere_ml.core.inventory import (
     NetworkRef,
     PciAddress,
     PciFunctionDevice,
+    PoolRef,
     VgpuDevice,
     Vm,
     VmDevice,
@@ -62,6 +64,7 @@ FULL = (
     "guest.ipAddress",
     "guest.toolsRunningStatus",
     "snapshot.currentSnapshot",
+    "resourcePool",
 )
 # vCLS, and agents of ESX Agent Manager.
 _AGENTS = frozenset({"com.vmware.vim.eam", "com.vmware.vcls"})
@@ -111,6 +114,7 @@ def hardware_version(text: str | None) -> int:
 def full(vm: Vm, props: Mapping[str, Any]) -> Vm:
     """Return the VM with what its properties in full tell."""
     snapshot = props.get("snapshot.currentSnapshot")
+    pool = props.get("resourcePool")
     known = settings(vm, props)
     return replace(
         vm,
@@ -119,6 +123,7 @@ def full(vm: Vm, props: Mapping[str, Any]) -> Vm:
         tools=props.get("guest.toolsRunningStatus"),
         snapshot=reference(snapshot) if snapshot is not None else None,
         settings=known,
+        pool=PoolRef(reference(pool)) if pool is not None else None,
     )
 
 
@@ -142,12 +147,18 @@ def settings(vm: Vm, props: Mapping[str, Any]) -> VmSettings:
         devices=tuple(made for made in map(device, devices) if made is not None),
         groups=_groups(props.get("config.deviceGroups")),
         annotation=props.get("config.annotation") or "",
+        datastore=_datastore(disk) if disk else None,
         guest_id=props.get("config.guestId") or "",
     )
 
 
 def _capacity(disk: Any) -> Bytes:
     return Bytes(disk.capacityInBytes or (disk.capacityInKB or 0) << 10)
+
+
+def _datastore(disk: Any) -> DatastoreRef | None:
+    found = getattr(disk.backing, "datastore", None)
+    return DatastoreRef(reference(found)) if found is not None else None
 
 
 def device(found: Any) -> VmDevice | None:

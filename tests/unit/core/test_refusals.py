@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.pictures import (
+    A100_GROUP,
     MGMT,
     port,
     quad_8u3,
@@ -14,7 +15,7 @@ from tests.fakes.pictures import (
     vm,
 )
 from tests.fakes.wishes import cluster, nodes, seed_cluster
-from tests.unit.core.sites import one_host, refused
+from tests.unit.core.sites import one_host, provisioned, refused
 from vsphere_ml.core.inventory import VmRef
 from vsphere_ml.core.spec import GpuKind, GpuRequest, NicKind, NicRequest
 from vsphere_ml.core.units import gib
@@ -129,3 +130,41 @@ def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], 
 def test_more_vgpus_than_vsphere_gives_a_vm_are_refused() -> None:
     wanted = nodes(1, gpu=GpuRequest(profile="A100-40C", count=5))
     assert "ESXi 7.0.2 gives a VM 4 vGPUs at most, 5 wanted" in refused(seed_cluster(wanted), seed_7u2()).details[0]
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_a_mistyped_nic_model_is_told_with_the_one_that_is_there(*, stands: bool) -> None:
+    site = one_host()
+    if stands:
+        site = provisioned(cluster(1), site)
+    error = refused(cluster(nodes(1, nic=NicRequest(model="ConnectX6", port_group="roce"))), site)
+    assert "has no ConnectX6; did you mean `ConnectX-6 Dx`?" in error.details[0]
+    assert "nic.model" in error.hint
+
+
+def test_a_standing_node_with_a_profile_nobody_offers_is_not_to_be_destroyed_for_it() -> None:
+    site = provisioned(cluster(1), one_host())
+    error = refused(cluster(nodes(1, gpu=GpuRequest(profile="H100-80C"))), site)
+    assert "gpu.profile" in error.hint
+
+
+def test_a_host_without_device_groups_is_not_told_as_one_whose_nics_are_held() -> None:
+    wanted = nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))
+    error = refused(cluster(wanted), one_host(groups=()))
+    assert "nic.kind" in error.hint
+    assert "who holds" not in error.hint
+
+
+@pytest.mark.parametrize(
+    ("components", "flaw"),
+    [
+        ((), "it has no devices"),
+        ((replace(A100_GROUP.components[0], profile=None), A100_GROUP.components[1]), "names no profile"),
+        ((A100_GROUP.components[0], replace(A100_GROUP.components[1], profile="grid_a100-40c")), "described as a vGPU"),
+    ],
+)
+def test_a_malformed_device_group_is_told_as_malformed(components: Any, flaw: str) -> None:
+    wanted = nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))
+    error = refused(cluster(wanted), one_host(groups=(replace(A100_GROUP, components=components),)))
+    assert "is malformed" in error.details[0]
+    assert flaw in error.details[0]

@@ -14,6 +14,7 @@ from vsphere_ml.cli.views import proposal, ready
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.outcome import Done, Undone, Untried
+from vsphere_ml.core.wording import is_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,7 @@ def data(report: Report) -> dict[str, Any]:
         "done": report.done,
         "plan": plans.data(report.plan),
         "outcomes": [_outcome(each) for each in report.outcomes],
+        "off": list(report.off),
         "dropped": plain(report.dropped),
         "hosts": ready.outcomes(report.hosts),
         "lacking": plans.data(report.lacking),
@@ -72,6 +74,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
     yield _end(report)
     if report.guests is not None:
         yield of_guests.text(report.guests)
+    yield from (line(("off: ", "bold red"), is_off(vm)) for vm in report.off)
 
 
 def _end(report: Report) -> Text:
