@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.guests import Given
     from vsphere_ml.flows.proposal import ForGuests
     from vsphere_ml.guest.events import GuestListener
-    from vsphere_ml.guest.fields import Source
     from vsphere_ml.ssh.guests import SshGuests
 
 MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
@@ -115,7 +113,7 @@ def _public_keys(spec: ClusterSpec) -> tuple[str, ...]:
 
 def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, each valid as a whole and with every file it brings there."""
-    from vsphere_ml.guest import playbook
+    from vsphere_ml.cli import playbook_wiring
 
     if not spec.guest.playbooks:
         raise ConfigError(
@@ -124,27 +122,14 @@ def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
             target="guest.playbooks",
             hint='[guest] with playbooks = ["base"], or with paths of your own such as "./mine.toml"',
         )
-    found = read_playbooks(spec)
-    for each in found:
-        for source in playbook.sources(each):
-            _there(source, each)
-    return found
+    return playbook_wiring.whole(spec)
 
 
 def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, perhaps none, whether what they bring there exists or not."""
-    from vsphere_ml.config.positions import positions
-    from vsphere_ml.guest import playbook, settings
-    from vsphere_ml.guest.steps.shell import check_proxy
+    from vsphere_ml.cli import playbook_wiring
 
-    check_proxy(spec.guest.settings)
-    beside = spec.file.parent if spec.file else Path()
-    paths = [playbook.find(name, beside) for name in spec.guest.playbooks]
-    found = tuple(
-        playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions) for path in paths
-    )
-    settings.check(spec.guest.settings, paths, [text for each in found for text in playbook.templates(each)])
-    return found
+    return playbook_wiring.read(spec)
 
 
 def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:
@@ -164,14 +149,3 @@ def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> Given:
         secrets[MESH_KEY] = Sensitive(pair.private.read_text(encoding="utf-8"))
         values.setdefault(MESH_PUBLIC_KEY, pair.public)
     return Given(values=values, secrets=secrets)
-
-
-def _there(source: Source, book: Playbook) -> None:
-    """Refuse a file that is not on this machine, before any guest is touched; vCenter is asked for those it has."""
-    if not source.is_url and not source.is_datastore and not Path(source).is_file():
-        raise ConfigError(
-            f"playbook {book.name} wants {source}, which is not there",
-            code="playbook.file-missing",
-            target=str(source),
-            hint=f"put it there, or correct its path: ls -l {shlex.quote(str(Path(source).parent))}",
-        )

@@ -14,6 +14,7 @@ from vsphere_ml.core import gpu, own_keys
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
 from vsphere_ml.core.units import MIB, Bytes, parse_size
+from vsphere_ml.core.wording import clip as clip  # noqa: PLC0414 - its readers are this module's
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,12 +46,6 @@ def found(value: object) -> str:
 
 def wrong(expected: str, value: object) -> NoReturn:
     refuse(f"expected {expected}, found {found(value)}")
-
-
-def clip(text: str, most: int = 60) -> str:
-    """Return a text fit for a message: printable, and not too long."""
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return plain if len(plain) <= most else f"{plain[:most]}…"
 
 
 def _said(call: Callable[[str], Any], value: str) -> Any:

@@ -166,3 +166,9 @@ def object_name(change: Change) -> str:
             return f"switch {change.name}"
         case _:
             return change.vm
+
+
+def clip(text: str, most: int = 60) -> str:
+    """Return a text fit for a message: printable, and not too long."""
+    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: most + 1])
+    return plain if len(plain) <= most else f"{plain[:most]}…"

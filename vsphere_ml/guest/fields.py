@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from vsphere_ml.core.errors import Problem
 
 SHA256 = re.compile(r"([0-9a-f]{64})?")
 _DATASTORE = re.compile(r"\[[^\]]+\] ?\S.*")
 
 
 class Wrong(ValueError):  # noqa: N818 - reads as what it says
-    """A field that cannot be meant so: which one, why, and what would be right."""
+    """A field that cannot be meant so: which one, why, and what would be right; or what is wrong in its template."""
 
-    def __init__(self, field: str, message: str, hint: str = "") -> None:
+    def __init__(self, field: str, message: str, hint: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message)
         self.field = field
         self.message = message
         self.hint = hint
+        self.problems = problems
 
 
 class Source(str):
@@ -34,8 +41,15 @@ class Source(str):
         return bool(_DATASTORE.fullmatch(self))
 
     @property
-    def has_password(self) -> bool:
-        return self.is_url and urlsplit(self).password is not None
+    def refusal(self) -> str | None:
+        """Why this cannot be used as an address; None for a usable one, and for what is none."""
+        if not self.is_url:
+            return None
+        try:
+            has_password = urlsplit(self).password is not None
+        except ValueError:  # `https://[mirror/x`: a bracket that is not closed
+            return "is not an address such as https://mirror.example.com/file"
+        return "must not hold a password, since others on the guest could see it" if has_password else None
 
     @property
     def name(self) -> str:
@@ -44,15 +58,22 @@ class Source(str):
 
 
 class Template(str):
-    """The text of a template, read when the playbook was."""
+    """The text of a template, read when the playbook was, and the file it was read from."""
 
-    __slots__ = ()
+    __slots__ = ("file",)
+
+    file: str
+
+    def __new__(cls, text: str, file: str = "") -> Self:
+        made = super().__new__(cls, text)
+        made.file = file
+        return made
 
 
-def without_password(field: str, address: str) -> None:
-    """Refuse an address with a password in it: it would stand in process lists and logs."""
-    if Source(address).has_password:
-        raise Wrong(field, "must not hold a password, since others on the guest could see it")
+def usable(field: str, address: str) -> None:
+    """Refuse an address that is none, or has a password in it: it would stand in process lists and logs."""
+    if (why := Source(address).refusal) is not None:
+        raise Wrong(field, why)
 
 
 def pinned(field: str, source: Source, sha256: str) -> None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-import tomllib
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml import shipped
+from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.guest import Playbook
 from vsphere_ml.guest.fields import Source, Template, Wrong
 from vsphere_ml.guest.reading import Reading, read
 from vsphere_ml.guest.registry import KINDS
+from vsphere_ml.guest.steps.files import File
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from vsphere_ml.core.guest import Step
+    from vsphere_ml.core.guest import GuestFacts, Step
 
 KeyPath: TypeAlias = "tuple[str | int, ...]"
 Positions: TypeAlias = "Callable[[str], Mapping[KeyPath, int]]"
 
-_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 LARGEST = 1 << 20
 
 
@@ -39,7 +39,7 @@ def load(
 ) -> Playbook:
     """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
     try:
-        text = read_bytes(path, LARGEST).decode()
+        text = read_bytes(path, LARGEST).decode("utf-8-sig")
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
@@ -61,8 +61,8 @@ def load_text(
     `positions` tells the line of each key. Templates are looked for beside `file`, then among those that ship.
     """
     path = Path(file)
-    mistakes = _Mistakes(str(file), positions(text) if positions is not None else {})
     raw = _parsed(text, str(file))
+    mistakes = _Mistakes(str(file), _positions(text, str(file), positions))
     about = _about(raw, mistakes)
     reading = Reading(values=values or {}, beside=path.parent, values_from=values_from)
     steps = tuple(_steps(raw, reading, mistakes))
@@ -95,6 +95,19 @@ def sources(playbook: Playbook) -> tuple[Source, ...]:
     return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, Source) and each))
 
 
+def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Problem, ...]:
+    """Return what is wrong with the playbook's templates when they are rendered for these guests, each told once."""
+    found: dict[Problem, None] = {}
+    files = [step for step in playbook.steps if isinstance(step, File)]
+    for facts in guests:
+        for step in files:
+            try:
+                step.content(facts)
+            except ConfigError as error:
+                found |= dict.fromkeys(error.problems)
+    return tuple(found)
+
+
 def templates(playbook: Playbook) -> tuple[Template, ...]:
     """Return the text of every template the playbook takes in."""
     return tuple(each for each in _values(playbook.steps) if isinstance(each, Template))
@@ -117,6 +130,7 @@ class _Mistakes:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
+        """Keep a mistake of the playbook itself."""
         shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
         self.problems.append(Problem(file=self.file, line=self._line(path), key=shown, message=message, hint=hint))
 
@@ -126,19 +140,25 @@ class _Mistakes:
 
     def check(self) -> None:
         if self.problems:
-            raise _invalid(self.file, tuple(sorted(self.problems, key=lambda each: each.line or 0)))
+            raise _invalid(
+                self.file,
+                tuple(sorted(self.problems, key=lambda each: (each.file != self.file, each.file, each.line or 0))),
+            )
 
 
 def _parsed(text: str, file: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        place = _AT_LINE.search(str(error))
-        line = int(place[1]) if place and place[1] else len(text.splitlines())
-        message = f"is not TOML: {_AT_LINE.sub('', str(error))}"
+        return toml.values(text)
+    except toml.NotToml as error:
+        problem = Problem(file=file, line=error.line, key="", message=f"is not TOML: {error.why}")
+    raise _invalid(file, (problem,))
+
+
+def _positions(text: str, file: str, positions: Positions | None) -> Mapping[KeyPath, int]:
+    try:
+        return positions(text) if positions is not None else {}
     except RecursionError:
-        line, message = None, "is nested too deep"
-    raise _invalid(file, (Problem(file=file, line=line, key="", message=message),))
+        raise _invalid(file, (Problem(file=file, line=None, key="", message="is nested too deeply"),)) from None
 
 
 def _about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
@@ -147,7 +167,8 @@ def _about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
             mistakes.add((key,), "is not known here", _close(key, ("about", "step")))
     about = raw.get("about")
     if not isinstance(about, str) or not about.strip():
-        mistakes.add(("about",), "is missing: a sentence that says what guests have afterwards")
+        what = "is missing" if about is None else "is empty" if isinstance(about, str) else "is not a text"
+        mistakes.add(("about",), f"{what}: expected a sentence that says what guests have afterwards")
         return ""
     return about.strip()
 
@@ -196,7 +217,9 @@ def _built(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading, mist
     try:
         step: Step = KINDS[kind](**finished)
     except Wrong as wrong:
-        mistakes.add((*at, wrong.field), wrong.message, wrong.hint)
+        mistakes.problems += wrong.problems
+        if not wrong.problems:
+            mistakes.add((*at, wrong.field), wrong.message, wrong.hint)
         return None
     return step
 

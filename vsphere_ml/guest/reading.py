@@ -104,8 +104,8 @@ def _settings(value: object, reading: Reading) -> dict[str, str]:
 
 def _source(value: object, reading: Reading) -> Source:
     source = Source(_text(value, reading))
-    if source.has_password:
-        raise Wrong("", "must not hold a password, since others on the guest could see it")
+    if source.refusal is not None:
+        raise Wrong("", source.refusal)
     if "://" in source and not source.is_url:
         raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
     if not source or source.is_url or source.is_datastore:
@@ -115,10 +115,21 @@ def _source(value: object, reading: Reading) -> Source:
 
 def _template(value: object, reading: Reading) -> Template:
     name = _text(value, reading)
-    found = render.find(name, reading.beside) if name and ".." not in name else None
+    try:
+        found = render.find(name, reading.beside) if _inside(name) else None
+    except OSError as error:
+        raise Wrong("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise Wrong("", f"line {line} of the template `{name}` is not UTF-8 text", "save the file as UTF-8") from error
     if found is None:
         raise Wrong("", f"there is no template `{name}`, neither beside the playbook nor among those that ship")
     return found
+
+
+def _inside(name: str) -> bool:
+    """Return whether a name stays in the folder that it is looked for in."""
+    return bool(name) and not name.startswith("/") and ".." not in name
 
 
 def _named(value: object) -> str:

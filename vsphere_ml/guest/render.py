@@ -1,16 +1,17 @@
-"""Templates: Jinja2, given finished values, where an unknown name is an error and nothing is guessed."""
+"""Templates: Jinja2 in a sandbox, given finished values, where an unknown name is an error and nothing is guessed."""
 
 from __future__ import annotations
 
-import json
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
-import jinja2
 import jinja2.meta
 
 from vsphere_ml import shipped
-from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.bounded_file import read_bytes
+from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.wording import clip
+from vsphere_ml.guest import sandbox
 from vsphere_ml.guest.fields import Template
 
 if TYPE_CHECKING:
@@ -19,36 +20,61 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.guest import GuestFacts
 
+LARGEST = 256 << 10  # bytes of a template
+
 
 def render(text: str, values: Mapping[str, object], name: str = "template") -> str:
-    """Return the text with its values put in; ConfigError `guest.template` when one has no value."""
+    """Return the text with its values put in; ConfigError `guest.template` with its line when that cannot be done."""
     try:
-        return _compiled(str(text)).render(values)
-    except jinja2.TemplateError as error:
-        raise ConfigError(f"{name}: {error}", code="guest.template", target=name) from error
+        return sandbox.rendered(str(text), values)
+    except sandbox.Unsuitable as error:
+        problem = _problem(text, error, name)
+        raise ConfigError(
+            f"{name} cannot be made of its template", problems=(problem,), code="guest.template", target=name
+        ) from error
+
+
+def _problem(text: str, error: sandbox.Unsuitable, name: str) -> Problem:
+    file = text.file if isinstance(text, Template) and text.file else name
+    return Problem(file=file, line=error.line, key="", message=clip(error.why, 300))
 
 
 @cache
 def shipped_template(name: str) -> Template:
     """Return one of the templates that ship with vsml."""
-    return Template((shipped.templates() / name).read_text(encoding="utf-8"))
+    file = shipped.templates() / name
+    return Template(file.read_text(encoding="utf-8"), str(file))
 
 
 def find(name: str, beside: Path | None) -> Template | None:
-    """Return a template that lies beside a playbook, or else a shipped one; None when there is none."""
+    """Return a template that lies beside a playbook, or else a shipped one; None when there is none.
+
+    Raises OSError for one that cannot be read or is no file, UnicodeDecodeError for one that is not UTF-8 text.
+    """
     for folder in (beside, shipped.templates()):
-        if folder is not None and (folder / name).is_file():
-            return Template((folder / name).read_text(encoding="utf-8"))
+        if folder is not None and (folder / name).exists():
+            file = folder / name
+            return Template(read_bytes(file, LARGEST).decode("utf-8-sig"), str(file))
     return None
 
 
-def mistakes(text: str, known: frozenset[str]) -> tuple[str, ...]:
-    """Return in words what is wrong with a template before it is ever rendered."""
+def mistakes(template: Template, known: frozenset[str]) -> tuple[Problem, ...]:
+    """Return what is wrong with a template before it is ever rendered, each with its line."""
     try:
-        names = jinja2.meta.find_undeclared_variables(_environment().parse(text))
-    except jinja2.TemplateSyntaxError as error:
-        return (f"line {error.lineno} of the template: {error.message}",)
-    return tuple(f"the template wants `{name}`, which nobody gives" for name in sorted(names - known))
+        tree = sandbox.parsed(template)
+    except sandbox.Unsuitable as error:
+        return (_problem(template, error, "template"),)
+    unknown = jinja2.meta.find_undeclared_variables(tree) - known
+    lines = sandbox.lines_of(tree, unknown)
+    return tuple(
+        Problem(
+            file=template.file or "template",
+            line=lines.get(name),
+            key="",
+            message=f"wants `{name}`, which nobody gives",
+        )
+        for name in sorted(unknown, key=lambda name: (lines.get(name, 0), name))
+    )
 
 
 def of(facts: GuestFacts) -> dict[str, object]:
@@ -64,27 +90,3 @@ def of(facts: GuestFacts) -> dict[str, object]:
 
 
 KNOWN = frozenset({"name", "cluster", "peers", "gpus", "profile", "values"})
-
-
-@lru_cache(maxsize=256)  # every guest has the same few templates, and compiling one takes longer than asking a guest
-def _compiled(text: str) -> jinja2.Template:
-    return _environment().from_string(text)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    # Nothing rendered here is HTML; each template quotes for its own language.
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,  # noqa: S701
-    )
-    environment.filters["quoted"] = _quoted
-    return environment
-
-
-def _quoted(value: object) -> str:
-    """Return a value as a JSON string, which YAML reads as the same text whatever is in it."""
-    return json.dumps(str(value))

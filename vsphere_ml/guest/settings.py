@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 from vsphere_ml import shipped
+from vsphere_ml.core import toml
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest
 
@@ -38,7 +38,7 @@ def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Ite
 
 def _asked(path: Path) -> set[str]:
     """Return what a playbook, which was read before without a mistake, takes from the settings."""
-    return set(_references(tomllib.loads(path.read_text(encoding="utf-8"))))
+    return set(_references(toml.values(path.read_text(encoding="utf-8-sig"))))
 
 
 def _references(value: object) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,5 +51,91 @@ def test_a_setting_may_be_for_a_template_or_for_nothing_that_is_known(
     (tmp_path / "mine.j2").write_text("{{ values.hugepage }}\n")
     settings = 'settings = { hugepage = "8", rack = "7", proxy = "http://proxy.example.com:3128" }'
     file.write_text(f'{ONE_NODE}\n[guest]\nplaybooks = ["base", "./mine.toml"]\n{settings}\n')
+    told = vsml("check", str(file))
+    assert told.status == 0, told.err
+
+
+def guests(tmp_path: Path, template: bytes, more: str = "", guest: str = "") -> Path:
+    """Return a cluster file whose playbook has one file, made of this template."""
+    file = tmp_path / "cluster.toml"
+    (tmp_path / "mine.toml").write_text(OWN + more)
+    (tmp_path / "mine.j2").write_bytes(template)
+    file.write_text(f'{ONE_NODE}\n[guest]\nplaybooks = ["./mine.toml"]\n{guest}')
+    return file
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        (b"{{ name + 1 }}", 1),
+        (b"\n{{ 1/0 }}", 2),
+        (b"\n\n{{ gpus | sort }}", 3),
+        (b"{% include 'x' %}", 1),
+        (b"{% extends 'x' %}", 1),
+        (b"\n{% for peer in peers %}{{ peer.nobody }}{% endfor %}", 2),
+        (b"{{ values.nobody }}", 1),
+        (b"{{ 'x' * 10 ** 10 }}", 1),
+    ],
+)
+def test_check_renders_every_template(template: bytes, line: int, vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    told = vsml("check", str(guests(tmp_path, template)))
+    assert (told.status, f"mine.j2:{line}: " in told.err) == (2, True), told.err
+
+
+def test_check_runs_nothing_of_a_template(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    proof = tmp_path / "proof"
+    find = "{% for c in name.__class__.__mro__[-1].__subclasses__() if c.__name__ == '_wrap_close' %}"
+    run = "{{ c.__init__.__globals__['popen']('touch " + str(proof) + "').read() }}{% endfor %}"
+    told = vsml("check", str(guests(tmp_path, (find + run).encode())))
+    assert (told.status, proof.exists()) == (2, False), told.err
+
+
+def test_every_mistake_of_all_templates_and_playbooks_is_told_at_once(
+    vsml: Callable[..., Ended], tmp_path: Path
+) -> None:
+    more = '[[step]]\nkind = "file"\npath = "/etc/other"\ntemplate = "other.j2"\n'
+    file = guests(tmp_path, b"{{ 1/0 }}", more)
+    (tmp_path / "other.j2").write_text("\n{{ name + 1 }}")
+    file.write_text(file.read_text().replace('mine.toml"', 'mine.toml", "bsae", "./nowhere.toml", "driver"'))
+    told = vsml("check", str(file))
+    line = next(at for at, each in enumerate(file.read_text().splitlines(), 1) if "bsae" in each)
+    wanted = ["mine.j2:1: ", "other.j2:2: ", f"cluster.toml:{line}: guest.playbooks[1]: ", "guest.playbooks[2]: "]
+    assert told.status == 2
+    assert [each for each in [*wanted, "step[0].source"] if each not in told.err] == [], told.err
+
+
+@pytest.mark.parametrize(
+    ("more", "guest"),
+    [
+        ("", 'settings = { proxy = "http://[::1:3128" }'),
+        ('[[step]]\nkind = "ofed"\nsource = "https://[mirror/x"\n', ""),
+        ('[[step]]\nkind = "apt_repository"\nname = "x"\nurl = "https://[mirror/x"\n', ""),
+        ("a." * 50_000 + "b = 1\n", ""),
+        ("a = " + "9" * 5000 + "\n", ""),
+    ],
+)
+def test_plain_mistakes_are_no_bugs(more: str, guest: str, vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    told = vsml("check", str(guests(tmp_path, b"{{ name }}", more, guest)))
+    assert told.status == 2, told.err  # and not 1, which is a bug
+
+
+@pytest.mark.parametrize("make", [b"\xff\n", b"x" * (256 << 10) + b"x", "fifo", "folder", "endless"])
+def test_a_template_that_cannot_be_read_is_told(make: bytes | str, vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = guests(tmp_path, make if isinstance(make, bytes) else b"")
+    if isinstance(make, str):
+        (tmp_path / "mine.j2").unlink()
+    if make == "fifo":
+        os.mkfifo(tmp_path / "mine.j2")
+    elif make == "folder":
+        (tmp_path / "mine.j2").mkdir()
+    elif make == "endless":
+        (tmp_path / "mine.j2").symlink_to("/dev/zero")
+    told = vsml("check", str(file))
+    assert (told.status, "step[0].template" in told.err) == (2, True), told.err
+
+
+def test_a_playbook_may_begin_with_a_byte_order_mark(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = guests(tmp_path, "\ufeff{{ name }}".encode(), guest='settings = { rack = "7" }')
+    (tmp_path / "mine.toml").write_text("\ufeff" + OWN)
     told = vsml("check", str(file))
     assert told.status == 0, told.err

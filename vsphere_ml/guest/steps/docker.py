@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import matching, without_password
+from vsphere_ml.guest.fields import matching, usable
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.files import existing
 from vsphere_ml.guest.steps.packages import PACKAGE, installed, missing, unfinished
@@ -37,7 +37,7 @@ class Docker:
     def __post_init__(self) -> None:
         matching("package", self.package, PACKAGE, "a package")
         for mirror in self.registry_mirrors:
-            without_password("registry_mirrors", mirror)
+            usable("registry_mirrors", mirror)
             matching("registry_mirrors", mirror, _MIRROR, "the address of a mirror, such as https://mirror.example.com")
 
     @property

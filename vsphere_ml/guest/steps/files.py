@@ -48,23 +48,24 @@ class File:
         if bool(self.text) == bool(self.template):
             raise Wrong("text", "expected one of `text` and `template`")
         if mistakes := render.mistakes(self.template, render.KNOWN | self.values.keys()):
-            raise Wrong("template", "; ".join(mistakes))
+            raise Wrong("template", "has mistakes", problems=mistakes)
 
     @property
     def title(self) -> str:
         return f"file {self.path}"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        return {"file": self._content(facts).probe}
+        return {"file": self.content(facts).probe}
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
-        return self._content(facts).lack(seen["file"])
+        return self.content(facts).lack(seen["file"])
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        self._content(facts).put(shell)
+        self.content(facts).put(shell)
         return Need.NOTHING
 
-    def _content(self, facts: GuestFacts) -> Content:
+    def content(self, facts: GuestFacts) -> Content:
+        """Return what the file is to hold; ConfigError `guest.template` when its template cannot be rendered."""
         text = (
             render.render(self.template, {**render.of(facts), **self.values}, self.path) if self.template else self.text
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import matching, without_password
+from vsphere_ml.guest.fields import matching, usable
 from vsphere_ml.guest.steps.shell import q
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class AptMirror:
 
     def __post_init__(self) -> None:
         for name, text in (("url", self.url), ("security", self.security)):
-            without_password(name, text)
+            usable(name, text)
             matching(name, text, _URL, "the address of a mirror, such as https://mirror.example.com/ubuntu")
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned, without_password
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned, usable
 from vsphere_ml.guest.steps.artifact import bring
 from vsphere_ml.guest.steps.content import Content
 from vsphere_ml.guest.steps.shell import install, q, words
@@ -102,7 +102,7 @@ class AptRepository:
     def __post_init__(self) -> None:
         matching("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
         matching("key_sha256", self.key_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        without_password("url", self.url)
+        usable("url", self.url)
         for name, text in (("url", self.url), ("suite", self.suite), *(("components", c) for c in self.components)):
             if not text or any(letter.isspace() for letter in text):
                 raise Wrong(name, f"`{text}` must be one word")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.guest import Need
-from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned, without_password
+from vsphere_ml.guest.fields import SHA256, Source, Wrong, matching, pinned, usable
 from vsphere_ml.guest.steps.artifact import CACHE, bring
 from vsphere_ml.guest.steps.files import absolute
 from vsphere_ml.guest.steps.shell import online, q, words
@@ -36,7 +36,7 @@ class PythonRuntime:
 
     def __post_init__(self) -> None:
         absolute("path", self.path)
-        without_password("index", self.index)
+        usable("index", self.index)
         matching("wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         pinned("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
         if self.index and not self.index.startswith("https://"):

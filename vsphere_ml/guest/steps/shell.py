@@ -39,8 +39,8 @@ def online(command: str, facts: GuestFacts) -> str:
 def check_proxy(values: Mapping[str, str]) -> None:
     """Raise ConfigError `guest.proxy` when the setting `proxy` is no address, or one with a password."""
     proxy = values.get("proxy", "")
-    if Source(proxy).has_password:
-        why = "must not hold a password, since others on the guest could see it"
+    if (refusal := Source(proxy).refusal) is not None:
+        why = refusal
     elif not _PROXY.fullmatch(proxy):
         why = "is not an address such as http://proxy.example.com:3128"
     elif not _SPARED.fullmatch(values.get("no_proxy", "")):

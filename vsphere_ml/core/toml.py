@@ -1,0 +1,53 @@
+"""Reads TOML as the standard library does, with every way in which that fails as one error with its place."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any
+
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)")
+# Keys and tables of that many parts: tomllib (3.11) takes time by the square of a key's length, and recurses by it.
+_ENDLESS_KEY = re.compile(r"(?<![A-Za-z0-9_-])(?:[A-Za-z0-9_-]++[ \t]*+\.[ \t]*+){256}")
+
+
+class NotToml(ValueError):  # noqa: N818 - reads as what it says
+    """Why a text is not TOML, in the library's words, and where."""
+
+    def __init__(self, why: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.line = line
+        self.column = column
+
+
+class TooDeep(NotToml):
+    """Tables, arrays or dotted keys go too deep."""
+
+
+def values(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text; NotToml when it is none, TooDeep when it cannot be read for its depth."""
+    if _ENDLESS_KEY.search(text):
+        raise TooDeep("tables or arrays are nested too deeply")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise TooDeep("tables or arrays are nested too deeply") from None
+    except ValueError as error:  # also numbers of too many digits, which are no TOMLDecodeError
+        raise _not_toml(text, str(error)) from error
+
+
+def _not_toml(text: str, told: str) -> NotToml:
+    place = _PLACE.search(told)
+    if place is None:
+        return NotToml("a value that cannot be read", _line_of_long_number(text))
+    why = _PLACE.sub("", told)
+    if place[1] is None:
+        return NotToml(why, text.count("\n") + 1)
+    return NotToml(why, int(place[1]), int(place[2]))
+
+
+def _line_of_long_number(text: str) -> int | None:
+    """Return the line of the first number that Python refuses for its digits."""
+    found = re.search(r"\d(?:_?\d){4300}", text)
+    return text.count("\n", 0, found.start()) + 1 if found else None
