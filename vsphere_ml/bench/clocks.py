@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.lines import Told
 
-# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons).
+# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons). An idle GPU is not throttled: nothing runs on
+# it, and its clocks fall.
+_IDLE = 0x1
 _REASONS = {
-    0x1: "idle",
     0x2: "application clocks",
     0x4: "power cap",
     0x8: "hardware slowdown",
@@ -30,15 +31,17 @@ def by_node(told: Sequence[Told]) -> dict[str, str]:
 
 
 def _words(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return every GPU of a node: the range of its clocks over all looks, why it was throttled, and ECC."""
+    """Return every GPU of a node: the range of its clocks while it worked, why it was throttled, and ECC."""
     uuids = dict.fromkeys(row.get("uuid", "") for row in rows)
     return "; ".join(_gpu(uuid, [row for row in rows if row.get("uuid", "") == uuid]) for uuid in uuids)
 
 
 def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
     ecc = " and ".join(sorted({row["ecc"] for row in rows if row.get("ecc")})) or "not told"
-    clocks = f"SM {_range(rows, 'sm')}, memory {_range(rows, 'memory')}"
-    return f"{uuid}: {clocks}, throttled: {_throttled(rows)}, ECC {ecc}"
+    busy = [row for row in rows if not (_bits(row) or 0) & _IDLE]
+    idle = f", idle in {len(rows) - len(busy)} of {len(rows)} looks" if len(busy) < len(rows) else ""
+    clocks = f"SM {_range(busy or rows, 'sm')}, memory {_range(busy or rows, 'memory')}"
+    return f"{uuid}: {clocks}, throttled: {_throttled(rows)}, ECC {ecc}{idle}"
 
 
 def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
@@ -52,10 +55,15 @@ def _throttled(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the reasons that were active in any look; what this table does not know is told as a number."""
     active = 0
     for row in rows:
-        text = row.get("throttle", "")
-        if not text.lower().startswith("0x"):
+        bits = _bits(row)
+        if bits is None:
             return "not told"
-        active |= int(text, 16)
+        active |= bits & ~_IDLE
     known = [name for bit, name in _REASONS.items() if active & bit]
     unknown = active & ~sum(_REASONS)
     return ", ".join([*known, *([hex(unknown)] if unknown else [])]) or "no"
+
+
+def _bits(row: Mapping[str, str]) -> int | None:
+    text = row.get("throttle", "")
+    return int(text, 16) if text.lower().startswith("0x") else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import inside, nccl_tests, perftest, rdma
 from vsphere_ml.bench.job import FOLDER, MPICH, OPEN_MPI, Runtime, Within
-from vsphere_ml.core import container
+from vsphere_ml.core import container, nvidia_smi
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ for driver in /sys/class/net/*/device/driver; do
     echo "${name%%/*} ${to##*/}"
 done
 """
-_TOPOLOGY = re.compile(r"^GPU0\s+(?P<row>.*)$", re.MULTILINE)
 _DIST = re.compile(r"(?P<name>[^/\n]+)-(?P<version>[^-/\n]+)\.dist-info")
 # Virtual networks of the guest's own, whatever address they hold.
 STRAY = ("lo", "docker", "br-", "veth", "virbr", "cni", "flannel", "podman")
@@ -62,8 +61,8 @@ class Surveyed:
     container: Inside | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
-    ats: bool | None = None  # as lspci tells of the NIC; None when it tells nothing
-    gpu_to_nic: str = ""  # as nvidia-smi topo tells: PIX, PXB, PHB, NODE, SYS
+    ats: bool | None = None  # as lspci tells of all NICs; None when it tells nothing
+    gpu_to_nic: str = ""  # of the worst placed GPU, as nvidia-smi topo tells: PIX, PXB, PHB, NODE, SYS
     gpus: int = 0
     home: str = ""
     supervised: tuple[str, ...] = ()  # runs that somebody looks after right now
@@ -83,7 +82,7 @@ def probes(tools: Tools) -> Mapping[str, str]:
         "peermem": "test -e /sys/module/nvidia_peermem",
         "module": "cat /proc/driver/nvidia/version",
         "ats": "lspci -d 15b3: -vvv | grep ATSCtl",
-        "topology": "nvidia-smi topo -m",
+        "topology": nvidia_smi.TOPOLOGY,
         "gpus": "nvidia-smi --query-gpu=uuid --format=csv,noheader",
         "driver": "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
         "kernel": "uname -r",
@@ -146,8 +145,8 @@ def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Survey
         container=within,
         peermem=seen["peermem"].ok,
         dma_buf="Open Kernel Module" in seen["module"].out,
-        ats="ATSCtl: Enable+" in _squeezed(seen["ats"].out) if seen["ats"].text else None,
-        gpu_to_nic=_gpu_to_nic(seen["topology"].out),
+        ats=_ats(seen["ats"]),
+        gpu_to_nic=nvidia_smi.gpu_to_nic(seen["topology"].out),
         gpus=len(seen["gpus"].out.split()) if seen["gpus"].ok else 0,
         home=seen["home"].text,
         supervised=tuple(line.rpartition("/")[2] for line in seen["supervised"].out.split()),
@@ -288,14 +287,7 @@ def _listed(each: Surveyed) -> str:
     return ", ".join(f"{name} {address}" for address, name in each.addresses.items())
 
 
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _gpu_to_nic(text: str) -> str:
-    """Return the way from the first GPU to the first NIC in the matrix of `nvidia-smi topo -m`."""
-    head = next((line.split() for line in text.splitlines() if "NIC0" in line or "mlx5_0" in line), [])
-    at = next((place for place, name in enumerate(head) if name in {"NIC0", "mlx5_0"}), None)
-    row = _TOPOLOGY.search(text)
-    cells = row["row"].split() if row else []
-    return cells[at] if at is not None and at < len(cells) else ""
+def _ats(answer: Answer) -> bool | None:
+    """Return whether every NIC that shows the capability has it enabled; None where none shows it."""
+    lines = answer.text.splitlines()
+    return all("Enable+" in line for line in lines) if lines else None

@@ -1,11 +1,14 @@
-"""NVIDIA's `nvidia-smi` on ESXi, where the vGPU manager brings it: MIG mode, what to type and what answers mean.
+"""NVIDIA's `nvidia-smi`: what to type, and what its answers mean.
 
-Formats: NVIDIA's appendix on C-series (`--query-gpu=pci.bus_id,mig.mode.current`), and the field `mig.mode.pending` of
-`nvidia-smi --help-query-gpu`.
+On ESXi, where the vGPU manager brings it, it is asked for the MIG mode; in guests for the topology.
+
+Formats: NVIDIA's appendix on C-series (`--query-gpu=pci.bus_id,mig.mode.current`), the field `mig.mode.pending` of
+`nvidia-smi --help-query-gpu`, and of `topo -m` the words in the program of drivers 535 and 550.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +19,15 @@ if TYPE_CHECKING:
     from vsphere_ml.core.guest import Answer
 
 QUERY = "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv,noheader"
+TOPOLOGY = "nvidia-smi topo -m"
 ON, OFF = "Enabled", "Disabled"
 _FIELDS = 3
 _DOMAIN = 4  # digits that vSphere gives a PCI domain; nvidia-smi gives it eight
+_UNDERLINE = re.compile(r"\x1b\[[0-9;]*m")  # of the matrix's header, also where no terminal is
+_NIC = re.compile(
+    r"NIC\d+|mlx\d_\w+"
+)  # older drivers print its name; newer ones a number, and the name below the matrix
+_NEAR_TO_FAR = ("PIX", "PXB", "PHB", "NODE", "SYS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +36,41 @@ class MigSeen:
 
     current: bool
     pending: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What `nvidia-smi topo -m` says is between a GPU and another device: NV12, PIX, PXB, PHB, NODE or SYS."""
+
+    gpu: str
+    other: str
+    kind: str
+
+    @property
+    def to_nic(self) -> bool:
+        return _NIC.fullmatch(self.other) is not None
+
+
+def ways(printed: str) -> tuple[Way, ...]:
+    """Return the rows of GPUs in the matrix that TOPOLOGY prints."""
+    lines = [line.split() for line in _UNDERLINE.sub("", printed).splitlines()]
+    header = next((words for words in lines if words[:1] == ["GPU0"] and "X" not in words), [])
+    rows = [words for words in lines if words and words[0].startswith("GPU") and "X" in words]
+    return tuple(
+        Way(gpu=words[0], other=other, kind=kind)
+        for words in rows
+        for other, kind in zip(header, words[1:], strict=False)
+    )
+
+
+def gpu_to_nic(printed: str) -> str:
+    """Return how far the worst placed GPU is from the NIC next to it; empty where the matrix names no NIC."""
+    nearest: dict[str, int] = {}
+    for way in ways(printed):
+        if way.to_nic and way.kind in _NEAR_TO_FAR:
+            far = _NEAR_TO_FAR.index(way.kind)
+            nearest[way.gpu] = min(far, nearest.get(way.gpu, far))
+    return _NEAR_TO_FAR[max(nearest.values())] if nearest else ""
 
 
 def setting(gpu: PciAddress, value: bool) -> str:  # noqa: FBT001 - the one thing it is about

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from vsphere_ml.core import nvidia_smi
 from vsphere_ml.core.guest import Answer
 from vsphere_ml.guest.steps import driver, rdma
 from vsphere_ml.guest.steps import gpudirect as direct
 from vsphere_ml.guest.steps import licence as licences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.guest import GuestFacts
     from vsphere_ml.guest.steps.roce import NetplanRoce
@@ -28,8 +28,6 @@ class Verdict(StrEnum):
 Judgement: TypeAlias = "tuple[Verdict, str]"
 
 NEAR = ("NV", "PIX", "PXB", "PHB")
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-_GPU = re.compile(r"GPU\d+")
 _PATH_MTUS = (4096, 2048, 1024, 512, 256)
 
 
@@ -83,12 +81,12 @@ def clocks(answer: Answer, _facts: GuestFacts) -> Judgement:
 
 def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
     """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
-    found = list(_distances(answer.out))
+    found = [way for way in nvidia_smi.ways(answer.out) if way.to_nic]
     if not found:
         return Verdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
-    shown = ", ".join(f"{gpu} to {nic}: {way}" for gpu, nic, way in found)
-    near = {gpu for gpu, _, way in found if way.startswith(NEAR)}
-    if near == {gpu for gpu, _, _ in found}:
+    shown = _shown(found)
+    near = {way.gpu for way in found if way.kind.startswith(NEAR)}
+    if near == {way.gpu for way in found}:
         return Verdict.OK, shown
     return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
 
@@ -97,10 +95,12 @@ def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
     """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
-    found = [each for each in _ways(answer.out) if _GPU.fullmatch(each[1]) and each[0] < each[1]]
-    shown = ", ".join(f"{one} to {other}: {way}" for one, other, way in found) or "nvidia-smi shows no two GPUs"
+    ways = nvidia_smi.ways(answer.out)
+    order = {gpu: at for at, gpu in enumerate(dict.fromkeys(way.gpu for way in ways))}
+    found = [way for way in ways if order[way.gpu] < order.get(way.other, -1)]
+    shown = _shown(found) or "nvidia-smi shows no two GPUs"
     pairs = facts.gpus * (facts.gpus - 1) // 2
-    joined = len(found) == pairs and all(way.startswith("NV") for _, _, way in found)
+    joined = len(found) == pairs and all(way.kind.startswith("NV") for way in found)
     return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
 
 
@@ -200,32 +200,16 @@ def _ports(text: str) -> Iterator[tuple[str, str, str]]:
             yield device, state, first[0]
 
 
-def _distances(text: str) -> Iterator[tuple[str, str, str]]:
-    """Read `nvidia-smi topo -m`: GPU, NIC, and the way between them."""
-    return (each for each in _ways(text) if _is_nic(each[1]))
-
-
-def _ways(text: str) -> Iterator[tuple[str, str, str]]:
-    """Read `nvidia-smi topo -m`: each GPU, what else there is, and the way between them."""
-    # nvidia-smi underlines the header also where nobody sees it.
-    lines = [line.split() for line in _ESCAPE.sub("", text).splitlines()]
-    header = next((words for words in lines if words[:1] == ["GPU0"] and "X" not in words), [])
-    for words in lines:
-        if words is header or not words or not words[0].startswith("GPU") or "X" not in words:
-            continue
-        yield from ((words[0], other, way) for other, way in zip(header, words[1:], strict=False))
-
-
-def _is_nic(name: str) -> bool:
-    return name.startswith(("NIC", "mlx5_"))
+def _shown(ways: Sequence[nvidia_smi.Way]) -> str:
+    return ", ".join(f"{way.gpu} to {way.other}: {way.kind}" for way in ways)
 
 
 def _silent(answer: Answer, program: str) -> Judgement:
-    return Verdict.LACKING, _last(answer) or f"{program} does not answer"
+    # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
+    return Verdict.LACKING, answer.text.partition("\n")[0] or _last(answer) or f"{program} does not answer"
 
 
 def _last(answer: Answer) -> str:
-    # nvidia-smi says on its standard output why it fails.
     lines = (answer.text or answer.err.strip()).splitlines()
     return lines[-1].strip() if lines else ""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import nvidia_smi
 from vsphere_ml.core.container import inside
 from vsphere_ml.guest import judge
 from vsphere_ml.guest.steps import driver, licence, rdma
@@ -64,7 +65,7 @@ def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
     if facts.gpus and facts.profile:
         yield from _OF_VGPUS
     if facts.linked:
-        yield _Fact("NVLink", _TOPOLOGY, judge.nvlink)
+        yield _Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
     if facts.gpus and facts.nic:
         yield from _OF_BOTH
     if facts.nic:
@@ -110,8 +111,7 @@ _OF_VGPUS = (  # a GPU that is handed through whole has no part in the host's vG
     _Fact("driver branch", driver.VERSION, judge.branch),
     _Fact("licence", licence.STATE, judge.licence),
 )
-_TOPOLOGY = "nvidia-smi topo -m"
 _OF_BOTH = (
-    _Fact("GPU and NIC distance", _TOPOLOGY, judge.distance),
+    _Fact("GPU and NIC distance", nvidia_smi.TOPOLOGY, judge.distance),
     _Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
 )

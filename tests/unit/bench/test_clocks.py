@@ -32,6 +32,28 @@ def test_a_throttled_gpu_is_told_with_its_range_and_reasons() -> None:
     }
 
 
+def row(sm: int, throttle: str) -> dict[str, str]:
+    return {"uuid": "GPU-1", "sm": f"{sm} MHz", "memory": "3201 MHz", "throttle": throttle, "ecc": "Enabled"}
+
+
+@pytest.mark.parametrize(
+    ("looks", "words"),
+    [
+        (
+            [row(345, "0x0000000000000001"), row(1980, "0x0000000000000000"), row(1950, "0x0000000000000004")],
+            "GPU-1: SM 1950 to 1980 MHz, memory 3201 MHz, throttled: power cap, ECC Enabled, idle in 1 of 3 looks",
+        ),
+        (
+            [row(345, "0x0000000000000001")],
+            "GPU-1: SM 345 MHz, memory 3201 MHz, throttled: no, ECC Enabled, idle in 1 of 1 looks",
+        ),
+    ],
+)
+def test_a_gpu_that_rests_is_not_throttled(looks: list[dict[str, str]], words: str) -> None:
+    texts = {"node-1": place(0) + told(kind="clocks", gpus=looks)}
+    assert clocks.by_node(lines.read(texts)) == {"node-1": words}
+
+
 # Stand-ins of drivers: one of today, one that knows the new name of the reasons alone, one that knows neither.
 SMI = """\
 #!/bin/sh

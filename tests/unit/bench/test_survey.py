@@ -53,6 +53,16 @@ def test_a_guest_is_read_as_a_value() -> None:
     assert (one.rates, one.drivers, one.macs["eth0"]) == ({"eth0": 1e10}, {"eth0": "vmxnet3"}, "00:50:56:aa:00:01")
 
 
+ON, OFF = (f"\t\tATSCtl:\tEnable{sign}, Smallest Translation Unit: 00\n" for sign in "+-")
+
+
+@pytest.mark.parametrize(
+    ("told", "ats"), [(ON, True), (OFF, False), (ON + ON, True), (ON + OFF, False), (OFF + ON, False), ("", None)]
+)
+def test_ats_holds_where_every_nic_has_it(told: str, ats: bool | None) -> None:  # noqa: FBT001 - a parameter
+    assert seen("node-1", "10.0.0.11", ats=Answer(0, told)).ats is ats
+
+
 def test_control_traffic_goes_over_the_interface_of_the_nodes_addresses() -> None:
     assert survey.interface(both(), PEERS) == "eth0"
 

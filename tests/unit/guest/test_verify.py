@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.guest import GuestFacts, Playbook
 
 OK, WARNING, LACKING, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.LACKING, Verdict.UNKNOWN
+RECORDED = Path(__file__).parents[2] / "cases" / "nvidia"
+WITHOUT_DRIVER = Answer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
+WITHOUT_LIBRARY = Answer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
 SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
 
 
@@ -81,6 +85,18 @@ CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
         "GRID A100-40C, GRID A100-40C; wanted 1 × grid_a100-40c",
     ),
     "no driver": (judge.gpus, SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "a driver that is not loaded": (
+        judge.gpus,
+        WITHOUT_DRIVER,
+        LACKING,
+        WITHOUT_DRIVER.out.strip(),
+    ),
+    "a driver of which a library is missing": (
+        judge.clocks,
+        WITHOUT_LIBRARY,
+        LACKING,
+        WITHOUT_LIBRARY.out.splitlines()[0],
+    ),
     "the same branch": (judge.branch, Answer(0, "525.105.17\n"), OK, "driver 525.105.17, vGPU manager 525.105.14"),
     "another branch": (
         judge.branch,
@@ -265,6 +281,12 @@ def test_whole_gpus_are_counted() -> None:
     assert judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
     one = judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
     assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
+
+
+@pytest.mark.parametrize("answer", [SILENT, WITHOUT_DRIVER, WITHOUT_LIBRARY])
+def test_without_a_driver_nothing_of_the_gpus_is_in_order(answer: Answer) -> None:
+    asked = (judge.gpus, judge.branch, judge.licence, judge.ecc, judge.clocks, judge.distance, judge.nvlink)
+    assert not [judged for judged in asked if judged(answer, NODE_1)[0] is OK]
 
 
 def book(*steps: str) -> Playbook:
