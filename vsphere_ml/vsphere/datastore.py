@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 from pyVmomi import vim
 
 from vsphere_ml.core.errors import ConfigError, VSphereError
+from vsphere_ml.vsphere.soap import HttpStatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.tls import Connection
 
     Tell = Callable[[int, int], None]
 
 _PATH = re.compile(r"\[(?P<datastore>[^\]]+)\] ?(?P<path>\S.*)")
-_CHUNK = 1 << 20
+_CHUNK = 256 << 10  # each is to come within the connection's timeout: 4 KiB/s with the default
+_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,18 @@ class Seen:
 
     size: int
     modified: str
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A file as it comes, in parts that each have the connection's timeout."""
+
+    connection: Connection
+    response: HTTPResponse
+
+    def read(self) -> bytes:
+        self.connection.renew()
+        return self.response.read(_CHUNK)
 
 
 class Files:
@@ -59,17 +74,19 @@ class Files:
     def _key(self, file: str) -> str:
         return hashlib.sha256(f"{self._session.name}\n{self._place()}\n{file}".encode()).hexdigest()[:16]
 
-    def _asked(self, file: str, take: Callable[[Seen, HTTPResponse], Any]) -> Any:
+    def _asked(self, file: str, take: Callable[[Seen, Body], Any]) -> Any:
         """Ask for the file; nothing of it is read but what `take` reads."""
 
         def ask() -> Any:
-            connection = self._session.connection()
+            connection = self._session.file_connection()
             try:
                 connection.request("GET", self._url(file), headers={"Cookie": self._session.cookie})
                 response = connection.getresponse()
                 if response.status == HTTPStatus.UNAUTHORIZED:
                     raise vim.fault.NotAuthenticated
-                return take(_seen(file, response), response)
+                if response.status in _AWAY:
+                    raise HttpStatusError(response)
+                return take(_seen(file, response), Body(connection, response))
             finally:
                 connection.close()
 
@@ -127,14 +144,14 @@ def _is_kept(here: Path, seen: Seen) -> bool:
     return False
 
 
-def _save(body: HTTPResponse, here: Path, seen: Seen, tell: Tell) -> Path:
+def _save(body: Body, here: Path, seen: Seen, tell: Tell) -> Path:
     """Write the file whole or not at all, and note what it was on the datastore."""
     part = here.with_name(f".{here.name}.part")
     try:
         here.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         tell(0, seen.size)
         with part.open("wb") as file:
-            for chunk in iter(lambda: _read(body), b""):
+            for chunk in iter(body.read, b""):
                 _write(file, chunk, part)
                 tell(file.tell(), seen.size)
             if file.tell() != seen.size:
@@ -144,10 +161,6 @@ def _save(body: HTTPResponse, here: Path, seen: Seen, tell: Tell) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return here
-
-
-def _read(body: HTTPResponse) -> bytes:
-    return body.read(_CHUNK)
 
 
 def _write(file: Any, chunk: bytes, part: Path) -> None:

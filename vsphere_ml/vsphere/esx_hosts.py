@@ -65,9 +65,12 @@ class EsxHosts:
     def see(self, hosts: Collection[HostRef]) -> Mapping[HostRef, HostSight]:
         """Return these hosts as they are now. See `Hosts.see`."""
         with self._attributes:
-            self._explained("", "looking at the hosts", self._fields.load)
+            self._looked(self._fields.load)
         found = [managed(self._session, "vim.HostSystem", ref) for ref in hosts]
-        return self._explained("", "looking at the hosts", lambda: esx_sight.see(self._session, self._fields, found))
+        return self._looked(lambda: esx_sight.see(self._session, self._fields, found))
+
+    def _looked(self, call: Callable[[], T]) -> T:
+        return self._explained("", "looking at the hosts", lambda: self._session.read(call))
 
     def perform(self, change: HostChange, deadline_s: float, tell: Tell) -> None:
         """Make a change and return when it is made. See `Hosts.perform`."""

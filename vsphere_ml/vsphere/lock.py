@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 import socket
 import threading
@@ -25,7 +26,7 @@ from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.marks import LOCK_FOLDER
 from vsphere_ml.vsphere.collect import below, of
 from vsphere_ml.vsphere.marks import LOCK_ATTRIBUTE
-from vsphere_ml.vsphere.session import BROKEN
+from vsphere_ml.vsphere.wire import BROKEN
 
 if TYPE_CHECKING:
     from vsphere_ml.vsphere.marks import Fields
@@ -103,6 +104,7 @@ class Lock:
         self._since = ""
         self._stop = threading.Event()
         self._lost = threading.Event()
+        self._last = math.inf  # when it was signed last, by time.monotonic
         self._thread: threading.Thread | None = None
 
     @property
@@ -129,7 +131,8 @@ class Lock:
         )
 
     def _only_vm_folder(self) -> Any:
-        rows = list(below(self._session, self._session.content.rootFolder, {vim.Datacenter: ["vmFolder"]}))
+        found = {vim.Datacenter: ["vmFolder"]}
+        rows = self._session.read(lambda: list(below(self._session, self._session.content.rootFolder, found)))
         if len(rows) != 1:
             raise VSphereError("look at the site before locking it", code="lock.no-site", target=self._cluster)
         return rows[0][1]["vmFolder"]
@@ -149,29 +152,31 @@ class Lock:
         return now.astimezone(UTC)
 
     def _sign(self) -> None:
+        begun = time.monotonic()
         now = self._now().isoformat(timespec="seconds")
         holder = Holder(
             user=_user(), host=socket.gethostname(), pid=os.getpid(), where=_where(), since=self._since, beat=now
         )
-        self._session.write(lambda: self._fields.set(self._folder, LOCK_ATTRIBUTE, holder.text()))
+        self._session.read(lambda: self._fields.set(self._folder, LOCK_ATTRIBUTE, holder.text()))  # twice is as once
+        self._last = begun
 
     def _beat(self) -> None:
-        last = time.monotonic()
-        while not self._stop.wait(BEAT_S):
+        while not self._stop.wait(BEAT_S) and not self._is_lost:
             try:
                 self._sign()
-                last = time.monotonic()
             except vmodl.fault.ManagedObjectNotFound:
-                return self._lost.set()
+                self._lost.set()
             except (vmodl.MethodFault, VsmlError, *BROKEN):
-                # Nothing to do but try again, until others may think us dead.
-                if time.monotonic() - last > DEAD_S - BEAT_S:
-                    return self._lost.set()
-        return None
+                pass  # nothing to do but try again, until others may think us dead
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether somebody removed the lock, or may: its last beat is older than a beat should be."""
+        return self._lost.is_set() or time.monotonic() - self._last > DEAD_S - BEAT_S
 
     def assert_held(self) -> None:
         """Raise VSphereError `lock.lost` when the lock has gone to somebody else, or could not be kept beating."""
-        if self._lost.is_set():
+        if self._is_lost:
             raise VSphereError(
                 f"the lock of cluster `{self._cluster}` was lost, so nothing more is changed",
                 code="lock.lost",
@@ -199,7 +204,7 @@ class Lock:
                 hint=f"wait for that run; after {DEAD_S:.0f} s without a sign of life its lock is taken over",
             )
         with suppress(vmodl.fault.ManagedObjectNotFound):  # somebody else found it dead too
-            self._session.write(folder.Destroy_Task)
+            self._session.read(folder.Destroy_Task)
             self._until_gone(folder)
 
     def _inspect(self, folder: Any) -> tuple[Holder | None, bool, bool]:
@@ -217,7 +222,9 @@ class Lock:
 
     def _seen(self, folder: Any) -> dict[str, Any] | None:
         try:
-            rows = list(of(self._session, [folder], {vim.Folder: ["customValue", "childEntity"]}))
+            rows = self._session.read(
+                lambda: list(of(self._session, [folder], {vim.Folder: ["customValue", "childEntity"]}))
+            )
         except vmodl.fault.ManagedObjectNotFound:
             return None
         return rows[0][1] if rows else None
@@ -242,5 +249,5 @@ class Lock:
             self._thread.join()
         with suppress(vmodl.MethodFault, VsmlError, *BROKEN):
             if self._folder is not None and not self._lost.is_set():
-                self._session.write(self._folder.Destroy_Task)
+                self._session.read(self._folder.Destroy_Task)  # by its id, so that twice is as once
                 self._until_gone(self._folder)

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import re
-import socket
 import ssl
 import threading
 import time
-from http.client import HTTPException
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
-from xml.parsers.expat import ExpatError
 
-from pyVmomi import vim
-from pyVmomi.SoapAdapter import SoapStubAdapter
-from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
+from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VSphereError
-from vsphere_ml.vsphere.tls import Connection, PinMismatchError, Trust, untrusted
-from vsphere_ml.vsphere.trace import Trace, TracedConnection
+from vsphere_ml.vsphere.tls import PinMismatchError, Trust
+from vsphere_ml.vsphere.trace import Trace
+from vsphere_ml.vsphere.wire import BROKEN, Wire, digits, twice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-T = TypeVar("T")
+    from vsphere_ml.vsphere.tls import Connection
 
-# What a connection that breaks looks like; ExpatError is an answer that was cut off or is no SOAP at all.
-BROKEN = (OSError, HTTPException, ExpatError)
-_IDLE_S = 20  # proxies before vCenter drop idle connections; a write over a dropped one cannot be repeated
-_POOL = 10
-_HTTP_OK, _HTTP_NOT_FOUND = 200, 404
-_VERSION = re.compile(r"<name>urn:vim25</name>(.*?)</namespace>", re.DOTALL)
-_NUMBER = re.compile(r"<version>([^<]+)</version>")
+T = TypeVar("T")
 
 
 def connect(
@@ -79,91 +69,6 @@ def address(server: str) -> tuple[str, int]:
     return host, port
 
 
-class Wire:
-    """How to reach a vCenter: where, with which trust, how long to wait, and what is written down."""
-
-    def __init__(self, host: str, port: int, trust: Trust, timeout_s: float, trace: Trace | None) -> None:
-        self.host, self.port, self.trust, self.timeout_s, self.trace = host, port, trust, timeout_s, trace
-        self._settings: dict[str, Any] = {"context": trust.context(), "pin": trust.pin, "timeout": timeout_s}
-        self._scheme: type[Connection] = Connection
-        if trace is not None:
-            self._settings["trace"] = trace
-            self._scheme = TracedConnection
-
-    @property
-    def name(self) -> str:
-        return f"{self.host}:{self.port}"
-
-    def stub(self) -> Any:
-        """Return pyvmomi's end of the wire, in the newest API version both sides speak."""
-        stub: Any = SoapStubAdapter(
-            host=self.host,
-            port=self.port,
-            version=self._version(),
-            poolSize=_POOL,
-            connectionPoolTimeout=_IDLE_S,
-            acceptCompressedResponses=self.trace is None,
-        )
-        stub.scheme, stub.schemeArgs = self._scheme, self._settings
-        return stub
-
-    def connection(self) -> Connection:
-        return Connection(
-            self.host, self.port, context=self._settings["context"], pin=self._settings["pin"], timeout=self.timeout_s
-        )
-
-    def _version(self) -> str:
-        # pyVim's own probe has no timeout (9.1), so a silent server would hang it for ever.
-        try:
-            text = self._get("/sdk/vimServiceVersions.xml")
-        except BROKEN as error:
-            raise self.error(error) from error
-        served = set(_NUMBER.findall("".join(_VERSION.findall(text))))
-        for version in GetServiceVersions("vim25"):
-            if versionIdMap[version] in served:
-                return str(version)
-        raise VSphereError(
-            f"{self.name} answers, but not as a vCenter does",
-            code="vcenter.unreachable",
-            target=self.name,
-            hint="check host and port in `vcenter.server`",
-        )
-
-    def _get(self, path: str) -> str:
-        connection = self._scheme(self.host, self.port, **self._settings)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            body = response.read().decode("utf-8", "replace")
-        finally:
-            connection.close()
-        return body if response.status == _HTTP_OK else ""
-
-    def error(self, error: BaseException) -> VSphereError:
-        """Return what a broken connection means to a person."""
-        if isinstance(error, (PinMismatchError, ssl.SSLCertVerificationError)):
-            return untrusted(self.host, self.port, self.trust, error, self.timeout_s)
-        if isinstance(error, TimeoutError):
-            return VSphereError(
-                f"{self.name} did not answer within {self.timeout_s:g} s",
-                code="vcenter.timeout",
-                target=self.name,
-                hint="check the address, the network and firewalls between; `--timeout` gives it longer",
-            )
-        if isinstance(error, socket.gaierror):
-            why, hint = "the name cannot be resolved", "check the spelling of `vcenter.server`"
-        else:
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            hint = "check that the vCenter runs and that this machine can reach it"
-        return VSphereError(
-            f"{self.name} cannot be reached: {why}", code="vcenter.unreachable", target=self.name, hint=hint
-        )
-
-    def close(self) -> None:
-        if self.trace is not None:
-            self.trace.close()
-
-
 class Session:
     """A signed-in vCenter. `read` and `write` run calls over it and mend it when they find it broken."""
 
@@ -173,6 +78,7 @@ class Session:
         self._password = password
         self._lock = threading.Lock()
         self._generation = 0
+        self._left: list[str] = []  # cookies of sessions that were left alive
         if wire.trace is not None:
             wire.trace.secret(password)
         self.stub = wire.stub()
@@ -180,7 +86,7 @@ class Session:
         self.root: Any
         self.content: Any
         try:
-            self._reach()
+            self._reach(patience_s=0.0)
         except BaseException:
             self.stub.DropConnections()
             raise
@@ -198,9 +104,9 @@ class Session:
         """What proves the session in a request that is no API call."""
         return str(self.stub.cookie or "").partition(";")[0]
 
-    def connection(self) -> Connection:
+    def file_connection(self) -> Connection:
         """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
-        return self._wire.connection()
+        return self._wire.file_connection()
 
     @property
     def generation(self) -> int:
@@ -208,16 +114,35 @@ class Session:
         return self._generation
 
     def read(self, call: Callable[[], T]) -> T:
-        """Return `call()`, tried once more on a new session when the session or the connection was lost."""
-        return self._mended(call, (vim.fault.NotAuthenticated, *BROKEN))
+        """Return `call()`, tried once more on a new session when the session or the connection was lost.
+
+        Also for a change that may be made twice, such as the removal of an object by its id.
+        """
+        seen = self._generation
+        try:
+            return call()
+        except (vim.fault.NotAuthenticated, *BROKEN) as error:
+            self._sign_in_again(seen, lost=isinstance(error, vim.fault.NotAuthenticated))
+        except vmodl.MethodFault:
+            if self._generation == seen:
+                raise  # else another thread has left the session, and with it the views that this call had in it
+        try:
+            return call()
+        except BROKEN as error:
+            raise self._wire.error(error) from error
 
     def write(self, call: Callable[[], T]) -> T:
         """Return `call()`, tried once more only when vCenter refused it unseen for want of a session.
 
         When the connection breaks nobody knows whether the write happened: VSphereError `vcenter.interrupted`.
         """
+        seen = self._generation
         try:
-            return self._mended(call, (vim.fault.NotAuthenticated,))
+            try:
+                return call()
+            except vim.fault.NotAuthenticated:
+                self._sign_in_again(seen, lost=True)
+            return call()
         except BROKEN as error:
             raise VSphereError(
                 f"the connection to {self.name} broke during a change; whether it happened is not known",
@@ -226,37 +151,30 @@ class Session:
                 hint="run the same command again: it looks first and finishes what is missing",
             ) from error
 
-    def _mended(self, call: Callable[[], T], curable: tuple[type[BaseException], ...]) -> T:
-        seen = self._generation
-        try:
-            return call()
-        except curable:
-            self._sign_in_again(seen)
-        try:
-            return call()
-        except BROKEN as error:
-            raise self._wire.error(error) from error
-
-    def _sign_in_again(self, seen: int) -> None:
+    def _sign_in_again(self, seen: int, *, lost: bool) -> None:
+        """Make a new session, unless another thread has done so; one that is not `lost` is signed out at the end."""
         with self._lock:
-            if self._generation == seen:  # another thread may have done it
+            if self._generation == seen:
+                if not lost and self.cookie:
+                    self._left.append(self.stub.cookie)
                 self.stub.DropConnections()
                 self._reach(patience_s=self.timeout_s)
 
-    def _reach(self, patience_s: float = 0.0) -> None:
+    def _reach(self, patience_s: float) -> None:
         """Sign in; for so many seconds a vCenter that does not answer may be one that restarts."""
-        for left in _pauses(patience_s):
+        for pause_s in _pauses(patience_s):
             try:
-                self._sign_in()
+                twice(self._sign_in)
                 break
             except BROKEN as error:
-                if left is None or isinstance(error, ssl.SSLCertVerificationError | PinMismatchError):
+                if pause_s is None or isinstance(error, ssl.SSLCertVerificationError | PinMismatchError):
                     raise self._wire.error(error) from error
                 self.stub.DropConnections()
-                time.sleep(left)
+                time.sleep(pause_s)
         self._generation += 1
 
     def _sign_in(self) -> None:
+        self.stub.leave_session()  # within a session that lives, vCenter refuses another sign-in
         self.root = vim.ServiceInstance("ServiceInstance", self.stub)
         self.content = self.root.RetrieveContent()
         if self.content.about.apiType != "VirtualCenter":
@@ -284,7 +202,7 @@ class Session:
 
     def speaks(self, version: str) -> bool:
         """Return whether the API is at least this version, such as `8.0.0.1`."""
-        return _digits(self.api_version) >= _digits(version)
+        return digits(self.api_version) >= digits(version)
 
     @property
     def api_version(self) -> str:
@@ -301,14 +219,20 @@ class Session:
         return f"{about.fullName or about.name} (API {about.apiVersion})" if not about.build else str(about.fullName)
 
     def close(self) -> None:
-        """Sign out. Never raises: the work is done by then."""
+        """Sign out of every session that was made. Never raises: the work is done by then."""
         try:
-            self.content.sessionManager.Logout()
-        except (vim.fault.NotAuthenticated, vim.fault.VimFault, *BROKEN):
-            pass  # the session ends by itself
+            for cookie in (self.stub.cookie, *self._left):
+                self._sign_out(cookie)
+        except BROKEN:
+            pass  # the sessions end by themselves
         finally:
             self.stub.DropConnections()
             self._wire.close()
+
+    def _sign_out(self, cookie: str) -> None:
+        self.stub.cookie = cookie
+        with suppress(vmodl.MethodFault):
+            self.content.sessionManager.Logout()
 
 
 def _pauses(total_s: float) -> Iterator[float | None]:
@@ -318,7 +242,3 @@ def _pauses(total_s: float) -> Iterator[float | None]:
         yield pause
         pause = min(2 * pause, 5.0)
     yield None
-
-
-def _digits(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))

@@ -19,7 +19,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.ports import Ticket, Update
 from vsphere_ml.vsphere.collect import reference
-from vsphere_ml.vsphere.session import BROKEN
+from vsphere_ml.vsphere.wire import BROKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -172,7 +172,9 @@ class Tickets:
         if run.filter is not None:
             run.filter.open -= 1
             if run.filter.open == 0 and self._generation == self._session.generation:
-                run.filter.handle.Destroy()
+                # A filter that stays tells of what nobody waits for; a step that is not taken is lost.
+                with suppress(vmodl.MethodFault, *BROKEN):
+                    run.filter.handle.Destroy()
             run.filter = None
 
     def _watch(self, left: float) -> None:

@@ -12,6 +12,7 @@ from http.client import HTTPSConnection
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import ConfigError, VSphereError
+from vsphere_ml.vsphere.bounds import BoundedSocket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +33,7 @@ class Trust:
         # Never left to pyvmomi: without a context it does not verify localhost at all (9.1).
         try:
             context = ssl.create_default_context(cafile=self.ca_file)
+            context.sslsocket_class = BoundedSocket
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(
                 f"the CA file cannot be read: {error}",
@@ -68,14 +70,39 @@ class Connection(HTTPSConnection):
     """HTTPS that checks a pinned certificate before the first request leaves.
 
     pyvmomi 9.1 compares a thumbprint only after the CA check has failed, and not at all when that check is off.
+
+    Each exchange, from the request to the answer's last byte, takes no longer than `timeout` in seconds, and no more
+    than `most` bytes come.
     """
 
-    def __init__(self, *args: Any, pin: str | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._pin = pin
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        context: ssl.SSLContext,
+        timeout: float,
+        pin: str | None = None,
+        most: float,
+    ) -> None:
+        super().__init__(host, port, context=context, timeout=timeout)
+        self._pin, self._patience_s, self._most = pin, timeout, most
+        self._socket: socket.socket | None = None
+
+    def request(self, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        self.renew()
+        super().request(method, url, body, headers or {}, **kwargs)
+
+    def renew(self) -> None:
+        """Count time and bytes anew, as for the next part of a file that comes in parts."""
+        if isinstance(self._socket, BoundedSocket):
+            self._socket.bound(self._patience_s, self._most)
 
     def connect(self) -> None:
         super().connect()
+        self._socket = self.sock  # http.client forgets its own when the server announces to close
         if self._pin is None:
             return
         certificate = self.sock.getpeercert(binary_form=True)

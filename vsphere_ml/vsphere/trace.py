@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from xml.sax.saxutils import escape
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.vsphere.bounds import read_whole
 from vsphere_ml.vsphere.tls import Connection
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class TracedConnection(Connection):
 
     def getresponse(self) -> HTTPResponse:
         response = super().getresponse()
-        body = response.read()
+        body = read_whole(response)
         self._trace.write("<--", body)
         return _Replayed(response, body)  # type: ignore[return-value]
 
@@ -98,6 +99,7 @@ class _Replayed:
     def __init__(self, response: HTTPResponse, body: bytes) -> None:
         self._body = io.BytesIO(body)
         self.status, self.reason, self.getheader = response.status, response.reason, response.getheader
+        self.length = 0  # of what is still to come
 
     def read(self, size: int | None = None) -> bytes:
         return self._body.read(size)
