@@ -8,6 +8,7 @@ from vsphere_ml.bench.bracket import GRADIENT_BYTES
 from vsphere_ml.bench.models import model as known_model
 from vsphere_ml.bench.predict import Job
 from vsphere_ml.bench.record import Transport
+from vsphere_ml.bench.sweeps import COLLECTIVES
 from vsphere_ml.core.errors import ConfigError
 
 MOST_NODES = 100_000
@@ -51,6 +52,14 @@ def transport(name: str) -> Transport:
     if name not in list(Transport):
         raise _usage(f"--transport {name}: it is one of {', '.join(Transport)}")
     return Transport(name)
+
+
+def collective(name: str) -> str:
+    """Return the name of a collective, `_perf` left out; empty where none is named. Raises ConfigError else."""
+    told = name.removesuffix("_perf").replace("-", "_")
+    if told and told not in COLLECTIVES:
+        raise _usage(f"--collective {name}: it is one of {', '.join(COLLECTIVES)}")
+    return told
 
 
 def finite(*values: float | None) -> None:

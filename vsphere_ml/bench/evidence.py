@@ -190,7 +190,15 @@ def _worlds(told: Sequence[Told]) -> tuple[World, ...]:
 def _sweep(told: Sequence[Told]) -> tuple[SweepPoint, ...]:
     """Return each size's times, those of the slowest rank in each repeat."""
     points = zip(*(each.sweep for each in told), strict=True)
-    return tuple(SweepPoint(size_bytes=ranks[0][0], time_s=_slowest([each[1] for each in ranks])) for ranks in points)
+    iterations = told[0].iterations_s if told else {}
+    return tuple(
+        SweepPoint(
+            size_bytes=ranks[0][0],
+            time_s=_slowest([each[1] for each in ranks]),
+            iterations_s=iterations.get(ranks[0][0], ()),
+        )
+        for ranks in points
+    )
 
 
 def _slowest(ranks: Sequence[tuple[float, ...]]) -> tuple[float, ...]:

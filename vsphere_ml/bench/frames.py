@@ -14,6 +14,7 @@ GAP = 20  # bytes on the wire beside each Ethernet frame: preamble 8, gap 12
 ETHERNET = 18  # header 14, check sequence 4
 TCP_IP = 52  # IPv4 20, TCP 20, timestamps 12
 ROCE = 62  # RoCEv2: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4
+INFINIBAND = 26  # LRH 8, BTH 12, ICRC 4, VCRC 2; within a subnet there is no GRH
 ROCE_IN_MTU = ROCE - ETHERNET + 16  # in the Ethernet MTU; the first packet of a message also has an RETH of 16
 RDMA_MTUS = (4096, 2048, 1024, 512, 256)
 DEFAULT_MTU = 1500
@@ -45,6 +46,11 @@ def rdma_frame(payload_bytes: int) -> Frame:
     return Frame(payload_bytes=payload_bytes, wire_bytes=payload_bytes + ROCE + GAP)
 
 
+def infiniband_frame(payload_bytes: int) -> Frame:
+    """Return a full packet of InfiniBand's own of this MTU; its line rate is that of data, after the encoding."""
+    return Frame(payload_bytes=payload_bytes, wire_bytes=payload_bytes + INFINIBAND)
+
+
 def rdma_mtu(mtu_bytes: int) -> int:
     """Return the largest RDMA MTU that Ethernet of this MTU carries."""
     return next((each for each in RDMA_MTUS if each + ROCE_IN_MTU <= mtu_bytes), RDMA_MTUS[-1])
@@ -59,7 +65,8 @@ def usable_of(link: LinkResult) -> float | None:
     """Return what headers leave of the line rate at the RDMA MTU a link was measured with; None where either lacks."""
     if link.line_rate_bits_per_s is None or link.rdma_mtu_bytes is None:
         return None
-    return link.line_rate_bits_per_s / 8 * rdma_frame(link.rdma_mtu_bytes).share
+    packet = (infiniband_frame if link.infiniband else rdma_frame)(link.rdma_mtu_bytes)
+    return link.line_rate_bits_per_s / 8 * packet.share
 
 
 def usable(link: Link, transport: Transport) -> float | None:

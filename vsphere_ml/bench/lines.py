@@ -30,6 +30,7 @@ class Told:
     step_s: list[float] = field(default_factory=list)
     compute_s: list[float] = field(default_factory=list)
     sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
+    iterations_s: Mapping[int, tuple[float, ...]] = field(default_factory=dict)  # by size, where a tool tells them too
     wrong: list[str] = field(default_factory=list)  # results that were not what they should be
     weights: str = ""
     finite: bool = True  # whether the weights were numbers to the end

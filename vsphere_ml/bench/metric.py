@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.sweeps import LARGE, sizes
+from vsphere_ml.bench.sweeps import LARGE, collective, sizes
 from vsphere_ml.bench.training import training
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def metric(run: Run) -> tuple[str, float] | None:
         rate = told.samples_per_s
         return (SAMPLES, rate.value) if rate is not None else (STEPS, 1 / told.step.value)
     if run.sweep and run.configuration.ranks > 1:
-        measured = sizes(run.sweep, run.configuration.ranks)
+        measured = sizes(run.sweep, run.configuration.ranks, collective(run.configuration))
         large = [each for each in measured if each.size_bytes >= LARGE] or list(measured)
         return BUS, statistics.geometric_mean(each.bus_bytes_per_s for each in large)
     if run.link_results:

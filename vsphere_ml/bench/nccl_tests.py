@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.imports.parsed import found as found_in
+from vsphere_ml.bench.imports.prefixes import bare
 from vsphere_ml.bench.job import Within
 from vsphere_ml.bench.record import Remark
 from vsphere_ml.core.container import NAME
@@ -40,6 +42,7 @@ _PLACES = (
     "/usr/local/nccl-tests/build/all_reduce_perf",
     "/root/nccl-tests/build/all_reduce_perf",
 )
+_OURS = Asked(collective="all_reduce")
 # The first one that is linked with MPI wins; without any, the first one that is there. Its help needs no GPU.
 _PROBE = """\
 found=
@@ -130,8 +133,8 @@ def parsed(log: str, result: str, ranks: int) -> Parsed:
     BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
     """
     try:
-        told = imports.json(json.loads(result)) if result else imports.text(log)
-    except (ValueError, KeyError, TypeError, ConfigError) as error:
+        told = imports.json(json.loads(result), _OURS) if result else imports.text(_bare(log), _OURS)
+    except (ValueError, KeyError, TypeError, OverflowError, AttributeError, ConfigError) as error:
         raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
     if {each.rank for each in told.devices} != set(range(ranks)):
         counted = ", ".join(str(each.rank) for each in told.devices) or "none"
@@ -139,9 +142,13 @@ def parsed(log: str, result: str, ranks: int) -> Parsed:
     return replace(told, remarks=(*told.remarks, *_left_out(log)))
 
 
+def _bare(log: str) -> list[str]:
+    return [bare(line) for line in log.splitlines()]
+
+
 def _left_out(log: str) -> tuple[Remark, ...]:
     """Return that large messages were left out: the program needs three times their size of a GPU's memory."""
-    largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", log)
+    largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", _bare(log))
     if not largest:
         return ()
     message = f"not measured: messages over {largest} bytes, for which the GPUs' memory is too small"
@@ -152,10 +159,12 @@ def as_told(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:
     """Return the ranks with what the program measured for them all; each names the GPU it used."""
     index = {each.rank: each.index for each in measured.devices}
     sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]
+    iterations = {point.size_bytes: point.iterations_s for point in measured.sweep if point.iterations_s}
     return tuple(
         replace(
             each,
             sweep=sweep,
+            iterations_s=iterations,
             wrong=list(measured.wrong) if each.rank == 0 else [],
             model={"device": f"GPU:{index[each.rank]}", "versions": measured.versions} if each.rank in index else {},
             ended=True,

@@ -92,7 +92,7 @@ def measure(shell: Shell, end: End, receiver: End, run_id: str) -> LinkResult:
 def told(text: str, end: End, receiver: End) -> LinkResult:
     """Return the link that the sending end's output tells of; errors as `measure`."""
     try:
-        (link,) = links.perftest(text).links
+        (link,) = links.perftest(text.splitlines()).links
     except ConfigError as error:
         raise _failed(end, receiver, _last(text) or error.message) from error
     if link.gpu_memory != (end.gpu is not None):

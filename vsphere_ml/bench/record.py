@@ -151,13 +151,14 @@ class SweepPoint:
 
     size_bytes: int
     time_s: tuple[float, ...]
+    iterations_s: tuple[float, ...] = ()  # of a tool that tells a mean and them; measured in another way than the mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkResult:
     """What a point-to-point tool measured between two nodes."""
 
-    tool: str  # iperf3, ib_write_bw
+    tool: str  # iperf3, ib_write_bw, ib_read_bw, ib_send_bw
     sender: str
     receiver: str
     bytes_per_s: float
@@ -166,6 +167,7 @@ class LinkResult:
     device: str = ""  # the sender's RDMA port, mlx5_0:1
     line_rate_bits_per_s: float | None = None  # of the slower end
     rdma_mtu_bytes: int | None = None  # payload of a full RDMA packet
+    infiniband: bool = False  # over InfiniBand's own frames and not RoCE's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from vsphere_ml.bench.codec import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from vsphere_ml.bench.record import Run, Steps
+    from vsphere_ml.bench.record import Run, Steps, SweepPoint
 
 
 SMALLEST, LARGEST = 1e-12, 1e18  # a picosecond; an exabyte
@@ -31,12 +31,18 @@ def check(run: Run) -> None:
         _positive(world.ranks, ("worlds", at, "ranks"))
         for step, value in enumerate(world.step_s):
             _positive(value, ("worlds", at, "step_s", step))
-    for at, point in enumerate(run.sweep):
-        _positive(point.size_bytes, ("sweep", at, "size_bytes"))
-        _times(point.time_s, ("sweep", at, "time_s"))
+    _sweep(run.sweep)
     for at, result in enumerate(run.link_results):
         for key in ("bytes_per_s", "line_rate_bits_per_s", "rdma_mtu_bytes"):
             _positive(getattr(result, key), ("link_results", at, key))
+
+
+def _sweep(points: Sequence[SweepPoint]) -> None:
+    for at, point in enumerate(points):
+        _positive(point.size_bytes, ("sweep", at, "size_bytes"))
+        _times(point.time_s, ("sweep", at, "time_s"))
+        if point.iterations_s:
+            _times(point.iterations_s, ("sweep", at, "iterations_s"))
 
 
 def _steps(steps: Steps, ranks: int) -> None:
@@ -72,7 +78,14 @@ def _positive(value: float | None, path: tuple[str | int, ...]) -> None:
     if value <= 0:
         raise Mismatch(path, f"more than 0 is wanted, not {value}")
     if not SMALLEST <= value <= LARGEST:
-        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {value:.3g}")
+        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {_short(value)}")
+
+
+def _short(value: float) -> str:
+    try:
+        return f"{value:.3g}"
+    except OverflowError:  # a whole number beyond what a float can be
+        return f"one of {value.bit_length() if isinstance(value, int) else 0} bits"
 
 
 def _time(value: str, key: str) -> None:

@@ -251,12 +251,13 @@ def _standing(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
 
 def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
     asked = runs[0].configuration
-    sizes = sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks)
+    collective = sweeps.collective(asked)
+    sizes = sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks, collective)
     return Sweep(
         configuration=asked,
         title=titles(asked),
         runs=runs,
         sizes=sizes,
-        fit=sweeps.fit(sizes, asked.ranks),
+        fit=sweeps.fit(sizes, asked.ranks) if collective == sweeps.ALL_REDUCE else None,
         wire=_wire(runs),
     )

@@ -12,25 +12,39 @@ from vsphere_ml.bench.series import percentile
 from vsphere_ml.bench.student import quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from vsphere_ml.bench.record import SweepPoint
+    from vsphere_ml.bench.record import Configuration, SweepPoint
 
 LARGE = 4 << 20  # bytes; from here on bandwidth counts and latency does not
 FEWEST_POINTS = 3
 FITTED = "fit over message sizes"
 
 
-def bus_factor(ranks: int, collective: str = "all_reduce") -> float:
-    """Return what algorithm bandwidth is multiplied with to get bus bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
-    match collective:
-        case "all_reduce":
-            return 2 * (ranks - 1) / ranks
-        case "reduce_scatter" | "all_gather" | "alltoall":
-            return (ranks - 1) / ranks
-        case "broadcast" | "reduce":
-            return 1.0
-    raise ValueError(collective)
+ALL_REDUCE = "all_reduce"
+# What bandwidth by size is multiplied with to get bus bandwidth (nccl-tests, doc/PERFORMANCE.md and src/*.cu), where
+# the size is the larger of the buffers: of an all-gather what each rank has at its end.
+_BUS_FACTORS: dict[str, Callable[[int], float]] = {
+    ALL_REDUCE: lambda ranks: 2 * (ranks - 1) / ranks,
+    "reduce_scatter": lambda ranks: (ranks - 1) / ranks,
+    "all_gather": lambda ranks: (ranks - 1) / ranks,
+    "alltoall": lambda ranks: (ranks - 1) / ranks,
+    "alltoallv": lambda ranks: (ranks - 1) / ranks,
+    "gather": lambda ranks: (ranks - 1) / ranks,
+    "scatter": lambda ranks: (ranks - 1) / ranks,
+    "hypercube": lambda ranks: (ranks - 1) / ranks,  # its algbw already has the factor
+    "broadcast": lambda _: 1.0,
+    "reduce": lambda _: 1.0,
+    "sendrecv": lambda _: 1.0,
+}
+COLLECTIVES = tuple(_BUS_FACTORS)
+
+
+def bus_factor(ranks: int, collective: str = ALL_REDUCE) -> float:
+    """Return what size by time is multiplied with to get bus bandwidth; ValueError for an unknown collective."""
+    if collective not in _BUS_FACTORS:
+        raise ValueError(collective)
+    return _BUS_FACTORS[collective](ranks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +60,21 @@ class Size:
     best_bus_bytes_per_s: float
 
 
-def sizes(points: Sequence[SweepPoint], ranks: int) -> tuple[Size, ...]:
+def collective(asked: Configuration) -> str:
+    """Return the collective of a configuration's sweep; ours are all-reduces."""
+    told = asked.options.get("collective", ALL_REDUCE)
+    return told if told in _BUS_FACTORS else ALL_REDUCE
+
+
+def sizes(points: Sequence[SweepPoint], ranks: int, of: str = ALL_REDUCE) -> tuple[Size, ...]:
     """Return each message size's figures, smallest first. Several launches' points of one size are taken together."""
     times: dict[int, list[float]] = {}
     for point in points:
         times.setdefault(point.size_bytes, []).extend(point.time_s)
-    return tuple(_size(size, sorted(times[size]), ranks) for size in sorted(times))
+    return tuple(_size(size, sorted(times[size]), bus_factor(ranks, of)) for size in sorted(times))
 
 
-def _size(size: int, times: list[float], ranks: int) -> Size:
+def _size(size: int, times: list[float], factor: float) -> Size:
     median, best = statistics.median(times), times[0]
     return Size(
         size_bytes=size,
@@ -62,8 +82,8 @@ def _size(size: int, times: list[float], ranks: int) -> Size:
         best_s=best,
         p95_s=percentile(times, 95),
         algorithm_bytes_per_s=size / median,
-        bus_bytes_per_s=size / median * bus_factor(ranks),
-        best_bus_bytes_per_s=size / best * bus_factor(ranks),
+        bus_bytes_per_s=size / median * factor,
+        best_bus_bytes_per_s=size / best * factor,
     )
 
 

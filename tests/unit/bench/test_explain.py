@@ -14,7 +14,9 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.gate import Passed, failure, gate
-from vsphere_ml.bench.imports.reading import Given, parse, run
+from vsphere_ml.bench.imports import log
+from vsphere_ml.bench.imports.files import one
+from vsphere_ml.bench.imports.reading import Given
 from vsphere_ml.bench.record import (
     LinkResult,
     Outcome,
@@ -258,8 +260,7 @@ def test_what_one_launch_cannot_tell_and_what_is_too_noisy() -> None:
 
 
 def imported(name: str) -> Run:
-    content = (CASES / name).read_bytes()
-    return run(parse(content, name), Given(nodes=1), content=content, seen="2026-01-31T12:00:00Z")
+    return one(log.read([(CASES / name).read_bytes()], name), Given(nodes=1), "2026-01-31T12:00:00Z")
 
 
 def test_of_another_tools_log_nobody_is_told_to_run_more_steps() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.imports import reading
+from vsphere_ml.bench.imports import log, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,11 +13,16 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.record import Run
 
 
-def imported(logs: Iterable[tuple[str, bytes, str]], given: reading.Given) -> tuple[Run, ...]:
+def imported(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading.Given) -> tuple[Run, ...]:
     """Return a run for each log, of which name, content and time are given. Raises ConfigError before any is used."""
     runs: list[Run] = []
-    for name, content, seen in logs:
-        made = reading.run(reading.parse(content, name), given, content=content, seen=seen)
+    for name, pieces, seen in logs:
+        made = one(log.read(pieces, name), given, seen)
         same = sum(each.configuration == made.configuration for each in runs)
         runs.append(replace(made, launch=same + 1))
     return tuple(runs)
+
+
+def one(read: log.Log, given: reading.Given, seen: str) -> Run:
+    """Return the run of one log."""
+    return reading.run(reading.parse(read, given), given, log=read, seen=seen)

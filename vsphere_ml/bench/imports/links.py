@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.parsed import Parsed, found, not_all_reduce, nothing, number, rows
+from vsphere_ml.bench.imports.parsed import (
+    Asked,
+    Parsed,
+    found,
+    joined,
+    left_out,
+    nothing,
+    number,
+    other_statistic,
+    rows,
+    sizes_of,
+    unnamed_collective,
+    whole,
+)
 from vsphere_ml.bench.record import LinkResult, Remark, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 IPERF3 = "iperf3"
-PERFTEST = "ib_write_bw"
+PERFTEST = "perftest"
 OSU = "osu_allreduce"
-# Older ones print MB/sec for the same, which is as easily taken for 10⁶ bytes: it is not guessed.
-_UNITS = {"Gb/sec": 1e9 / 8, "MiB/sec": float(1 << 20)}
-AVERAGE = 3  # of perftest's columns: bytes, iterations, peak, average
+# perftest divides by 2^20 in every version since 2013, whether it writes MB (until March 2024) or MiB.
+_UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)}
+_AVERAGE = re.compile(r"BW average\s*\[([^]]*)\]")
+_TESTS = {"RDMA_Write": "ib_write_bw", "RDMA_Read": "ib_read_bw", "Send": "ib_send_bw"}
+_TEST = re.compile(r"^\s*(\w+)\s+(.*?)BW Test\b")
+_COLUMN = re.compile(r"#\w+|\w+(?: \w+)?\[[^]]*\]")
+_OSU_TITLE = re.compile(r"^# OSU (?:MPI|NCCL|xCCL)(?:-\w+)?\S*\s+(.*?)\s+(?:Test|v\d)")
 _OSU_MEANS = Remark(
     code="import.means",
     target=OSU,
     message="each time is the mean over ranks and iterations: the slowest rank's is longer",
     hint="osu_allreduce -f also prints the longest",
 )
+_IPERF3_RESULT = re.compile(
+    r"^\s*(?:\[\s*(?P<id>\d+|SUM)\])?(?:\[[TR]X-[CS]\])?\s*0\.00-\s*(?P<end>[\d.]+)\s+sec\s+\S+\s+\S?Bytes\s+"
+    r"(?P<rate>\d+(?:\.\d+)?)\s+(?P<unit>[KMGT]?)(?P<what>bits|Bytes)/sec\b.*\breceiver\s*$"
+)
+_SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def is_iperf3(document: Any) -> bool:
     return isinstance(document, dict) and "test_start" in (document.get("start") or {})
 
 
-def is_perftest(text: str) -> bool:
-    return "BW average[" in text
+def is_iperf3_text(lines: Sequence[str]) -> bool:
+    return any(("Bitrate" in line or "Bandwidth" in line) and "Interval" in line for line in lines)
 
 
-def is_osu(text: str) -> bool:
-    return "# OSU MPI" in text
+def is_perftest(lines: Sequence[str]) -> bool:
+    return any(_AVERAGE.search(line) for line in lines)
 
 
-def iperf3(document: Any) -> Parsed:
+def is_osu(lines: Sequence[str]) -> bool:
+    return any(_OSU_TITLE.match(line) for line in lines)
+
+
+def iperf3(document: Any, _: Asked) -> Parsed:
     """Return what the receiver got."""
     if document.get("error"):
         raise ConfigError(
@@ -51,48 +81,155 @@ def iperf3(document: Any) -> Parsed:
     return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,), versions=version)
 
 
-def perftest(content: str) -> Parsed:
-    """Return the average bandwidth of the largest message."""
-    factor = next((factor for unit, factor in _UNITS.items() if f"BW average[{unit}]" in content), None)
+def iperf3_text(lines: Sequence[str], _: Asked) -> Parsed:
+    """Return what the receiver got, of all streams together; one test in one direction."""
+    if any(re.search(r"\[[TR]X-[CS]\]", line) for line in lines):
+        raise other_statistic(IPERF3, "both directions at once (--bidir)", "iperf3 -J, or one direction")
+    seen = [match for line in lines if (match := _IPERF3_RESULT.match(line))]
+    sums = [match for match in seen if match["id"] == "SUM"] or seen
+    if not sums:
+        raise nothing(IPERF3, "receiver's line")
+    if len(sums) > 1:
+        raise joined(IPERF3, f"{len(sums)} results of a receiver")
+    (told,) = sums
+    rate = float(told["rate"]) * _SCALES[told["unit"]] / (8 if told["what"] == "bits" else 1)
+    if told["what"] == "Bytes":  # iperf3 -f K counts these in powers of 1024
+        rate *= (1024.0 / 1000.0) ** "_KMGT".index(told["unit"] or "_")
+    if number(str(told["rate"])) is None:
+        raise nothing(IPERF3, "bytes that arrived")
+    link = LinkResult(tool=IPERF3, sender="client", receiver="server", bytes_per_s=rate)
+    return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,))
+
+
+def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
+    """Return the average bandwidth of the largest message, in one direction."""
+    tool = _perftest_program(lines)
+    units = {match[1] for line in lines if (match := _AVERAGE.search(line))}
+    if len([line for line in lines if _AVERAGE.search(line)]) > 1:
+        raise joined(tool, "there are two tables")
+    factor = _UNITS.get(next(iter(units), ""))
     if factor is None:
         raise ConfigError(
-            "this ib_write_bw output is neither in Gb/sec nor in MiB/sec",
+            f"this {tool} output is in {' and '.join(sorted(units))}",
             code="import.unit",
-            target=PERFTEST,
+            target=tool,
             hint="--report_gbits",
         )
-    seen = [
-        (int(cells[0]), average)
-        for cells in rows(content)
-        if len(cells) > AVERAGE and (average := number(cells[AVERAGE])) is not None
-    ]
+    seen, broken = _perftest_rows(lines)
     if not seen:
-        raise nothing(PERFTEST, "bandwidth")
+        raise nothing(tool, "bandwidth")
     size, average = max(seen)
+    infiniband = found(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
     link = LinkResult(
-        tool=PERFTEST,
+        tool=tool,
         sender="client",
         receiver="server",
         bytes_per_s=average * factor,
         message_bytes=size,
-        gpu_memory="gpu buffer" in content.lower(),
-        rdma_mtu_bytes=int(found(r"^\s*Mtu\s*:\s*(\d+)\[B\]", content) or 0) or None,
+        gpu_memory=any("gpu buffer" in line.lower() for line in lines),
+        rdma_mtu_bytes=whole(found(r"^\s*Mtu\s*:\s*(\d+)\[B\]", lines)) or None,
+        infiniband=infiniband,
     )
-    return Parsed(tool=PERFTEST, workload=Workload.LINK, ranks=2, links=(link,))
+    return Parsed(
+        tool=tool,
+        workload=Workload.LINK,
+        ranks=2,
+        links=(link,),
+        options={"tool": tool},
+        remarks=left_out(tool, broken),
+    )
 
 
-def osu(content: str) -> Parsed:
+def _perftest_program(lines: Sequence[str]) -> str:
+    """Return the program whose test this is. What goes both ways is no link's figure."""
+    tests = [match for line in lines if (match := _TEST.match(line))]
+    if len(tests) > 1:
+        raise joined(PERFTEST, "there are two tests")
+    named = sorted({each for each in _TESTS.values() if any(each in line for line in lines)})
+    if not tests:
+        if len(named) == 1:
+            return named[0]
+        raise nothing(PERFTEST, "line that names its test, such as `RDMA_Write BW Test`")
+    test = tests[0]
+    if "Bidirectional" in test[2]:
+        raise other_statistic(PERFTEST, "both directions together (-b)", "run it without -b")
+    if test[1] not in _TESTS:
+        raise other_statistic(PERFTEST, f"{test[1]}, which is no bandwidth of a link", "run ib_write_bw")
+    return _TESTS[test[1]]
+
+
+def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[str]]:
+    """Return size and average of each row, and the rows that are cut."""
+    titles = next(line for line in lines if _AVERAGE.search(line))
+    columns, at = len(_COLUMN.findall(titles)), _average_at(titles)
+    seen, broken = [], []
+    for cells in rows(lines[list(lines).index(titles) :]):
+        size, average = whole(cells[0]), number(cells[at]) if len(cells) >= columns > at else None
+        if size is None or average is None or not _has_point(cells[at]):
+            broken.append(" ".join(cells))
+        else:
+            seen.append((size, average))
+    return seen, broken
+
+
+def _average_at(titles: str) -> int:
+    """Return which column the average is: a service level can stand before it (#sl)."""
+    return titles[: titles.index("BW average")].count("#") + 1
+
+
+def _has_point(cell: str) -> bool:
+    """Return whether a printed figure has the two digits after its point that tell it from one that was cut."""
+    return re.fullmatch(r"\d+\.\d\d+", cell) is not None
+
+
+def osu(lines: Sequence[str], _: Asked) -> Parsed:
     """Return the average latencies of osu_allreduce; with `-f` the longest rank's."""
-    title = found(r"# OSU MPI(?:-CUDA)? (.*?) Test", content)
-    if "Allreduce" not in title:
-        raise not_all_reduce("OSU", title or "benchmark")
-    longest = "Max Latency" in content
-    column = 3 if longest else 1
-    points = [
-        SweepPoint(size_bytes=int(cells[0]), time_s=(time * 1e-6,))
-        for cells in rows(content)
-        if int(cells[0]) > 0 and len(cells) > column and (time := number(cells[column])) is not None
-    ]
+    titles = [match[1] for line in lines if (match := _OSU_TITLE.match(line))]
+    if len(titles) > 1:
+        raise joined("OSU", f"{len(titles)} benchmarks")
+    if "Allreduce" not in titles[0].split():
+        raise unnamed_osu(titles[0])
+    heads = [line for line in lines if re.match(r"^#\s*Size\b", line)]
+    longest = any("Max Latency" in line for line in heads)
+    points, broken = _osu_points(lines, 3 if longest else 1)
     if not points:
         raise nothing(OSU, "times")
-    return Parsed(tool=OSU, workload=Workload.ALLREDUCE, sweep=tuple(points), remarks=() if longest else (_OSU_MEANS,))
+    return Parsed(
+        tool=OSU,
+        workload=Workload.ALLREDUCE,
+        sweep=points,
+        options={
+            "collective": "all_reduce",
+            "statistic": "longest rank" if longest else "mean over ranks",
+            **({"type": told} if (told := found(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
+            **sizes_of(points),
+        },
+        remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken)),
+    )
+
+
+def unnamed_osu(title: str) -> ConfigError:
+    """Return the error of another of OSU's benchmarks."""
+    told = unnamed_collective("OSU", (title,))
+    return ConfigError(
+        f"this is OSU's {title}; only its Allreduce is read",
+        code=told.code,
+        target=told.target,
+        hint="give the output of osu_allreduce",
+    )
+
+
+def _osu_points(lines: Sequence[str], column: int) -> tuple[tuple[SweepPoint, ...], list[str]]:
+    """Return the sizes and the rows that are cut: all of a table have as many cells, and two or more decimals."""
+    table = list(rows(lines))
+    width = max((len(cells) for cells in table), default=0)
+    points, broken = [], []
+    for cells in table:
+        size, time = whole(cells[0]), number(cells[column]) if len(cells) == width > column else None
+        if size is None or time is None or not _has_point(cells[column]):
+            broken.append(" ".join(cells))
+        elif size > 0:
+            points.append(SweepPoint(size_bytes=size, time_s=(time * 1e-6,)))
+    if len({point.size_bytes for point in points}) < len(points):
+        raise joined(OSU, "sizes are there twice")
+    return tuple(points), broken

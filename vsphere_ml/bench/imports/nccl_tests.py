@@ -1,20 +1,51 @@
-"""nccl-tests: its table, and the file of `-J` (JSON_FILE_VERSION 2 and older)."""
+"""nccl-tests: its table, from 2017 to today, and the file of `-J` (JSON_FILE_VERSION 2 and older)."""
 
 from __future__ import annotations
 
 import re
+import statistics
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.parsed import Device, Parsed, found, not_all_reduce, nothing, number, rows
+from vsphere_ml.bench.imports.collectives import TOOL, Row, identify, named
+from vsphere_ml.bench.imports.parsed import (
+    Asked,
+    Device,
+    Parsed,
+    differs,
+    every,
+    found,
+    joined,
+    left_out,
+    nothing,
+    number,
+    other_statistic,
+    printed,
+    rounding,
+    several,
+    sizes_of,
+    unended,
+    whole,
+)
 from vsphere_ml.bench.record import Remark, SweepPoint, Workload
+from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-TOOL = "nccl-tests"
-_DEVICE = re.compile(r"^#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^]]*\]\s*(.*)$", re.MULTILINE)
-# The table's titles differ: root is there since 2.10, i_min and others with -I 1; #wrong was called error before.
-_TITLES = r"^#\s+(size\s.*)$"
+_DEVICE = re.compile(
+    r"^\s*#?\s*Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[^]]*\]\s*(.*)$"
+)
+# Titles differ: `bytes N type op time … res` and milliseconds until 2018, root in each table since 2.13, i_min and
+# others with -I 1; #wrong was called error before, and was the largest difference. Forums eat the # at a line's start.
+_TITLES = re.compile(r"^\s*#?\s*(?:size\s+count|bytes\s+N)\s+type\b.*\b(?:time|cpu|cputime)\b")
+_END = "Out of bounds values"
+_TIMES = frozenset({"time", "cpu", "cputime"})
+_OPERATIONS = frozenset({"redop", "op"})
+_NO_OPERATION = frozenset({"", "none"})
+_STAMP = re.compile(r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$")  # of -T
+_BANDWIDTHS = 4  # columns of one way: time, algorithm and bus bandwidth, wrong values
+_AVERAGE_OFF = 0.01  # of the tool's own average: rows are missing
 _MEANS = Remark(
     code="import.means",
     target=TOOL,
@@ -23,100 +54,342 @@ _MEANS = Remark(
 )
 
 
-def is_text(text: str) -> bool:
-    return "out-of-place" in text and "busbw" in text
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """What a table's titles say."""
+
+    titles: tuple[str, ...]
+    time: int  # where the first time stands
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        return self.titles[: self.time]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return self.titles[self.time :]
+
+    @property
+    def second_s(self) -> float:
+        """The unit of times."""
+        return 1e-3 if self.titles[0] == "bytes" else 1e-6
+
+    @property
+    def ways(self) -> int:
+        return sum(title in _TIMES for title in self.figures)
+
+
+@dataclass(slots=True)
+class _Table:
+    """The rows of a table, the lines in it that are broken, and every bus bandwidth that was printed."""
+
+    rows: list[Row] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    bus: list[float] = field(default_factory=list)
+
+
+def is_text(lines: Sequence[str]) -> bool:
+    return any("out-of-place" in line for line in lines) and any("busbw" in line for line in lines)
 
 
 def is_json(document: Any) -> bool:
     return isinstance(document, dict) and "nccl_version" in document and "results" in document
 
 
-def text(content: str) -> Parsed:
+def text(lines: Sequence[str], asked: Asked) -> Parsed:
     """Return the table's out-of-place times."""
-    collective = found(r"^# Collective test starting:\s*(\S+)", content)
-    if collective and "all_reduce" not in collective:
-        raise not_all_reduce(TOOL, collective)
-    titles = found(_TITLES, content).split()
-    at = next((place for place, title in enumerate(titles) if title in {"time", "cpu"}), 0)
-    table = [cells for cells in rows(content) if int(cells[0]) > 0 and len(cells) >= len(titles) > at > 0]
-    points = [
-        SweepPoint(size_bytes=int(cells[0]), time_s=(time * 1e-6,))
-        for cells in table
-        if (time := number(cells[at])) is not None
-    ]
-    if not points:
+    columns, table = _table(lines)
+    if not table.rows:
         raise nothing(TOOL, "times")
     devices = tuple(
-        Device(rank=int(rank), hostname=host, name=name.strip(), index=int(index))
-        for rank, host, index, name in _DEVICE.findall(content)
+        Device(rank=int(match[1]), hostname=match[2], name=match[4].strip(), index=int(match[3]))
+        for line in lines
+        if (match := _DEVICE.match(line))
     )
-    counted = [at for at, title in enumerate(titles) if title == "#wrong"]
-    return Parsed(
-        tool=TOOL,
-        workload=Workload.NCCL,
-        ranks=len(devices) or None,
-        sweep=tuple(points),
+    ranks = _ranks([each.rank for each in devices], asked)
+    names = named(line for line in lines if line.startswith("# Collective test")) or named(lines)
+    failed = [
+        f"the tool found {count} values out of bounds"
+        for count in every(r"Out of bounds values\s*:\s*(\d+) FAILED", lines)
+    ]
+    return _parsed(
+        table.rows,
+        asked,
+        ranks=ranks,
+        names=names,
         devices=devices,
-        versions=_version(found(r"nccl-library=(\d+)", content)),
-        remarks=(_MEANS,),
-        wrong=_wrong((int(cells[0]), cells[place]) for cells in table for place in counted),
+        version=found(r"nccl-library=(\d+)", lines),
+        remarks=(_MEANS, *left_out(TOOL, table.broken), *_end(lines, table, columns)),
+        wrong=(*table.wrong, *failed),
     )
 
 
-def json(document: Any) -> Parsed:
-    """Return the file's out-of-place times, every iteration where `-I 1` kept them."""
+def json(document: Any, asked: Asked) -> Parsed:
+    """Return the file's out-of-place times: the tool's own, and beside them every iteration where `-I 1` kept them."""
     command = tuple(str(each) for each in document.get("args", []))
-    if command and "all_reduce" not in command[0]:
-        raise not_all_reduce(TOOL, command[0])
-    points = tuple(_points(document["results"]))
-    if not points:
+    results = [each for each in document["results"] if _whole(each["size"]) > 0]
+    rows = [_row_of(each) for each in results]
+    if not rows:
         raise nothing(TOOL, "times")
     listed = document.get("config", {}).get("devices", [])
     devices = tuple(
         Device(
-            rank=int(each["rank"]),
+            rank=_whole(each["rank"]),
             hostname=str(each["hostname"]),
             name=str(each.get("device_info", "")),
             index=each.get("device"),
         )
         for each in listed
     )
-    each_time = any(len(point.time_s) > 1 for point in points)
+    iterations = {id(row): _iterations(each) for row, each in zip(rows, results, strict=True)}
+    return _parsed(
+        rows,
+        asked,
+        ranks=_ranks([each.rank for each in devices], asked),
+        names=named(command[:1]),
+        devices=devices,
+        version=str(document["nccl_version"]),
+        variables=dict(_nccl_variables(document.get("env", []))),
+        command=command,
+        remarks=() if all(iterations.values()) else (_MEANS,),
+        wrong=_wrong(_counted(results)),
+        iterations=iterations,
+    )
+
+
+def _parsed(
+    rows: Sequence[Row], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
+) -> Parsed:
+    iterations = rest.pop("iterations", {})
+    chosen = _series(rows, asked)
+    collective = identify(chosen, ranks, names, asked.collective)
+    sweep = tuple(
+        SweepPoint(size_bytes=row.size_bytes, time_s=(row.time_s,), iterations_s=iterations.get(id(row), ()))
+        for row in chosen
+    )
     return Parsed(
         tool=TOOL,
         workload=Workload.NCCL,
-        ranks=len(devices) or None,
-        sweep=points,
-        devices=devices,
-        versions=_version(str(document["nccl_version"])),
-        variables=dict(_nccl_variables(document.get("env", []))),
-        command=command,
-        remarks=() if each_time else (_MEANS,),
-        wrong=_wrong(_counted(document["results"])),
+        ranks=ranks,
+        sweep=sweep,
+        options={
+            "collective": collective,
+            "type": chosen[0].data_type,
+            **({"redop": chosen[0].reduction} if chosen[0].reduction else {}),
+            "statistic": "mean",
+            **sizes_of(sweep),
+        },
+        versions=_version(version),
+        **rest,
     )
+
+
+def _series(rows: Sequence[Row], asked: Asked) -> list[Row]:
+    """Return the rows of one data type, reduction and root: the one that was asked for, or the only one."""
+    chosen = [
+        row
+        for row in rows
+        if asked.data_type in {"", row.data_type} and asked.reduction in {"", row.reduction or "none"}
+    ]
+    if not chosen:
+        raise nothing(TOOL, f"rows of {' '.join(filter(None, (asked.data_type, asked.reduction)))}")
+    for what, option, values in (
+        ("data types", "--data-type", {row.data_type for row in chosen}),
+        ("reductions", "--reduction", {row.reduction or "none" for row in chosen}),
+        ("roots", "", {str(row.root) for row in chosen}),
+    ):
+        if len(values) > 1:
+            raise several(TOOL, what, values, option)
+    return chosen
+
+
+def _ranks(listed: Sequence[int], asked: Asked) -> int:
+    """Return how many ranks there were. The list must be whole: a line that was lost would change every figure."""
+    if len(set(listed)) < len(listed):
+        raise joined(TOOL, "a rank is listed twice; processes without MPI each run for themselves")
+    if listed and sorted(listed) == list(range(len(listed))):
+        if asked.ranks not in {None, len(listed)}:
+            raise differs(TOOL, f"it lists {len(listed)} ranks, --ranks says {asked.ranks}", "leave out --ranks")
+        return len(listed)
+    if asked.ranks is not None and asked.ranks > max(listed, default=-1):
+        return asked.ranks
+    why = f"lists ranks {_span(listed)} and not all up to there" if listed else "does not say on how many ranks it ran"
+    raise ConfigError(f"{TOOL} {why}", code="import.unknown-size", target=TOOL, hint="--ranks N")
+
+
+def _span(listed: Sequence[int]) -> str:
+    return ", ".join(map(str, sorted(listed)[:4])) + (f" … {max(listed)}" if len(listed) > 4 else "")  # noqa: PLR2004
+
+
+def _table(lines: Sequence[str]) -> tuple[_Columns, _Table]:
+    columns, table, ended = None, _Table(), False
+    for line in lines:
+        if _TITLES.match(line):
+            if columns is not None:
+                raise joined(TOOL, "there are two tables")
+            columns = _columns(line)
+        elif columns is not None and line.lstrip()[:1].isdigit() and not ended:
+            _add_row(table, columns, line)
+        ended = columns is not None and (ended or _END in line)
+    if columns is None:
+        raise nothing(TOOL, "titles of a table")
+    return columns, table
+
+
+def _columns(line: str) -> _Columns:
+    titles = [title for title in line.lstrip("# ").split() if title != "timestamp"]
+    if not _TIMES.isdisjoint(titles) and "time" not in titles:
+        raise other_statistic(TOOL, "the CPU's time of the calls (-C 1)", "run it without -C")
+    return _Columns(titles=tuple(titles), time=titles.index("time"))
+
+
+def _add_row(table: _Table, columns: _Columns, line: str) -> None:
+    cells = _STAMP.sub("", line).split()
+    row = _row(cells, columns)
+    if row is None:
+        table.broken.append(line)
+    elif row.size_bytes > 0:
+        table.rows.append(row)
+    if row is not None:
+        figures = cells[-len(columns.figures) :]
+        width = len(columns.figures) // columns.ways
+        table.bus += [float(figures[way * width + 2]) for way in range(columns.ways)]
+        counts = [figures[at] for at, title in enumerate(columns.figures) if title == "#wrong"]
+        table.wrong += _wrong((row.size_bytes, count) for count in counts)
+
+
+def _row(cells: Sequence[str], columns: _Columns) -> Row | None:
+    """Return a row read from its end, since fields before the figures can be blank; None when it is not whole."""
+    figures, left = cells[-len(columns.figures) :], cells[: -len(columns.figures)]
+    if not 3 <= len(left) <= len(columns.left) or not _whole_figures(figures, columns):  # noqa: PLR2004 - size, count, type
+        return None
+    size, count = whole(left[0]), whole(left[1])
+    fields = _between(left[3:], columns.left[3:])
+    time = number(figures[0])
+    if size is None or count is None or fields is None or not left[2][0].isalpha() or time is None:
+        return None
+    width = len(columns.figures) // columns.ways
+    return Row(
+        size_bytes=size,
+        count=count,
+        data_type=left[2],
+        reduction=fields[0],
+        root=fields[1],
+        time_s=time * columns.second_s,
+        time_bound_s=rounding(figures[0]) * columns.second_s,
+        algorithm=float(figures[1]) * 1e9,
+        algorithm_bound=rounding(figures[1]) * 1e9,
+        bus=float(figures[2]) * 1e9,
+        bus_bound=rounding(figures[2]) * 1e9,
+        in_place_checked=_in_place(figures[3], figures[width + 3] if columns.ways > 1 else "N/A"),
+    )
+
+
+def _whole_figures(figures: Sequence[str], columns: _Columns) -> bool:
+    """Return whether each figure is there as the tool prints it: bandwidths have a decimal point, counts may be N/A."""
+    if len(figures) != len(columns.figures):
+        return False
+    return all(
+        _is_count(cell, title) if title in {"#wrong", "error", "res"} else printed(cell) is not None
+        for cell, title in zip(figures, columns.figures, strict=True)
+    )
+
+
+def _is_count(cell: str, title: str) -> bool:
+    """Return whether this is a count of wrong values, or, until 2022, a difference such as 2e-07."""
+    if cell == "N/A":
+        return True
+    return printed(cell) is not None and (title == "#wrong" or re.fullmatch(r"\d(?:\.\d+)?e[+-]\d\d", cell) is not None)
+
+
+def _between(cells: Sequence[str], titles: Sequence[str]) -> tuple[str, int | None] | None:
+    """Return operation and root of a row; a cell less than titles means that the operation is blank."""
+    told = dict(zip(reversed(titles), reversed(cells), strict=False))
+    root, operation = told.get("root"), next((told[title] for title in titles if title in _OPERATIONS & set(told)), "")
+    if root is not None and re.fullmatch(r"-1|\d{1,9}", root) is None:
+        return None
+    return "" if operation in _NO_OPERATION else operation, None if root is None else int(root)
+
+
+def _in_place(out: str, within: str) -> bool | None:
+    return None if out == "N/A" else within != "N/A"
+
+
+def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Remark]:
+    """Yield what shows that rows are missing: no end, or an average that is another than that of the rows."""
+    told = found(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
+    average = printed(told)
+    if average is None:
+        yield from unended(TOOL, "its average")
+        return
+    ours = statistics.fmean(table.bus) if table.bus else 0.0
+    if not table.broken and columns.ways > 0 and abs(ours - average) > max(0.02, _AVERAGE_OFF * average):
+        message = f"the tool's average is {average:g} GB/s, that of the rows {ours:.4g}: rows are missing or changed"
+        yield Remark(code="import.left-out", target=TOOL, message=message, hint="give the whole output")
+
+
+def _row_of(result: Any) -> Row:
+    """Return the row that a result of the JSON file is; KeyError and others where it is none."""
+    way = result.get("out_of_place") or result["in_place"]
+    if "cpu_time" in way and "time" not in way:
+        raise other_statistic(TOOL, "the CPU's time of the calls (-C 1)", "run it without -C")
+    time, algorithm, bus = (_positive(way[key], key) for key in ("time", "alg_bw", "bus_bw"))
+    reduction, root = str(result.get("redop", "")), whole(str(result.get("root", "")).strip())
+    return Row(
+        size_bytes=_whole(result["size"]),
+        count=_whole(result["count"]),
+        data_type=str(result["type"]),
+        reduction="" if reduction in _NO_OPERATION else reduction,
+        root=-1 if root is None else root,
+        time_s=time * 1e-6,
+        time_bound_s=0.5e-12,  # six decimals
+        algorithm=algorithm * 1e9,
+        algorithm_bound=500.0,
+        bus=bus * 1e9,
+        bus_bound=500.0,
+        in_place_checked=_checked_in_place(result),
+    )
+
+
+def _checked_in_place(result: Any) -> bool | None:
+    out, within = ((result.get(way) or {}).get("nwrong") for way in ("out_of_place", "in_place"))
+    return None if out is None else within is not None
+
+
+def _positive(value: Any, key: str) -> float:
+    read = printed(str(value))
+    if read is None or (key == "time" and read == 0):
+        raise ValueError(f"{key} is {str(value)[:40]!r}")
+    return read
+
+
+def _whole(value: Any) -> int:
+    read = whole(str(value))
+    if read is None:
+        raise ValueError(f"{str(value)[:40]!r} is not a whole number")
+    return read
+
+
+def _iterations(result: Any) -> tuple[float, ...]:
+    """Return each iteration's time, of its slowest rank, in seconds; those that were to be skipped are left out."""
+    way = "out_of_place" if result.get("out_of_place") else "in_place"
+    told = result.get(f"{way}_per_iter") or {}
+    times = [value for each in told.get("times_us") or () if (value := number(str(each))) is not None]
+    return tuple(value * 1e-6 for value in times[int(told.get("skipped_iterations") or 0) :])
 
 
 def _counted(results: Any) -> Iterator[tuple[int, Any]]:
     """Yield each size with its number of wrong values; null where none was looked for (`-c 0`)."""
     for each in results:
         for way in ("out_of_place", "in_place"):
-            yield int(each["size"]), (each.get(way) or {}).get("nwrong")
+            yield _whole(each["size"]), (each.get(way) or {}).get("nwrong")
 
 
 def _wrong(counted: Iterable[tuple[int, Any]]) -> tuple[str, ...]:
     return tuple(
         f"{count:g} wrong values at {size} bytes" for size, told in counted if (count := number(str(told))) is not None
     )
-
-
-def _points(results: Any) -> Iterator[SweepPoint]:
-    for each in results:
-        way = "out_of_place" if each.get("out_of_place") else "in_place"
-        iterations = (each.get(f"{way}_per_iter") or {}).get("times_us")
-        times = iterations or [each[way].get("time", each[way].get("cpu_time"))]
-        seconds = tuple(value * 1e-6 for time in times if (value := number(str(time))) is not None)
-        if int(each["size"]) > 0 and seconds:
-            yield SweepPoint(size_bytes=int(each["size"]), time_s=seconds)
 
 
 def _nccl_variables(environment: Any) -> Iterator[tuple[str, str]]:
@@ -129,8 +402,8 @@ def _nccl_variables(environment: Any) -> Iterator[tuple[str, str]]:
 
 def _version(code: str) -> dict[str, str]:
     """Return NCCL's version from its number: 21805 is 2.18.5, and before 2.9 one digit less, 2804 is 2.8.4."""
-    if not code.isdigit() or int(code) == 0:
+    value = whole(code)
+    if not value:
         return {}
-    value = int(code)
     major, rest = divmod(value, 10_000 if value >= 10_000 else 1000)  # noqa: PLR2004 - NCCL_VERSION's two forms
     return {"nccl": f"{major}.{rest // 100}.{rest % 100}"}

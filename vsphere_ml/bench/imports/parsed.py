@@ -6,12 +6,23 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.record import Remark
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from vsphere_ml.bench.record import LinkResult, Remark, SweepPoint, Workload
+    from vsphere_ml.bench.record import LinkResult, SweepPoint, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a person says of an output that does not say it itself."""
+
+    ranks: int | None = None
+    collective: str = ""
+    data_type: str = ""
+    reduction: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +43,12 @@ class Parsed:
     workload: Workload
     ranks: int | None = None
     model: str = ""
-    batch: int | None = None
+    batch: int | None = None  # of one rank
     step_s: tuple[float, ...] = ()
     sweep: tuple[SweepPoint, ...] = ()
     links: tuple[LinkResult, ...] = ()
     devices: tuple[Device, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)  # of the configuration: collective, type, statistic, sizes
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] = ()
@@ -54,34 +66,114 @@ def nothing(tool: str, what: str) -> ConfigError:
     )
 
 
-def not_all_reduce(tool: str, what: str) -> ConfigError:
-    """Return the error of a collective that the bounds are not about."""
+def joined(tool: str, why: str) -> ConfigError:
+    """Return the error of output that is more than one run's."""
     return ConfigError(
-        f"this is {tool}'s {what}; only all-reduce is read",
-        code="import.collective",
+        f"this {tool} output is not of one run: {why}",
+        code="import.joined",
         target=tool,
-        hint="give the output of all_reduce_perf, or of osu_allreduce",
+        hint="give each run a file of its own",
     )
 
 
-def rows(text: str) -> Iterator[list[str]]:
+def differs(tool: str, why: str, hint: str = "check the log; it may be edited, or a fork's") -> ConfigError:
+    """Return the error of output whose figures contradict each other, or what was said of them."""
+    return ConfigError(f"this {tool} output contradicts itself: {why}", code="import.differs", target=tool, hint=hint)
+
+
+def several(tool: str, what: str, values: Iterable[str], option: str) -> ConfigError:
+    """Return the error of output that holds several series of which one has to be chosen."""
+    told = sorted(values)
+    return ConfigError(
+        f"this {tool} output holds several {what}: {', '.join(told)}",
+        code="import.several",
+        target=tool,
+        hint=f"{option} {told[0]}" if option else "give each a file of its own",
+    )
+
+
+def other_statistic(tool: str, what: str, hint: str) -> ConfigError:
+    """Return the error of output whose figures are not what a link or collective takes from end to end."""
+    return ConfigError(f"this {tool} output tells {what}", code="import.statistic", target=tool, hint=hint)
+
+
+def unnamed_collective(tool: str, candidates: Sequence[str]) -> ConfigError:
+    """Return the error of output that more than one collective, or none, could have written."""
+    could = f"it can be {', '.join(candidates)}" if candidates else "its figures are those of no collective"
+    return ConfigError(
+        f"this {tool} output does not tell its collective: {could}",
+        code="import.collective",
+        target=tool,
+        hint=f"--collective {candidates[0]}" if candidates else "give the output of one of nccl-tests' programs",
+    )
+
+
+def left_out(tool: str, lines: Sequence[str]) -> tuple[Remark, ...]:
+    """Return the remark of rows that could not be read; none where all could."""
+    if not lines:
+        return ()
+    first = " ".join(lines[0].split())[:60]
+    message = f"{len(lines)} row{'s' if len(lines) > 1 else ''} cut or broken, and left out; the first: {first!r}"
+    return (Remark(code="import.left-out", target=tool, message=message, hint="give the whole output"),)
+
+
+def unended(tool: str, lacking: str) -> tuple[Remark, ...]:
+    """Return the remark of output that does not show that the run came to its end."""
+    message = f"nothing shows that the run ended ({lacking} is not there): results may be missing"
+    return (Remark(code="import.unended", target=tool, message=message, hint="give the whole output"),)
+
+
+def rows(lines: Iterable[str]) -> Iterator[list[str]]:
     """Yield the cells of each line that begins with a whole number: the tools' tables of message sizes."""
-    for line in text.splitlines():
+    for line in lines:
         cells = line.split()
-        if len(cells) > 1 and cells[0].isascii() and cells[0].isdigit():
+        if cells and whole(cells[0]) is not None:
             yield cells
+
+
+def sizes_of(sweep: Sequence[SweepPoint]) -> dict[str, str]:
+    """Return the options that say which message sizes were measured."""
+    seen = sorted({point.size_bytes for point in sweep})
+    return {"smallest": str(seen[0]), "largest": str(seen[-1])}
+
+
+_WHOLE = re.compile(r"\d{1,19}")
+_DECIMAL = re.compile(r"\d{1,19}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number as tools print them; None for anything else, or more than 19 digits."""
+    return int(text) if text.isascii() and _WHOLE.fullmatch(text) else None
 
 
 def number(text: str) -> float | None:
     """Return a number that is more than nothing; None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
+    value = printed(text)
+    return value if value is not None and value > 0 else None
+
+
+def printed(text: str) -> float | None:
+    """Return a number as tools print them, never negative nor endless; None for anything else."""
+    if not (text.isascii() and _DECIMAL.fullmatch(text)):
         return None
-    return value if 0 < value < float("inf") else None
+    value = float(text)
+    return value if value < float("inf") else None
 
 
-def found(pattern: str, text: str) -> str:
+def rounding(text: str) -> float:
+    """Return half a unit of the last digit of a printed number."""
+    mantissa, _, exponent = text.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return 0.5 * 10.0 ** (int(exponent or 0) - digits)
+
+
+def found(pattern: str, lines: Iterable[str]) -> str:
     """Return the first group of the first line that matches; empty when there is none."""
-    match = re.search(pattern, text, re.MULTILINE)
-    return match[1].strip() if match else ""
+    compiled = re.compile(pattern)
+    return next((match[1].strip() for line in lines if (match := compiled.search(line))), "")
+
+
+def every(pattern: str, lines: Iterable[str]) -> list[str]:
+    """Return the first group of each line that matches."""
+    compiled = re.compile(pattern)
+    return [match[1].strip() for line in lines if (match := compiled.search(line))]

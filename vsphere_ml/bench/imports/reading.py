@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.bench import paths
 from vsphere_ml.bench.codec import Mismatch
 from vsphere_ml.bench.imports import links, nccl_tests, training
+from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.models import MODELS
 from vsphere_ml.bench.record import (
     Cluster,
@@ -27,23 +26,26 @@ from vsphere_ml.bench.sound import check
 from vsphere_ml.core.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from vsphere_ml.bench.imports.log import Log
     from vsphere_ml.bench.imports.parsed import Parsed
     from vsphere_ml.bench.record import LinkResult
 
-_TEXTS: tuple[tuple[Callable[[str], bool], Callable[[str], Parsed]], ...] = (
+_Lines: TypeAlias = "Sequence[str]"
+_TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, Asked], Parsed]], ...] = (
     (nccl_tests.is_text, nccl_tests.text),
     (training.is_horovod, training.horovod),
     (training.is_tf_cnn, training.tf_cnn),
     (links.is_osu, links.osu),
     (links.is_perftest, links.perftest),
+    (links.is_iperf3_text, links.iperf3_text),
 )
-_DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Parsed]], ...] = (
+_DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Asked], Parsed]], ...] = (
     (nccl_tests.is_json, nccl_tests.json),
     (links.is_iperf3, links.iperf3),
 )
-KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3 -J, osu_allreduce, ib_write_bw"
+KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3, osu_allreduce, perftest's ib_*_bw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,40 +60,43 @@ class Given:
     transport: Transport = Transport.TCP
     gradients: str = "fp32"
     link: Link = field(default_factory=Link)
+    collective: str = ""
+    data_type: str = ""
+    reduction: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        """What readers need of it."""
+        return Asked(ranks=self.ranks, collective=self.collective, data_type=self.data_type, reduction=self.reduction)
 
 
-def parse(content: bytes, file: str) -> Parsed:
-    """Return what a file holds, whichever tool wrote it. Raises ConfigError when none of the known ones did."""
-    text = content.decode("utf-8", errors="replace")
+def parse(log: Log, given: Given) -> Parsed:
+    """Return what a log holds, whichever tool wrote it. Raises ConfigError when none of the known ones did."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        document = None
-    try:
-        for knows, read in _DOCUMENTS:
-            if knows(document):
-                return read(document)
+        if log.document is not None:
+            for knows, read in _DOCUMENTS:
+                if knows(log.document):
+                    return read(log.document, given.asked)
         for knows_text, read_text in _TEXTS:
-            if knows_text(text):
-                return read_text(text)
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-        problem = Problem(file=file, line=None, key="", message=f"{type(error).__name__}: {error}")
-        raise _unknown(file, (problem,)) from error
-    raise _unknown(file, ())
+            if log.document is None and knows_text(log.lines):
+                return read_text(log.lines, given.asked)
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
+        problem = Problem(file=log.name, line=None, key="", message=f"{type(error).__name__}: {str(error)[:200]}")
+        raise _unknown(log.name, (problem,)) from error
+    raise _unknown(log.name, ())
 
 
-def run(parsed: Parsed, given: Given, *, content: bytes, seen: str) -> Run:
+def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
     """Return the run of what was parsed. `seen` is the file's time, which stands for the run's.
 
     Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
     """
     asked = _configuration(parsed, given)
-    text = content.decode("utf-8", errors="replace")
-    went = paths.of_nccl(text)
-    by = paths.of_import(given.transport, went, text)
+    went = paths.of_nccl(log.nccl)
+    by = paths.of_import(given.transport, went, log.nccl)
     wrong = [*parsed.wrong, *([f"{by.name}: {by.evidence}"] if by is not None and by.verdict is Verdict.NO else [])]
     made = Run(
-        run_id=f"import-{hashlib.sha256(content).hexdigest()[:12]}",
+        run_id=f"import-{log.digest[:12]}",
         launch=given.launch,
         source=parsed.tool,
         started=seen,
@@ -155,6 +160,7 @@ def _configuration(parsed: Parsed, given: Given) -> Configuration:
         batch=parsed.batch,
         gradients=given.gradients,
         parameters=given.parameters or (known.parameters if known else None),
+        options=parsed.options,
     )
 
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.record import Workload
-from vsphere_ml.bench.sweeps import sizes
+from vsphere_ml.bench.sweeps import collective, sizes
 from vsphere_ml.bench.training import training
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _figures(run: Run) -> Iterator[tuple[object, ...]]:
     if told is not None:
         yield from _of_training(run, told)
     bench = f"{'nccl' if run.configuration.workload is Workload.NCCL else 'horovod'}-bw"
-    for size in sizes(run.sweep, run.configuration.ranks):
+    for size in sizes(run.sweep, run.configuration.ranks, collective(run.configuration)):
         name = f"{bench}/allreduce_{size.size_bytes}"
         yield "allreduce_median_s", size.size_bytes, size.median_s, f"{name}_time", size.median_s * 1e6
         bandwidth = size.bus_bytes_per_s

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.frames import DEFAULT_MTU, usable, usable_of
-from vsphere_ml.bench.sweeps import peak
+from vsphere_ml.bench.sweeps import collective, peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,7 +105,8 @@ def all_reduce(sweep: Sweep) -> Table:
         for size in sweep.sizes
     )
     titles = ("SIZE", "MEDIAN", "BEST", "ALGBW", "BUSBW", "OF LINK")
-    return Table(heading=f"All-reduce: {sweep.title}", titles=titles, rows=rows)
+    what = collective(sweep.configuration).replace("_", "-").capitalize()
+    return Table(heading=f"{what}: {sweep.title}", titles=titles, rows=rows)
 
 
 def fitted(sweep: Sweep) -> str:

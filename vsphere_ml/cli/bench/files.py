@@ -6,10 +6,11 @@ import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.bounded_file import read_bytes
+from vsphere_ml.core.bounded_file import chunks, read_bytes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 LARGEST = 256 << 20  # bytes
 
@@ -18,6 +19,14 @@ def content(file: Path) -> bytes:
     """Return what a file holds; raises ConfigError when it cannot be read, or is larger than 256 MiB."""
     try:
         return read_bytes(file, LARGEST)
+    except OSError as error:
+        raise _unreadable(file, error.strerror or str(error)) from error
+
+
+def pieces(file: Path) -> Iterator[bytes]:
+    """Yield what a file holds piece by piece, so that it is never in memory as a whole; errors as `content`."""
+    try:
+        yield from chunks(file, LARGEST)
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
 
@@ -53,5 +62,9 @@ def write(file: Path, text: str) -> None:
 
 
 def seen(file: Path) -> str:
-    """Return when a file was last changed, in UTC."""
-    return datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    """Return when a file was last changed, in UTC; errors as `content`."""
+    try:
+        changed = file.stat().st_mtime
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error.strerror or str(error) if isinstance(error, OSError) else str(error)) from error
+    return datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
