@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.options import Lab, Server, Username, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.cli.views.doctor import Check
+    from vsphere_ml.core.errors import VsmlError
 
 
 @command
@@ -30,13 +36,27 @@ def doctor(
     from vsphere_ml.vsphere.privileges import missing
 
     where = wiring.target(file, server=server, username=username, lab=lab)
-    found = wiring.connection(where.vcenter, terminal)
-    checks = view.sources(found)
+    found = wiring.endpoint(where, terminal)
     try:
-        with wiring.session(found, terminal.settings) as session:
+        to = wiring.with_password(found, where, terminal)
+    except VsmlError as error:
+        return _answer(view.sources(found, view.failed("password", error)), error)
+    checks = view.sources(found, view.password(to))
+    try:
+        with wiring.session(to, terminal.settings) as session:
             checks += view.signed_in(found, session.about, session.api_version)
             checks.append(view.privileges(missing(session)))
     except VsmlError as error:
-        checks.append(view.Check(name="sign-in", state="failed", told=error.message))
-        return Answer(text=view.text(checks), data=view.data(checks), status=error.status, errors=(error,))
-    return Answer(text=view.text(checks), data=view.data(checks))
+        return _answer([*checks, view.failed("sign-in", error)], error)
+    return _answer(checks)
+
+
+def _answer(checks: Sequence[Check], error: VsmlError | None = None) -> Answer:
+    from vsphere_ml.cli.views import doctor as view
+
+    text, data = view.text(checks), view.data(checks)
+    return (
+        Answer(text=text, data=data)
+        if error is None
+        else Answer(text=text, data=data, status=error.status, errors=(error,))
+    )

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,11 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.spec import VCenterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from vsphere_ml.cli.options import Settings
     from vsphere_ml.cli.terminal import Terminal
-    from vsphere_ml.config.secrets import Connection
+    from vsphere_ml.config.secrets import Connection, Endpoint
     from vsphere_ml.core.host_ports import Hosts
     from vsphere_ml.core.ports import VCenter
     from vsphere_ml.vsphere.session import Session
@@ -41,10 +41,11 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Which vCenter to look at, and which data centre of it."""
+    """Which vCenter to look at, and which data centre of it; `options` gave parts of it, such as `--server`."""
 
     vcenter: VCenterSpec
     datacenter: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -101,16 +102,32 @@ def session(to: Connection, settings: Settings) -> Iterator[Session]:
 
 def connection(spec: VCenterSpec, terminal: Terminal) -> Connection:
     """Return how to sign in; options win over the file, the file over the environment."""
+    to = Target(vcenter=spec)
+    return with_password(endpoint(to, terminal), to, terminal)
+
+
+def endpoint(to: Target, terminal: Terminal) -> Endpoint:
+    """Return where to sign in, and where each part of that was found."""
     from vsphere_ml.config import secrets
 
-    if spec.lab is not None:
-        return _to_lab(spec.lab)
-    found = secrets.connection(_with_options(spec, terminal.settings), os.environ, _prompt(terminal))
+    if to.vcenter.lab is not None:
+        return _to_lab(to.vcenter.lab)
+    spec, options = _with_options(to.vcenter, terminal.settings)
+    found = secrets.endpoint(spec, os.environ, {**to.options, **options})
     if found.insecure:
         terminal.say(
             f"warning: the certificate of {found.server} is not verified; anyone on the way can read the password"
         )
     return found
+
+
+def with_password(found: Endpoint, to: Target, terminal: Terminal) -> Connection:
+    """Return how to sign in there; ConfigError when there is no password."""
+    from vsphere_ml.config import secrets
+
+    if isinstance(found, secrets.Connection):  # a lab's
+        return found
+    return secrets.connection(to.vcenter, os.environ, _prompt(terminal), to=found)
 
 
 def target(
@@ -124,10 +141,14 @@ def target(
     """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
     if lab is not None and (server is not None or file is not None):
         raise ConfigError("--lab stands alone", code="usage", hint="leave out --lab, or the file and --server")
+    given = {"server": server, "username": username}
+    options = {part: f"--{part}" for part, value in given.items() if value is not None}
     if file is None and (
         lab is not None or server is not None or _environment_names_one() or not DEFAULT_FILE.exists()
     ):
-        return Target(vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter)
+        return Target(
+            vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter, options=options
+        )
     from vsphere_ml.config.load import load
 
     spec = load(file or DEFAULT_FILE)
@@ -136,7 +157,7 @@ def target(
         to = replace(to, server=server, lab=None)
     if username is not None:
         to = replace(to, username=username)
-    return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter)
+    return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
 
 
 def read(file: Path, limit: int = LARGEST_TEXT) -> str:
@@ -175,11 +196,13 @@ def _signed_in(to: Connection, settings: Settings) -> Session:
     )
 
 
-def _with_options(spec: VCenterSpec, settings: Settings) -> VCenterSpec:
-    """Return the spec with the options' trust in place of its own."""
-    if settings.tls_ca is None and settings.thumbprint is None and not settings.insecure:
-        return spec
-    return replace(spec, ca_file=settings.tls_ca, thumbprint=settings.thumbprint, insecure=settings.insecure)
+def _with_options(spec: VCenterSpec, settings: Settings) -> tuple[VCenterSpec, dict[str, str]]:
+    """Return the spec with the options' trust in place of its own, and which option gave what."""
+    given = {"ca_file": settings.tls_ca, "thumbprint": settings.thumbprint, "insecure": settings.insecure}
+    if not any(given.values()):
+        return spec, {}
+    names = {"ca_file": "--tls-ca", "thumbprint": "--thumbprint", "insecure": "--insecure"}
+    return replace(spec, **given), names  # type: ignore[arg-type]
 
 
 def _to_lab(name: str) -> Connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.environment import Family, families, plain
@@ -17,45 +18,78 @@ if TYPE_CHECKING:
     from vsphere_ml.config.passwords import Keyring, Prompt
     from vsphere_ml.core.spec import VCenterSpec
 
-__all__ = ["Connection", "Secret", "connection", "password"]
+__all__ = ["Connection", "Endpoint", "Secret", "connection", "endpoint", "password"]
+
+
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
-    """What signing in takes, and where each part of it was found."""
+class Endpoint:
+    """Where to sign in, as whom, and what makes the certificate good; `where` says where each part was found.
+
+    Trust is found under the name of what was chosen: `ca_file`, `thumbprint` or `insecure`.
+    """
 
     server: str
     username: str
-    password: Secret
     ca_file: Path | None
     thumbprint: str | None
     insecure: bool
     where: Mapping[str, str]
 
 
-def connection(
-    spec: VCenterSpec, environ: Mapping[str, str], prompt: Prompt | None = None, keyring: Keyring = keyring_lookup
-) -> Connection:
-    """Return how to sign in. What the spec says wins over the environment.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection(Endpoint):
+    """What signing in takes, and where each part of it was found."""
 
-    A family of variables that names another server or account is left alone as a whole, so that no password is sent to
-    a vCenter it was not meant for. `prompt` is None where nobody can be asked.
-    Raises ConfigError `vcenter.no-server`, `vcenter.no-username`, `env.invalid`, or as `password`.
+    password: Secret
+
+
+def endpoint(spec: VCenterSpec, environ: Mapping[str, str], options: Mapping[str, str] = NO_OPTIONS) -> Endpoint:
+    """Return where to sign in. What the spec says wins over the environment.
+
+    A family of variables that names another server or account is left alone as a whole. `options` has the command
+    line's option for each part of the spec that came from one, such as `--server` for `server`.
+    Raises ConfigError `vcenter.no-server`, `vcenter.no-username`, `vcenter.address` or `env.invalid`.
     """
     known = families(environ)
     server, server_where = _server(spec, known)
     username, username_where = _username(spec, known, server)
-    found = password(spec.password, Account(server, username), environ, prompt, keyring)
-    trust, trust_where = _trust(spec, known, server)
-    where = {"server": server_where, "username": username_where, "password": found.where, "tls": trust_where}
-    return Connection(
+    trust, kind, trust_where = _trust(spec, known, server)
+    found = {"server": server_where, "username": username_where, kind: trust_where}
+    return Endpoint(
         server=server,
         username=username,
-        password=found.secret,
         ca_file=trust.ca_file,
         thumbprint=trust.thumbprint,
         insecure=trust.insecure,
-        where=where,
+        where={part: options.get(part, place) for part, place in found.items()},
+    )
+
+
+def connection(
+    spec: VCenterSpec,
+    environ: Mapping[str, str],
+    prompt: Prompt | None = None,
+    keyring: Keyring = keyring_lookup,
+    to: Endpoint | None = None,
+) -> Connection:
+    """Return how to sign in `to` the endpoint, which is that of the spec when none is given.
+
+    No password is sent to a vCenter it was not meant for. `prompt` is None where nobody can be asked.
+    Raises ConfigError as `endpoint` or as `password`.
+    """
+    to = to or endpoint(spec, environ)
+    found = password(spec.password, Account(to.server, to.username), environ, prompt, keyring)
+    return Connection(
+        server=to.server,
+        username=to.username,
+        password=found.secret,
+        ca_file=to.ca_file,
+        thumbprint=to.thumbprint,
+        insecure=to.insecure,
+        where={**to.where, "password": found.where},
     )
 
 
@@ -103,19 +137,22 @@ class _Trust:
     insecure: bool = False
 
 
-def _trust(spec: VCenterSpec, known: tuple[Family, ...], server: str) -> tuple[_Trust, str]:
-    """Return what makes the certificate good: as the spec says, else as one family says, else the system's CAs."""
+def _trust(spec: VCenterSpec, known: tuple[Family, ...], server: str) -> tuple[_Trust, str, str]:
+    """Return what makes the certificate good, which kind of trust that is, and who says so.
+
+    It is as the spec says, else as one family says, else by the system's CAs.
+    """
     if spec.insecure or spec.ca_file or spec.thumbprint:
         chosen = "insecure" if spec.insecure else "thumbprint" if spec.thumbprint else "ca_file"
-        return _Trust(spec.ca_file, spec.thumbprint, spec.insecure), f"vcenter.{chosen}"
+        return _Trust(spec.ca_file, spec.thumbprint, spec.insecure), chosen, f"vcenter.{chosen}"
     for family in known:
         if family.stranger(server, None):
             continue
         # Whoever says how to verify and not to verify, is believed in the first.
         if family.thumbprint is not None:
-            return _Trust(thumbprint=family.thumbprint.value), family.thumbprint.variable
+            return _Trust(thumbprint=family.thumbprint.value), "thumbprint", family.thumbprint.variable
         if family.ca_file is not None:
-            return _Trust(ca_file=family.ca_file[0]), family.ca_file[1]
+            return _Trust(ca_file=family.ca_file[0]), "ca_file", family.ca_file[1]
         if family.insecure is not None and family.insecure[0]:
-            return _Trust(insecure=True), family.insecure[1]
-    return _Trust(), "the system's CAs"
+            return _Trust(insecure=True), "insecure", family.insecure[1]
+    return _Trust(), "ca_file", "the default"

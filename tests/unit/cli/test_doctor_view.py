@@ -13,12 +13,18 @@ FOUND = Connection(
     ca_file=Path("ca.pem"),
     thumbprint=None,
     insecure=False,
-    where={"server": "GOVC_URL", "username": "GOVC_USERNAME", "password": "GOVC_PASSWORD"},
+    where={
+        "server": "GOVC_URL",
+        "username": "GOVC_USERNAME",
+        "password": "GOVC_PASSWORD",
+        "ca_file": "GOVC_TLS_CA_CERTS",
+        "insecure": "--insecure",
+    },
 )
 
 
 def told(found: Connection) -> dict[str, tuple[str, str]]:
-    checks = [*view.sources(found), *view.signed_in(found, "vCenter 8", "8.0.3.0")]
+    checks = [*view.sources(found, view.password(found)), *view.signed_in(found, "vCenter 8", "8.0.3.0")]
     return {each.name: (each.state, each.told) for each in checks}
 
 
@@ -26,6 +32,7 @@ def test_each_part_says_where_it_comes_from_and_the_password_only_that() -> None
     checks = told(FOUND)
     assert checks["server"] == ("ok", "vc.test (from GOVC_URL)")
     assert checks["password"] == ("ok", "*** (from GOVC_PASSWORD)")
+    assert checks["ca_file"] == ("ok", "ca.pem (from GOVC_TLS_CA_CERTS)")
     assert "hunter2" not in str(checks)
 
 

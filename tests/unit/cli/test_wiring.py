@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -95,6 +95,53 @@ def test_options_replace_the_files_trust_and_no_verification_is_said_aloud(
     assert wiring.connection(spec, made.terminal).insecure
     assert made.err.getvalue().startswith("warning: the certificate of x.test is not verified")
     assert "hunter2-4711" not in made.err.getvalue() + repr(pinned)
+
+
+TRUST = ("ca_file", "thumbprint", "insecure")
+PIN = ":".join(["AB"] * 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "origins"),
+    [
+        ({}, {}, {"server": "vcenter.server", "username": "vcenter.username", "ca_file": "vcenter.ca_file"}),
+        ({"server": "x.test"}, {}, {"server": "--server", "username": "vcenter.username"}),
+        ({"username": "me@test"}, {}, {"server": "vcenter.server", "username": "--username"}),
+        ({}, {"tls_ca": Path("b.pem")}, {"ca_file": "--tls-ca"}),
+        ({}, {"thumbprint": PIN}, {"thumbprint": "--thumbprint"}),
+        ({}, {"insecure": True}, {"insecure": "--insecure"}),
+    ],
+)
+def test_each_part_of_a_connection_has_its_origin(
+    folder: Path,
+    shown: Callable[..., Shown],
+    options: dict[str, str],
+    settings: dict[str, Any],
+    origins: dict[str, str],
+) -> None:
+    (folder / "cluster.toml").write_text(FILE)
+    found = wiring.endpoint(wiring.target(Path("cluster.toml"), **options), shown(Settings(**settings)).terminal)
+    assert {part: found.where[part] for part in origins} == origins
+    assert len(set(TRUST) & set(found.where)) == 1
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "part"),
+    [
+        ("VSML_VCENTER_CA_FILE", "/ca.pem", "ca_file"),
+        ("VSML_VCENTER_THUMBPRINT", PIN, "thumbprint"),
+        ("VSML_VCENTER_INSECURE", "true", "insecure"),
+        ("GOVC_TLS_CA_CERTS", "/ca.pem", "ca_file"),
+        ("GOVC_INSECURE", "true", "insecure"),
+        ("VSPHERE_ALLOW_UNVERIFIED_SSL", "true", "insecure"),
+    ],
+)
+def test_trust_of_the_environment_has_its_variable_for_origin(
+    shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch, variable: str, value: str, part: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    found = wiring.endpoint(wiring.target(None, server="x.test", username="me@test"), shown().terminal)
+    assert found.where == {"server": "--server", "username": "--username", part: variable}
 
 
 def test_a_file_is_written_whole_or_not_at_all(folder: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_file_wins_over_the_environment() -> None:
         "server": "vcenter.server",
         "username": "vcenter.username",
         "password": "VSML_VCENTER_PASSWORD",
-        "tls": "the system's CAs",
+        "ca_file": "the default",
     }
 
 
@@ -143,7 +143,7 @@ def test_trust_comes_from_who_names_this_server(environ: dict[str, str], trust: 
 def test_trust_of_the_file_is_not_loosened_by_the_environment() -> None:
     spec = VCenterSpec(server="vc.test", username="ada", ca_file=Path("/ca.pem"))
     answer = found({"VSML_VCENTER_PASSWORD": "x", "VSML_VCENTER_INSECURE": "1"}, spec)
-    assert (answer.ca_file, answer.insecure, answer.where["tls"]) == (Path("/ca.pem"), False, "vcenter.ca_file")
+    assert (answer.ca_file, answer.insecure, answer.where["ca_file"]) == (Path("/ca.pem"), False, "vcenter.ca_file")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from vsphere_ml.config.secrets import Connection
+    from vsphere_ml.config.secrets import Connection, Endpoint
+    from vsphere_ml.core.errors import VsmlError
 
 STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
@@ -37,16 +38,27 @@ def data(checks: Sequence[Check]) -> dict[str, Any]:
     return {"checks": [asdict(each) for each in checks]}
 
 
-def sources(found: Connection) -> list[Check]:
-    """Return where each part of a connection was found; of the password only where."""
-    told = {"server": found.server, "username": found.username, "password": "***", **_trust(found)}
-    return [
-        Check(name=name, state="warning" if name == "insecure" else "ok", told=f"{value} (from {_from(found, name)})")
-        for name, value in told.items()
-    ]
+def sources(found: Endpoint, password: Check) -> list[Check]:
+    """Return where each part of a connection was found, the password among them."""
+    server, username = _part(found, "server", found.server), _part(found, "username", found.username)
+    return [server, username, password, _trust(found)]
 
 
-def signed_in(found: Connection, about: str, api_version: str) -> list[Check]:
+def password(found: Connection) -> Check:
+    """Return where a password was found, and nothing else of it."""
+    return _part(found, "password", "***")
+
+
+def failed(name: str, error: VsmlError) -> Check:
+    """Return what could not be done, and why."""
+    return Check(name=name, state="failed", told=error.message)
+
+
+def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> Check:
+    return Check(name=name, state=state, told=f"{value} (from {found.where[name]})")
+
+
+def signed_in(found: Endpoint, about: str, api_version: str) -> list[Check]:
     """Return what a vCenter said of itself after the sign-in."""
     trusted = Check(name="certificate", state="ok", told="as the trust above wants it")
     unknown = Check(name="certificate", state="warning", told="not verified")
@@ -66,13 +78,10 @@ def privileges(missing: Sequence[str] | None) -> Check:
     return Check(name="privileges", state="ok", told="all that provision and destroy take")
 
 
-def _trust(found: Connection) -> dict[str, str]:
+def _trust(found: Endpoint) -> Check:
     if found.insecure:
-        return {"insecure": "the certificate is not verified; anyone on the way can read along"}
+        told = "the certificate is not verified; anyone on the way can read along"
+        return _part(found, "insecure", told, "warning")
     if found.thumbprint is not None:
-        return {"thumbprint": found.thumbprint}
-    return {"ca_file": str(found.ca_file) if found.ca_file else "the system's certificate authorities"}
-
-
-def _from(found: Connection, name: str) -> str:
-    return found.where.get(name, "the default")
+        return _part(found, "thumbprint", found.thumbprint)
+    return _part(found, "ca_file", str(found.ca_file) if found.ca_file else "the system's certificate authorities")
