@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests.needs import SEARCH
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 DEADLINE_S = 60.0
-_FIRST, _COUNT = 77, 50  # 10.77.0.0/16 and the ones after it
+NETWORKS = Path("/run/lock/vsml-lab-networks")  # held while a lab chooses its network
+_FIRST, COUNT = 77, 50  # 10.77.0.0/16 and the ones after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,13 @@ def start(home: Path, lifeline: int) -> Hub:
     for folder in ("disks", "vms"):
         (home / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / "hub.pid").unlink(missing_ok=True)
-    network = _free_network(home)
-    (home / "network").write_text(f"{network}\n")
+    with folders.alone(NETWORKS):
+        return _started(home, lifeline)
+
+
+def _started(home: Path, lifeline: int) -> Hub:
+    """Start the hub; no other lab may choose a network before this one's route is there to be seen."""
+    (home / "network").write_text(f"{_free_network(home)}\n")
     unshare = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     spawn([*unshare, "sh", str(HERE / "hub.sh"), str(home)], home / "hub.log", stdin=lifeline)
     await_(lambda: find(home) is not None, "the lab's network did not come up", home / "hub.log")
@@ -184,13 +191,18 @@ def _attach(hub: Hub) -> None:
 
 def _free_network(home: Path) -> ipaddress.IPv4Network:
     """Return a network that no route of this machine leads to; labs begin to look at different places."""
-    begin = int(hashlib.sha256(os.fsencode(home)).hexdigest()[:8], 16)
+    first = begin(home)
     taken = [_network(route["dst"]) for route in json.loads(run("ip", "-4", "-j", "route"))]
-    for offset in range(_COUNT):
-        network = ipaddress.IPv4Network(f"10.{_FIRST + (begin + offset) % _COUNT}.0.0/16")
+    for offset in range(COUNT):
+        network = ipaddress.IPv4Network(f"10.{_FIRST + (first + offset) % COUNT}.0.0/16")
         if not any(each is not None and each.overlaps(network) for each in taken):
             return network
     raise NotPossible("no network 10.77.0.0/16 to 10.126.0.0/16 is free", code="lab.guest-failed", target="lab guests")
+
+
+def begin(home: Path) -> int:
+    """Return at which of the networks a lab begins to look for a free one."""
+    return int(hashlib.sha256(os.fsencode(home)).hexdigest()[:8], 16) % COUNT
 
 
 def _network(text: str) -> ipaddress.IPv4Network | None:
