@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 
-.PHONY: help setup demo test check lint types layers go-test py-test bench-provision bench-guests bench-overhead bench-seats lock clean
+.PHONY: help setup demo test test-long check lint types layers go-test py-test bench-provision bench-guests bench-overhead bench-seats lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,13 @@ demo: setup ## the main job end to end on an embedded lab vCenter
 
 test: check ## everything CI runs
 
-check: setup lint types layers go-test py-test ## lint, types, layers and every test
+check: setup ## lint, types, layers and every test that a change has to pass
+	scripts/test-packages
+	$(BIN)/python scripts/rings.py
+
+test-long: setup ## what takes long: a gigabit, statistics by the hundred, soaks, fuzz
+	scripts/test-packages
+	$(BIN)/python scripts/rings.py long
 
 lint:
 	$(BIN)/ruff check .
@@ -35,7 +41,7 @@ go-test:
 
 py-test:
 	scripts/test-packages
-	scripts/py-test
+	$(BIN)/python scripts/rings.py unit labs e2e
 
 bench-provision: setup ## speed against a limit or a peer in the same run
 	$(BIN)/python -m benchmarks.provision

@@ -1,4 +1,4 @@
-"""Real OpenSSH servers on 127.0.0.x, each with its own host key, users, sudoers and boot id.
+"""Real OpenSSH servers on 127.0.x.y, each with its own host key, users, sudoers and boot id.
 
 Each runs in a mount namespace of its own, so that nothing of the machine's /etc, /run or /proc is touched; all else is
 the machine's own file system. Needs root on Linux and the Debian packages openssh-server and sudo.
@@ -142,7 +142,7 @@ def running(folder: Path, count: int = 1) -> Iterator[list[Sshd]]:
     if reason := missing():
         pytest.skip(f"no real OpenSSH servers: {reason}")
     key = key_pair(folder / "client", "test").private
-    servers = [_prepared(folder / f"node-{i}", f"127.0.0.{10 + i}", key) for i in range(1, count + 1)]
+    servers = [_prepared(folder / f"node-{i}", f"127.0.{worker()}.{10 + i}", key) for i in range(1, count + 1)]
     try:
         for server in servers:
             server.start()
@@ -150,6 +150,11 @@ def running(folder: Path, count: int = 1) -> Iterator[list[Sshd]]:
     finally:
         for server in servers:
             server.stop()
+
+
+def worker() -> int:
+    """Return the number of the worker that runs this test, 0 where there are none: each has addresses of its own."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw-1").removeprefix("gw")) + 1
 
 
 def _prepared(folder: Path, host: str, key_file: Path) -> Sshd:

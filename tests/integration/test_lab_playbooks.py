@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.lab, needed]
 
-PEERS = (Peer(name="node-1", address="10.201.8.11"), Peer(name="node-2", address="10.201.8.12"))
+PEERS = (Peer(name="node-1", address="10.201.9.11"), Peer(name="node-2", address="10.201.9.12"))
 VALUES = {"mesh_user": "ubuntu"}
 # The packages of `base` come from a distribution's archive, which the lab has none of.
 BOOKS = [

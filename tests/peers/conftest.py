@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import subprocess
-import sys
-import venv
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.lab import build, folders, server
+from tests.peers import clients
+from vsphere_ml.lab import build, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from vsphere_ml.lab.state import Lab
-
-LOCK = Path(__file__).parents[2] / "requirements" / "peers.lock"
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +35,7 @@ def govc() -> Path:
 
 @pytest.fixture(scope="session")
 def ansible() -> Path:
-    """Return the folder of Ansible's programs, installed once per checksum of its locked requirements."""
-    sources = LOCK.read_bytes() + sys.version.encode()
-    home = folders.cache() / f"peers-{hashlib.sha256(sources).hexdigest()[:16]}"
-    done = home / "made"
-    with folders.alone(home.with_suffix(".lock")):
-        if not done.exists():
-            venv.create(home, clear=True, with_pip=True)
-            pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
-            done.touch()
-    return home / "bin"
+    return clients.ansible()
 
 
 def environment(lab: Lab) -> dict[str, str]:

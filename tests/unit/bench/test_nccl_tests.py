@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import skips
 from tests.unit.bench.jobs import OPEN_MPI_5, job, place, traffic
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench import evidence, lines, nccl_tests
@@ -197,12 +198,12 @@ def test_a_rank_without_a_gpu_is_refused() -> None:
 def test_the_real_program_on_a_real_gpu_is_read(tmp_path: Path) -> None:
     """One rank on this machine: its own table and file, its own help."""
     if shutil.which("nvidia-smi") is None:
-        pytest.skip("no nvidia-smi here: nccl-tests has not run for this test")
+        pytest.skip(skips.GPU)
     found = nccl_tests.found(
         subprocess.run(["/bin/sh", "-c", nccl_tests.probe("")], capture_output=True, text=True, check=False).stdout
     )
     if found is None:
-        pytest.skip("no all_reduce_perf here: nccl-tests has not run for this test")
+        pytest.skip("no all_reduce_perf is installed")
     words = [found.path, *nccl_tests.options(found, OPTIONS, str(tmp_path))]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     file = tmp_path / nccl_tests.RESULT

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import skips
 from tests.unit.bench.jobs import PEERS
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench import perftest, rdma, yardsticks
@@ -132,8 +133,10 @@ def test_the_real_program_on_a_real_device_is_read() -> None:
     tool = perftest.found(
         subprocess.run(["sh", "-c", perftest.PROBE], capture_output=True, text=True, check=False).stdout
     )
-    if tool is None or not rdma.rails(ports):
-        pytest.skip("no RDMA device or no ib_write_bw here: perftest has not run for this test")
+    if not rdma.rails(ports):
+        pytest.skip(skips.RDMA)
+    if tool is None:
+        pytest.skip("no ib_write_bw is installed")
     end = End(node=PEERS[0], tool=tool, rail=rdma.rails(ports)[0], within=Within.GUEST)
     with subprocess.Popen(perftest.command(end), stdout=subprocess.DEVNULL):
         address = end.rail.gid.address

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import skips
 from tests.unit.config.texts import CLUSTER, DEFAULTS, ONE_NODE
 from vsphere_ml.config.load import load, load_text
 from vsphere_ml.core.errors import ConfigError
@@ -206,7 +207,7 @@ def test_a_file_that_cannot_be_read_is_told_in_one_sentence(make: object, why: s
     assert raised.value.code == "config.unreadable"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+@pytest.mark.skipif(os.geteuid() == 0, reason=skips.USER)
 def test_a_file_one_may_not_read(tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(ONE_NODE)

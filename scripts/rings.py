@@ -1,0 +1,136 @@
+"""Runs rings of checks one after another, and tells at the end how long each took and which tests took longest.
+
+What the later rings need is built meanwhile, behind what runs in front. Most tests of the labs and of the command wait:
+for guests that boot, for links of a known rate. So there are more workers for them than cores.
+
+python scripts/rings.py            # all of them, which is `make test`
+python scripts/rings.py unit e2e   # these
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROOT = Path(__file__).parents[1]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+WAITING = min(3 * CORES, 12)
+SLOWEST = 20
+LOG = "prepare.log"
+COVERAGE = ("--cov", "--cov-report=term:skip-covered")
+MAKE = ("lint", "types", "layers", "go-test")
+PYTEST = {
+    "unit": ("tests/unit", "-n", str(CORES), *COVERAGE),
+    "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadgroup"),
+    "e2e": ("tests/e2e", "-n", str(WAITING), "--dist", "loadgroup", "--no-loadscope-reorder"),
+}
+LONG = {"long": ("tests", "-m", "long", "-p", "no:xdist")}
+NEED_BUILDS = {"labs", "e2e", "long"}
+
+
+@dataclass(slots=True)
+class Ring:
+    """What one ring came to."""
+
+    name: str
+    status: int
+    seconds: float
+    tests: dict[str, float] = field(default_factory=dict)  # seconds by test, set-up included
+
+
+def main(wanted: Sequence[str]) -> int:
+    names = [*wanted] or [*MAKE, *PYTEST]
+    unknown = [name for name in names if name not in {*MAKE, *PYTEST, *LONG}]
+    if unknown:
+        sys.stderr.write(f"rings: there is no {unknown[0]}; there are {', '.join((*MAKE, *PYTEST, *LONG))}\n")
+        return 2
+    done: list[Ring] = []
+    with tempfile.TemporaryDirectory() as folder:
+        builds = prepare(Path(folder)) if NEED_BUILDS & {*names} else None
+        try:
+            for name in names:
+                done.append(run(name, Path(folder)))
+                if done[-1].status:
+                    break
+        finally:
+            if builds is not None:
+                end(builds)
+                sys.stdout.write((Path(folder) / LOG).read_text(errors="replace"))
+            tell(done, [name for name in names if name not in {ring.name for ring in done}])
+    return done[-1].status
+
+
+def prepare(folder: Path) -> subprocess.Popen[bytes]:
+    """Start what builds the programs that tests need; a test that comes before waits for its own, by a lock."""
+    with (folder / LOG).open("wb") as log:
+        return subprocess.Popen(  # noqa: S603 - our own script
+            [ROOT / "scripts" / "prepare"],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def end(builds: subprocess.Popen[bytes]) -> None:
+    """End the builds, and what they have started."""
+    with suppress(ProcessLookupError):
+        os.killpg(builds.pid, signal.SIGTERM)
+    builds.wait()
+
+
+def run(name: str, folder: Path) -> Ring:
+    report = folder / f"{name}.xml"
+    began = time.monotonic()
+    status = subprocess.run(command(name, report), cwd=ROOT, check=False).returncode  # noqa: S603 - our own
+    return Ring(name, status, time.monotonic() - began, dict(durations(report)))
+
+
+def command(name: str, report: Path) -> list[str]:
+    if name in MAKE:
+        return ["make", "--no-print-directory", name]
+    words = (PYTEST | LONG)[name]
+    kept = ["-o", "junit_duration_report=total", f"--junitxml={report}"]
+    return [sys.executable, "-m", "pytest", "-q", "--no-header", *words, *kept]
+
+
+def durations(report: Path) -> Iterator[tuple[str, float]]:
+    if report.exists():
+        for case in ET.parse(report).iter("testcase"):  # noqa: S314 - written by pytest just now
+            yield f"{case.get('classname')}::{case.get('name')}", float(case.get("time", "0"))
+
+
+def tell(done: Sequence[Ring], left: Sequence[str]) -> None:
+    tests = {name: seconds for ring in done for name, seconds in ring.tests.items()}
+    slowest = sorted(tests.items(), key=lambda each: -each[1])[:SLOWEST]
+    lines = ["", f"The {len(slowest)} slowest tests:", *(f"{seconds:8.1f} s  {name}" for name, seconds in slowest)]
+    lines += ["", "Rings:", *map(row, done), *(f"{name:10} not run" for name in left)]
+    total = sum(ring.seconds for ring in done)
+    lines.append(f"{'together':10} {minutes(total)}")
+    print("\n".join(lines), flush=True)
+
+
+def row(ring: Ring) -> str:
+    counted = f"{len(ring.tests)} tests" if ring.tests else ""
+    return f"{ring.name:10} {minutes(ring.seconds)}  {'failed' if ring.status else 'passed'}  {counted}".rstrip()
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60:3}:{int(seconds) % 60:02} min"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
