@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
+from vsphere_ml.cli.default_group import DefaultGroup
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 LIST = "list"
 
 
-class RulesGroup(TyperGroup):
+class RulesGroup(DefaultGroup):
     """`vsml rules` means `vsml rules list`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or (args[0].startswith("-") and args[0] not in {"-h", "--help"}):
-            args = [LIST, *args]
-        return super().parse_args(ctx, args)
+    default = LIST
 
 
 app = typer.Typer(

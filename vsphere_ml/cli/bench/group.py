@@ -1,29 +1,43 @@
-"""A group of commands in which one of them can be left out."""
+"""`vsml bench FILE` means `vsml bench run FILE`. A mistyped sub-command or workload is not taken for a file."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperGroup
+from typer import TyperException
 
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.cli.default_group import OF_THE_GROUP, DefaultGroup
 
-DEFAULT = "run"
+_FILE = re.compile(r"[./]")  # in what is taken for a file that is not there
 
 
-class BenchGroup(TyperGroup):
-    """`vsml bench FILE` means `vsml bench run FILE`. A mistyped sub-command is not taken for a file."""
+class BenchGroup(DefaultGroup):
+    """The group whose command `run` can be left out."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if DEFAULT in self.commands and self._is_for_default(args):
-            args = [DEFAULT, *args]
-        return super().parse_args(ctx, args)
+    default = "run"
 
-    def _is_for_default(self, args: list[str]) -> bool:
-        if not args:
+    def is_for_default(self, args: list[str]) -> bool:
+        from vsphere_ml.core.nearest import nearest
+
+        if super().is_for_default(args):
             return True
         first = args[0]
-        if first in self.commands or first in {"-h", "--help", "--show-completion", "--install-completion"}:
+        if first in self.commands or first in OF_THE_GROUP:
             return False
-        return first.startswith("-") or Path(first).exists() or nearest(first, self.commands) is None
+        return Path(first).exists() or (bool(_FILE.search(first)) and nearest(first, self.commands) is None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command; where the word is rather a workload, the error names the option."""
+        from vsphere_ml.bench.record import Workload
+        from vsphere_ml.core.nearest import nearest
+
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            workload = nearest(args[0], Workload)
+            if workload is None or nearest(args[0], self.commands) is not None:
+                raise
+            error.message = f"No such command '{args[0]}'. Did you mean '--workload {workload}'?"
+            raise

@@ -1,0 +1,132 @@
+"""`vsml bench` ends, whatever dies on lab guests: its script, the disk, SSH, vsml itself. The record says so."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e import trained
+from tests.e2e.conftest import Ended
+from tests.waiting import until
+from vsphere_ml.lab import runtime
+from vsphere_ml.lab.guests import faults
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from tests.e2e.trained import Cluster
+
+pytestmark = trained.on_guests()
+ENDS_S = 400  # as long as no bench here takes: it has 15 s, a minute of grace, and guests to clean up
+FOREVER = "import time\nprint('it has begun', flush=True)\ntime.sleep(3600)\n"
+# Of this script alone: whatever else is called so in a guest is none of ours.
+SCRIPT = "[j]ob.sh"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    runtime.made()
+    with trained.cluster(tmp_path_factory.mktemp("ends")) as made:
+        home = runtime.IN_GUESTS
+        made.playbooks(
+            "base", "mpi", runtime_path=f"{home}/venv", mpirun=f"{home}/openmpi-4/bin/mpirun", mesh_user="root"
+        )
+        done = made.configure()
+        assert done.status == 0, done.err
+        made.shell.write("forever.py", FOREVER)
+        yield made
+
+
+def start(cluster: Cluster, into: str, *more: str, limit: int = 15) -> subprocess.Popen[str]:
+    words = ("--script", "forever.py", "--limit", str(limit), "--into", into, "-o", "json")
+    return cluster.shell.start("bench", "cluster.toml", *words, *more)
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=ENDS_S)
+    return Ended(process.returncode, out, err)
+
+
+def on(cluster: Cluster, node: str, command: str) -> Ended:
+    return cluster.shell.vsml("run", "--only", node, "--", command)
+
+
+def runs_everywhere(cluster: Cluster) -> bool:
+    return cluster.shell.vsml("run", "--", "pgrep -f '[f]orever.py'").status == 0
+
+
+def nothing_is_left(cluster: Cluster) -> None:
+    seen = cluster.shell.vsml("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    assert seen.status == 0, seen.err
+    assert "/proc" not in seen.out
+
+
+def recorded(cluster: Cluster, into: str) -> list[dict[str, Any]]:
+    return [json.loads(file.read_text()) for file in sorted((cluster.shell.folder / into).glob("*.json"))]
+
+
+def test_a_killed_script_ends_the_launch_at_once(cluster: Cluster) -> None:
+    process = start(cluster, "killed", limit=3600)
+    until(lambda: runs_everywhere(cluster), "no rank runs")
+    assert on(cluster, "node-1", f"pkill -9 -f '{SCRIPT}'").status == 0
+    done = ended(process)
+    assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.no-status"), done.err
+    (run,) = recorded(cluster, "killed")
+    assert (run["outcome"], run["remarks"]) == ("failed", [])
+    nothing_is_left(cluster)
+
+
+def test_a_full_disk_ends_the_launch_at_its_limit_and_is_named(cluster: Cluster) -> None:
+    process = start(cluster, "full")
+    try:
+        until(lambda: runs_everywhere(cluster), "no rank runs")
+        assert cluster.shell.vsml("lab", "fault", "node-1", "disk-full").status == 0
+        done = ended(process)
+    finally:
+        cluster.shell.vsml("lab", "fault", "node-1", "--clear")
+    assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.no-status"), done.err
+    (run,) = recorded(cluster, "full")
+    assert run["outcome"] == "failed"
+    assert "is full" in run["reason"]
+    nothing_is_left(cluster)
+
+
+def test_a_path_without_programs_ends_the_launch_by_its_limit(cluster: Cluster) -> None:
+    done = ended(start(cluster, "path", "--variable", "PATH=/x"))
+    assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.launch-failed"), done.err
+    (run,) = recorded(cluster, "path")
+    assert run["outcome"] == "failed"
+    nothing_is_left(cluster)
+
+
+def test_an_sshd_that_went_silent_ends_the_launch_and_is_told(cluster: Cluster) -> None:
+    process = start(cluster, "silent")
+    vm = cluster.moid("node-1")
+    until(lambda: runs_everywhere(cluster), "no rank runs")
+    try:
+        faults._in(cluster.home, vm, "pkill -STOP sshd")
+        done = ended(process)
+    finally:
+        faults._in(cluster.home, vm, "pkill -CONT sshd")
+    assert done.status in {5, 6}, done.err
+    (run,) = recorded(cluster, "silent")
+    assert run["outcome"] == "failed"
+    assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.not-reaped", "node-1")]
+
+
+def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
+    process = start(cluster, "cut", limit=3600)
+    try:
+        until(lambda: runs_everywhere(cluster), "no rank runs")
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    (run,) = recorded(cluster, "cut")
+    assert run["outcome"] == "cut"
+    told = cluster.shell.vsml("bench", "report", "cut", "-o", "json")
+    assert told.status == 0, told.err
+    assert [each["outcome"] for each in told.document["data"]["left_out"]] == ["cut"]
