@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.record import LinkResult, Outcome, Remark, Steps, Transport, World
+from vsphere_ml.bench.record import LinkResult, Outcome, Remark, Steps, Transport, Workload, World
 from vsphere_ml.bench.report.canvas import linear, ticks
 from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.page import page
@@ -257,3 +257,40 @@ def test_each_transport_and_precision_of_a_matrix_has_its_verdict_and_its_name()
         "allreduce, 3 nodes, 3 ranks, gpudirect",
         "allreduce, 3 nodes, 3 ranks, tcp",
     ]
+
+
+def of_nodes(*nodes: int) -> tuple[Run, ...]:
+    return tuple(run for run in RECORD if run.configuration.nodes in nodes)
+
+
+def without_link(run: Run) -> Run:
+    return replace(run, link=replace(run.link, line_rate_bits_per_s=None, calibrated_bytes_per_s=None))
+
+
+def test_one_node_whose_link_nobody_measured_takes_no_bracket_away() -> None:
+    runs = tuple(without_link(run) if run.configuration.nodes == 1 else run for run in of_nodes(1, 2))
+    seen = study(runs)
+    assert [each.bracket is None for each in seen.scalings] == [True, False]
+    assert not any("bracket" in each for each in story(seen).notices)
+    (plot,) = (each for each in plots(seen) if "Scaling" in each)
+    assert 'class="bracket"' in plot
+    assert "what the wire allows" in plot
+
+
+def test_where_there_is_no_bracket_none_is_in_the_legend_and_the_notice_names_it() -> None:
+    seen = study(tuple(map(without_link, of_nodes(1, 2))))
+    (notice,) = (each for each in story(seen).notices if "bracket" in each)
+    assert seen.scalings[1].point.title in notice
+    (plot,) = (each for each in plots(seen) if "Scaling" in each)
+    assert 'class="bracket"' not in plot
+    assert "what the wire allows" not in plot
+
+
+def test_a_program_that_writes_no_times_has_a_verdict_too() -> None:
+    asked = replace(RECORD[0].configuration, workload=Workload.SCRIPT, model="", nodes=2, ranks=2)
+    run = replace(
+        RECORD[0], configuration=asked, steps=None, started="2026-01-31T12:00:00Z", ended="2026-01-31T12:00:30Z"
+    )
+    (verdict,) = story(study((run,))).verdicts
+    assert "complete after 30 s" in verdict
+    assert "placement proven" in verdict

@@ -22,11 +22,13 @@ from vsphere_ml.bench.report.canvas import (
 from vsphere_ml.bench.series import percentile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from vsphere_ml.bench.bracket import Bracket
     from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
     from vsphere_ml.bench.titles import Titles
 
+BAR = 36  # pixels: the bounds of a single number of nodes
 ROW = 30  # pixels of one launch's step times
 MOST_ROWS = 24
 MOST_LEFT = 420  # pixels for the rows' titles
@@ -64,11 +66,12 @@ def scaling(group: Sequence[Scaling], titles: Titles) -> str:
     y = linear([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
     x = _nodes(nodes)
     canvas.axes(x, y, f"nodes, {of}", "efficiency against one node")
-    _bracket(canvas, x, y, group)
+    bracketed = _brackets(canvas, x, y, group)
     for number, transport in enumerate(dict.fromkeys(each.point.configuration.transport for each in measured)):
         own = [each for each in measured if each.point.configuration.transport == transport]
         _series(canvas, x, y, own, f"c{number % COLOURS}")
-    canvas.legend([("bracket", "what the wire allows"), ("c0", "measured, with 95 % interval")])
+    band = [("bracket", "what the wire allows")] if bracketed else []
+    canvas.legend([*band, ("c0", "measured, with 95 % interval")])
     return canvas.svg()
 
 
@@ -82,12 +85,26 @@ def _percent(value: float) -> str:
     return f"{value * 100:.0f} %"
 
 
-def _bracket(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> None:
-    known = [(each.point.configuration.nodes, each.bracket) for each in group if each.bracket is not None]
-    if len(known) < 2:  # noqa: PLR2004 - an area takes two
+def _brackets(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> bool:
+    """Shade what the wire allows over each transport, and return whether any of it is known."""
+    known: dict[str, dict[int, Bracket]] = {}
+    for each in group:
+        asked = each.point.configuration
+        if each.bracket is not None and asked.nodes > 1:
+            known.setdefault(asked.transport, {})[asked.nodes] = each.bracket
+    for bounds in known.values():
+        _bracket(canvas, x, y, bounds)
+    return bool(known)
+
+
+def _bracket(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, Bracket]) -> None:
+    """Shade between the bounds: an area over several numbers of nodes, a bar where there is only one."""
+    at = [x.at(nodes) for nodes in bounds]
+    ceilings, floors = ([y.at(getattr(each, name)) for each in bounds.values()] for name in ("ceiling", "floor"))
+    if len(bounds) == 1:
+        canvas.box(at[0] - BAR / 2, ceilings[0], BAR, floors[0] - ceilings[0], "bracket")
         return
-    upper = [(x.at(nodes), y.at(bounds.ceiling)) for nodes, bounds in known]
-    lower = [(x.at(nodes), y.at(bounds.floor)) for nodes, bounds in known]
+    upper, lower = list(zip(at, ceilings, strict=True)), list(zip(at, floors, strict=True))
     canvas.area([*upper, *reversed(lower)], "bracket")
     canvas.line(upper, "bound")
     canvas.line(lower, "bound")

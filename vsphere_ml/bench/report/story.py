@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.anchors import ANCHORS
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.path_remarks import unproven
-from vsphere_ml.bench.record import Verdict
+from vsphere_ml.bench.record import Outcome, Verdict, Workload
 from vsphere_ml.bench.report.environment import environment, unknown
 from vsphere_ml.bench.report.method import method
 from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
+from vsphere_ml.bench.study import groups
 from vsphere_ml.bench.sweeps import peak
 
 if TYPE_CHECKING:
@@ -76,6 +78,21 @@ def _verdicts(seen: Study) -> Iterator[str]:
         yield f"{_all_reduce(sweep)}; {_proven(sweep.runs)}"
     for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
         yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
+    untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]
+    for same in groups(untimed):
+        yield f"{seen.titles(same[0].configuration)}: {_ended(same)}; {_proven(same)}"
+
+
+def _figures(run: Run) -> bool:
+    return bool(run.steps or run.sweep or run.link_results or run.configuration.workload is Workload.LINK)
+
+
+def _ended(runs: Sequence[Run]) -> str:
+    """Return how long launches took that came to their end and left no figure."""
+    took = [datetime.fromisoformat(run.ended) - datetime.fromisoformat(run.started) for run in runs]
+    median = figures.seconds(statistics.median(each.total_seconds() for each in took))
+    launches = "" if len(runs) == 1 else f"{len(runs)} launches, "
+    return f"{launches}complete after {median}; no step times were written"
 
 
 def _kind(asked: Configuration, seen: Study) -> tuple[str, ...]:

@@ -180,9 +180,15 @@ def notices(seen: Study) -> tuple[str, ...]:
         lines.append("lab: guests share one machine and have no GPU; nothing here tells how NCCL, GPUs or RDMA do")
     if any(each.base is None for each in seen.scalings):
         lines.append("some configurations have no base case on one node: no efficiency is told for them")
-    if any(each.bracket is None and each.base is not None for each in seen.scalings):
-        lines.append("without the link's rate and the number of parameters there is no bracket")
+    without = [each.point.title for each in seen.scalings if _lacks_bracket(each)]
+    if without:
+        lines.append(f"no bracket for {'; '.join(without)}: the link's rate or the number of parameters is not known")
     if seen.left_out:
         told = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.left_out)
         lines.append(f"left out of every figure: {told}")
     return tuple(lines)
+
+
+def _lacks_bracket(each: Scaling) -> bool:
+    """Return whether a scaling should lie between bounds and has none; one node alone exchanges nothing."""
+    return each.bracket is None and each.base is not None and each.point.configuration.nodes > 1
