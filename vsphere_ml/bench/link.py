@@ -36,13 +36,13 @@ def pairs(nodes: Sequence[Peer]) -> tuple[tuple[Peer, Peer], ...]:
 def serve(shell: Shell, address: str, run_id: str) -> None:
     """Let the guest receive one measurement at this address."""
     command = f"{MARK}={shlex.quote(run_id)} setsid timeout 90 iperf3 -s -1 -B {address} -p {PORT}"
-    shell.run(f"{command} </dev/null >/dev/null 2>&1 &")
+    shell.run(f"{command} </dev/null >/dev/null 2>&1 &", timeout_s=60)
 
 
 def measure(shell: Shell, sender: Peer, receiver: Peer) -> LinkResult:
     """Return what gets through; the receiver must be served. BenchError `bench.link` when nothing does."""
     text = _MEASURE.format(to=receiver.address, own=sender.address, port=PORT, seconds=SECONDS, omitted=OMITTED)
-    answer = shell.run(text, timeout_s=300)
+    answer = shell.run(text, timeout_s=180)
     return LinkResult(
         tool=TOOL, sender=sender.name, receiver=receiver.name, bytes_per_s=received(answer.out, sender, receiver)
     )

@@ -19,7 +19,7 @@ from vsphere_ml.bench.sweeps import LARGE, sizes
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from vsphere_ml.bench.record import Run, SweepPoint
 
@@ -27,6 +27,9 @@ COUNTED = 14  # bytes of each frame that tc's token bucket counts besides the MT
 LINK = 0.03  # that iperf3 may lie off what the rate leaves
 NEVER_BELOW = 0.99  # of the bound: a bucket lets a burst through, nothing else does
 NEAR = 0.85  # of the bound, in the best repeat
+SIZES = (4 << 20, 8 << 20)  # bytes of the messages that are reduced
+REPEATS = 5  # of each size
+START_S, PAIR_S = 25.0, 8.0  # until ranks reduce, and for iperf3 between two nodes, on two cores
 CONSTANT = 0.10  # by which the bus bandwidth of different numbers of nodes may differ
 
 
@@ -43,6 +46,17 @@ def usable(bits_per_s: float) -> float:
     """Return the bytes a second that TCP carries over a lab link of this rate."""
     payload = frame(Transport.TCP, DEFAULT_MTU).payload_bytes
     return bits_per_s / 8 * payload / (DEFAULT_MTU + COUNTED)
+
+
+def sweeps_s(nodes: Iterable[int], bits_per_s: float) -> float:
+    """Return about how many seconds a launch on each of these numbers of nodes takes on an idle machine."""
+    wire = usable(bits_per_s)
+    return sum(START_S + links_s(each) + REPEATS * sum(ring_s(size, each, wire) for size in SIZES) for each in nodes)
+
+
+def links_s(nodes: int) -> float:
+    """Return about how many seconds the links of so many nodes take, measured one after the other in a ring."""
+    return nodes * PAIR_S
 
 
 def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[Check, ...]:
