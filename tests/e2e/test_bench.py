@@ -32,7 +32,7 @@ KILL_AMONG_STEPS = f"""\
 until pgrep -f '[t]rain.py' && grep -q '"step"' $(ls -t {SHARED}/*/rank-*.jsonl | head -n 1); do sleep 0.2; done
 pkill -9 -f '[t]rain.py'
 """
-SMALL = ("--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "900")
+SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "900")
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ PLACE = "/opt/nccl-tests/build"
 SOURCE = Path(__file__).parent / "standins" / "all_reduce_perf.c"
 HOME = runtime.IN_GUESTS
 BOOKS = ("base", "driver", "container", "mpi")
+ONCE = ("bench", "cluster.toml", "--repeats", "1")
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,7 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str) -> Ended:
-    return cluster.shell.vsml(
-        *("bench", "cluster.toml", "--in", "container", "--steps", "12", "--limit", "500", "-o", "json"), *more
-    )
+    return cluster.shell.vsml(*(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json"), *more)
 
 
 def run_of(ended: Ended) -> dict[str, Any]:
@@ -85,9 +84,7 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
 
 
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
-    process = cluster.shell.start(
-        *("bench", "cluster.toml", "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut")
-    )
+    process = cluster.shell.start(*(*ONCE, "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut"))
     try:
         until(lambda: training(cluster), "no rank trains")
     finally:
@@ -107,7 +104,7 @@ def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Clus
 
 
 def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(cluster: Cluster) -> None:
-    run = run_of(cluster.shell.vsml("bench", "cluster.toml", "--workload", "link", "--into", "link", "-o", "json"))
+    run = run_of(cluster.shell.vsml(*ONCE, "--workload", "link", "--into", "link", "-o", "json"))
     assert [(each["tool"], each["sender"]) for each in run["link_results"]] == [
         ("iperf3", "node-1"),
         ("iperf3", "node-2"),
@@ -116,7 +113,7 @@ def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(clust
     assert said == dict.fromkeys(
         ("ib_write_bw", "ib_write_bw from GPU memory"), "not measured: node-1, node-2: no RDMA device"
     )
-    asked = ("bench", "cluster.toml", "--workload", "link", "--transport", "roce", "--into", "roce")
+    asked = (*ONCE, "--workload", "link", "--transport", "roce", "--into", "roce")
     refused = cluster.shell.vsml(*asked)
     assert refused.status != 0
     assert "the links cannot be measured by ib_write_bw: node-1, node-2: no RDMA device" in refused.err

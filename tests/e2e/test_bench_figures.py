@@ -30,7 +30,8 @@ MPICH = {
     "mpirun": f"{runtime.IN_GUESTS}/{mpich.FOLDER}/bin/mpirun",
 }
 OPEN_MPI_5 = {"runtime_path": f"{runtime.IN_GUESTS}/venv", "mpirun": f"{runtime.IN_GUESTS}/openmpi-5/bin/mpirun"}
-SWEEP = ("--workload", "allreduce", "--launcher", "mpirun", "--limit", "900")
+ONCE = ("--repeats", "1")
+SWEEP = (*ONCE, "--workload", "allreduce", "--launcher", "mpirun", "--limit", "900")
 # 1448 of each 1514 bytes that the token bucket counts are TCP's payload.
 PAYLOAD = 1448 / 1514
 
@@ -177,7 +178,7 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
         assert cluster.shell.vsml("run", "--only", "node-2", "--", hold_up).status == 0
-        trained.runs(bench(cluster.shell, "--steps", "40", "--limit", "900", *PAIR, "--into", "straggler"))
+        trained.runs(bench(cluster.shell, *ONCE, "--steps", "40", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
         cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
@@ -229,7 +230,8 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
 
 def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     settings(cluster, MPICH)
-    train = ("--launcher", "mpirun", "--steps", "100000", "--limit", "900", *PAIR, "--into", "killed", "-o", "json")
+    how = ("--launcher", "mpirun", "--steps", "100000", "--limit", "900")
+    train = (*ONCE, *how, *PAIR, "--into", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
     trains = ("run", *PAIR, "--", "pgrep -f '[t]rain.py'")
     until(lambda: cluster.shell.vsml(*trains).status == 0, "no rank trains")

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.record import Run
 
+LAUNCHES = 3  # that `vsml bench` makes when not told otherwise
 FEWEST = 2  # launches of a configuration: of one alone nobody knows how launches differ
 THRESHOLDS = "thresholds.toml"
 
 
-def chosen(runs: Sequence[Run], fewest: int = FEWEST) -> tuple[Run, ...]:
+def chosen(runs: Sequence[Run], fewest: int = FEWEST, again: str = "") -> tuple[Run, ...]:
     """Return the runs that make a baseline: complete, measured, with no proof that failed.
 
-    NotPossible `bench.no-baseline` when there is none, or a configuration has fewer launches than `fewest`.
+    `again` is the command that adds the launches which are missing. NotPossible `bench.no-baseline` when there is none,
+    or a configuration has fewer launches than `fewest`.
     """
     good = tuple(run for run in runs if run.outcome is Outcome.COMPLETE and _proven(run) and metric(run) is not None)
     titles = Titles.of(run.configuration for run in runs)
@@ -37,7 +39,7 @@ def chosen(runs: Sequence[Run], fewest: int = FEWEST) -> tuple[Run, ...]:
             "the record makes no baseline" + ("" if good else ": it has no complete launch with a figure"),
             code="bench.no-baseline",
             details=tuple(few),
-            hint=f"vsml bench --repeats {max(fewest, 5)}; or --least-launches 1, against which nothing can fail",
+            hint=again or f"vsml bench --repeats {max(fewest, LAUNCHES)}",
         )
     return good
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 BATCHES = 10
+MOST_LAUNCHES = 30
+MORE_SPREAD = 1.5  # in variance, than a few launches show
 _WIDEST = 50.0  # an interval of e^50 to either side says nothing, and more would not be a number
 
 
@@ -80,14 +82,36 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Estimate:
         return Estimate(value=math.exp(difference), basis=basis)
     parts = [statistics.variance(each) / len(each) for each in logs]
     error = math.sqrt(sum(parts))
-    half = quantile(LEVEL, _welch(parts, logs)) * error if error > 0 else 0.0
+    half = quantile(LEVEL, _welch(parts, [len(each) for each in logs])) * error if error > 0 else 0.0
     low, high = math.exp(difference - half), math.exp(difference + half)
     return Estimate(value=math.exp(difference), low=low, high=high, basis=basis)
 
 
-def _welch(parts: Sequence[float], samples: Sequence[Sequence[float]]) -> int:
-    below = sum(part**2 / (len(each) - 1) for part, each in zip(parts, samples, strict=True))
+def _welch(parts: Sequence[float], counts: Sequence[int]) -> int:
+    below = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
     return max(1, math.floor(sum(parts) ** 2 / below))
+
+
+def launches_for(first: Sequence[float], second: Sequence[float], half: float) -> int | None:
+    """Return how many launches `second` takes until `ratio` is known to ± `half`, a difference of logarithms.
+
+    They are taken to spread as they do now, and somewhat more, since few launches tell their spread badly. None where
+    no number up to MOST_LAUNCHES does, or where `first` is a single one.
+    """
+    spreads = [_spread(first), _spread(second) if len(second) > 1 else _spread(first)]
+    if len(first) < 2 or half <= 0:  # noqa: PLR2004 - a spread takes two
+        return None
+    for count in range(max(2, len(second)), MOST_LAUNCHES + 1):
+        counts = (len(first), count)
+        parts = [MORE_SPREAD * spread / each for spread, each in zip(spreads, counts, strict=True)]
+        if sum(parts) == 0 or quantile(LEVEL, _welch(parts, counts)) * math.sqrt(sum(parts)) <= half:
+            return count
+    return None
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Return the variance of the logarithms; 0 for a single value."""
+    return statistics.variance([math.log(each) for each in values]) if len(values) > 1 else 0.0
 
 
 def around(value: float, share: float, basis: str) -> Estimate:

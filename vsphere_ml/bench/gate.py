@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
 from vsphere_ml.bench.compare import compare
-from vsphere_ml.bench.estimate import across_launches
+from vsphere_ml.bench.estimate import across_launches, launches_for
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.path_remarks import unproven
@@ -20,7 +21,7 @@ from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from vsphere_ml.bench.compare import Row
     from vsphere_ml.bench.record import Run
@@ -46,6 +47,8 @@ class Check:
     kind: str  # baseline, bound, absolute, outcome, path, threshold
     passed: Passed
     message: str
+    noisy: bool = False  # it cannot be told because launches differ too much from each other, or are too few
+    launches: int | None = None  # how many of the record's would tell then; None when none would, against this baseline
 
 
 def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[Check, ...]:
@@ -64,8 +67,11 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
     )
 
 
-def failure(checks: Sequence[Check]) -> VsmlError | None:
-    """Return the error of a gate that stays shut: a regression before what cannot be told; None when it opens."""
+def failure(checks: Sequence[Check], again: Callable[[int], str] = lambda _launches: "") -> VsmlError | None:
+    """Return the error of a gate that stays shut: a regression before what cannot be told; None when it opens.
+
+    `again` is the command that brings the record to so many launches, empty where it is not known.
+    """
     failed = [each for each in checks if each.passed is Passed.NO]
     if failed:
         return BenchError(
@@ -75,17 +81,26 @@ def failure(checks: Sequence[Check]) -> VsmlError | None:
             hint="vsml bench explain says what holds it up",
         )
     unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
-    return _cannot_tell(unknown, len(checks)) if unknown or not checks else None
+    return _cannot_tell(unknown, len(checks), again) if unknown or not checks else None
 
 
-def _cannot_tell(unknown: Sequence[Check], of: int) -> NotPossible:
+def _cannot_tell(unknown: Sequence[Check], of: int, again: Callable[[int], str]) -> NotPossible:
     only_paths = bool(unknown) and all(each.kind == PATH for each in unknown)
     return NotPossible(
         f"{len(unknown)} of {of} checks cannot be told",
         code="bench.path-unproven" if only_paths else "bench.too-noisy",
         details=tuple(f"{each.name}: {each.message}" for each in unknown),
-        hint="vsml bench explain says what proves it" if only_paths else "measure with more launches",
+        hint="vsml bench explain says what proves it" if only_paths else _more(unknown, again),
     )
+
+
+def _more(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
+    """Return what to type so that it can be told."""
+    noisy = [each for each in unknown if each.noisy]
+    launches = [each.launches for each in noisy if each.launches is not None]
+    if launches and len(launches) == len(noisy):
+        return again(max(launches)) or f"measure with {max(launches)} launches"
+    return "measure the baseline with more launches; or a larger --tolerance" if noisy else "measure with more launches"
 
 
 def _outcomes(seen: Study) -> Iterator[Check]:
@@ -124,7 +139,7 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
     for row in compared.rows:
         tolerance = limits(thresholds, row.configuration).below_baseline
         if tolerance is not None:
-            yield _against(row, tolerance)
+            yield _against(row, tolerance, _values(baseline, row), _values(runs, row))
     titles = Titles.of(run.configuration for run in (*baseline, *runs))
     for group in groups(baseline):
         asked = group[0].configuration
@@ -133,7 +148,12 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
             yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
 
-def _against(row: Row, tolerance: float) -> Check:
+def _values(runs: Iterable[Run], row: Row) -> list[float]:
+    of = [run for run in runs if run.outcome is Outcome.COMPLETE and same(run.configuration, row.configuration)]
+    return [told[1] for run in of if (told := metric(run)) is not None]
+
+
+def _against(row: Row, tolerance: float, before: Sequence[float], now: Sequence[float]) -> Check:
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
     told = row.ratio
     change = f"{figures.percent(told.value - 1)} against the baseline, {figures.plus_minus(told)}"
@@ -144,7 +164,23 @@ def _against(row: Row, tolerance: float) -> Check:
         passed = Passed.NO
     elif told.low < 1 - tolerance:
         passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
-    return Check(name=f"{row.title}: {row.metric}", kind="baseline", passed=passed, message=change)
+    noisy = passed is Passed.UNKNOWN
+    return Check(
+        name=f"{row.title}: {row.metric}",
+        kind="baseline",
+        passed=passed,
+        message=change,
+        noisy=noisy,
+        launches=launches_for(before, now, _margin(told.value, tolerance)) if noisy else None,
+    )
+
+
+def _margin(ratio: float, tolerance: float) -> float:
+    """Return within what the logarithm of a ratio must be known to tell whether it passes or fails."""
+    if tolerance >= 1:
+        return float("inf")
+    above = math.log(ratio) - math.log(1 - tolerance)
+    return above if above > 0 else -math.log(ratio)
 
 
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:

@@ -17,6 +17,8 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vsphere_ml.bench.record import Run
+
 RECORD = synthetic.record(nodes=2, launches=3)
 HEAD = f'schema = "{thresholds.SCHEMA}"\n'
 
@@ -128,3 +130,54 @@ def test_a_launch_that_was_cut_keeps_the_gate_shut_until_it_was_made_again() -> 
     assert set(kinds(gate((cut, *RECORD), None, ()), "outcome")) == {Passed.YES}
     failed = replace(cut, outcome=Outcome.FAILED)
     assert Passed.NO in kinds(gate((failed, *RECORD), None, ()), "outcome")
+
+
+def slower(run: Run, factor: float) -> Run:
+    return replace(run, sweep=tuple(replace(p, time_s=tuple(t * factor for t in p.time_s)) for p in run.sweep))
+
+
+def spread(*factors: float) -> tuple[Run, ...]:
+    """Return launches of one sweep, each slower by its factor."""
+    runs = (replace(synthetic.sweep(2), run_id=f"r{at}", launch=at) for at, _ in enumerate(factors, start=1))
+    return tuple(slower(run, factor) for run, factor in zip(runs, factors, strict=True))
+
+
+TOLERANCE = (thresholds.Threshold(limits=thresholds.Limits(below_baseline=0.05)),)
+
+
+def test_what_is_too_noisy_names_the_one_command_whose_launches_would_tell() -> None:
+    before, now = spread(1.0, 1.001, 0.999, 1.0, 1.001), spread(0.97, 1.0, 1.03)
+    checks = gate(now, before, TOLERANCE)
+    (noisy,) = (each for each in checks if each.kind == "baseline")
+    assert (noisy.passed, noisy.noisy) == (Passed.UNKNOWN, True)
+    assert noisy.launches is not None
+    assert 3 < noisy.launches < 20
+    error = failure(checks, lambda launches: f"vsml bench --repeats {launches}")
+    assert error is not None
+    assert (error.code, error.hint) == ("bench.too-noisy", f"vsml bench --repeats {noisy.launches}")
+    # As many launches of that spread do tell.
+    enough = (spread(0.97, 1.0, 1.03) * noisy.launches)[: noisy.launches]
+    again = tuple(replace(run, run_id=f"r{at}") for at, run in enumerate(enough))
+    assert kinds(gate(again, before, TOLERANCE), "baseline") == [Passed.YES]
+
+
+def test_a_baseline_that_spreads_too_much_is_what_to_measure_again() -> None:
+    checks = gate(spread(1.0, 1.001, 0.999), spread(0.9, 1.1), TOLERANCE)
+    (noisy,) = (each for each in checks if each.kind == "baseline")
+    assert (noisy.noisy, noisy.launches) == (True, None)
+    error = failure(checks, lambda launches: "vsml bench")
+    assert error is not None
+    assert "baseline" in error.hint
+
+
+def test_of_a_single_launch_nothing_is_told_and_more_are_asked_for() -> None:
+    checks = gate(spread(1.0), spread(1.0, 1.01, 0.99), TOLERANCE)
+    (noisy,) = (each for each in checks if each.kind == "baseline")
+    assert noisy.passed is Passed.UNKNOWN
+    assert noisy.launches is not None
+
+
+def test_too_few_launches_for_a_baseline_name_the_command_that_adds_them() -> None:
+    with pytest.raises(NotPossible) as refused:
+        baseline.chosen(spread(1.0), again="vsml bench --repeats 3 --into here")
+    assert refused.value.hint == "vsml bench --repeats 3 --into here"

@@ -74,6 +74,8 @@ def _name(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
+    if isinstance(parameter.show_default, str) and parameter.default == 0:  # which means something else
+        return f" Default: {parameter.show_default}."
     if parameter.default in (None, False) or parameter.param_type_name == "argument":
         return ""
     return f" Default: `{parameter.default}`."

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.conftest import QUAD
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
+from vsphere_ml.bench.record import Environment
 from vsphere_ml.cli.app import run
 
 CASES = Path(__file__).parents[2] / "cases" / "port"
@@ -221,3 +222,24 @@ def test_options_that_would_go_unheard_or_never_end(
     status, told = answer(capsys, "run", tmp_path / "cluster.toml", *options.split())
     assert (status, told["errors"][0]["code"]) == (2, "usage")
     assert message in told["errors"][0]["message"]
+
+
+def test_a_gate_that_is_too_noisy_and_a_baseline_of_too_few_name_the_command_to_type(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = replace(synthetic.sweep(2), environment=Environment(invocation=("vsml", "bench", "a.toml", "-o", "json")))
+    record = synthetic.write((one,), tmp_path / "one")
+    status, told = answer(capsys, "baseline", "make", record, "--into", tmp_path / "base")
+    assert (status, told["errors"][0]["code"]) == (3, "bench.no-baseline")
+    command = f"vsml bench a.toml -o json --repeats 3 --into {record}"
+    assert told["errors"][0]["hint"] == command
+    base = synthetic.write(tuple(replace(one, run_id=f"r{at}", launch=at) for at in (1, 2, 3)), tmp_path / "base")
+    status, told = answer(capsys, "gate", record, "--baseline", base)
+    assert (status, told["errors"][0]["code"]) == (3, "bench.too-noisy")
+    launches = max(check["launches"] or 0 for check in told["data"]["checks"])
+    assert told["errors"][0]["hint"] == f"vsml bench a.toml -o json --repeats {launches} --into {record}"
+
+
+def test_no_default_is_a_number_that_means_something_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "run", "--help"]) == 0
+    assert "[default: 0.0]" not in " ".join(capsys.readouterr().out.replace("│", " ").split())

@@ -27,10 +27,12 @@ def make(terminal: Terminal, records: Records, into: Into, least_launches: Least
 
     Example: `vsml bench baseline make bench/2026-01-31 --into baselines/train`
     """
-    from vsphere_ml.bench import baseline, store
+    from vsphere_ml.bench import again, baseline, store
     from vsphere_ml.cli.views.bench import imports as view
 
-    runs = baseline.chosen(store.read(*records), least_launches)
+    read = store.read(*records)
+    more = again.command(read, records[0], max(least_launches, baseline.LAUNCHES))
+    runs = baseline.chosen(read, least_launches, more)
     files = baseline.make(runs, into)
     terminal.say(f"wrote {len(runs)} launches and {files[-1]}; now: vsml bench gate RECORD --baseline {into}")
     return Answer(text=view.text(runs), data={"baseline": into, "documents": files[:-1], "thresholds": files[-1]})

@@ -48,27 +48,27 @@ def gate(  # noqa: PLR0917 - options
 
     Example: `vsml bench gate bench/new --baseline baselines/train --junit gate.xml`
     """
+    from vsphere_ml.bench import again, store
     from vsphere_ml.bench import gate as gating
-    from vsphere_ml.bench import store
     from vsphere_ml.bench.junit import xml
     from vsphere_ml.bench.thresholds import TOLERANCE, Limits, Threshold
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import gate as view
 
-    told = _of_file(thresholds, baseline)
+    told, runs = _of_file(thresholds, baseline), store.read(*records)
     given = Limits(
         below_baseline=None if tolerance is None else tolerance / 100,
         of_bound=None if of_bound is None else of_bound / 100,
     )
     checks = gating.gate(
-        store.read(*records),
+        runs,
         None if baseline is None else store.read(baseline),
         (Threshold(limits=Limits(below_baseline=TOLERANCE)), *told, Threshold(limits=given)),
     )
     if junit is not None:
         write(junit, xml(checks))
         terminal.say(f"wrote {junit}")
-    error = gating.failure(checks)
+    error = gating.failure(checks, lambda launches: again.command(runs, records[0], launches))
     return Answer(
         text=view.text(checks),
         data={"checks": list(checks)},

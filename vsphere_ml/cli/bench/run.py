@@ -97,7 +97,9 @@ def run(
             min=0, metavar="PERCENT", help="End training when the step time is known to ± this much; 0: never."
         ),
     ] = 2.0,
-    seconds: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.")] = 0.0,
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.", show_default="no limit")
+    ] = 0.0,
     script: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Run this program of yours instead, on every rank.")
     ] = None,
@@ -111,16 +113,23 @@ def run(
     ] = "8:1G",
     nccl_iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Iterations of each size of `nccl`.")] = 20,
     repeats: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Whole launches of each configuration, at most.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Whole launches of each configuration, at most; default: 3, of --script 1."
+        ),
+    ] = None,
     repeats_half_width: Annotated[
         float,
         typer.Option(
-            min=0, metavar="PERCENT", help="No more launches when three or more are known to ± this much; 0: never."
+            min=0,
+            metavar="PERCENT",
+            help="No more launches when three or more are known to ± this much.",
+            show_default="never",
         ),
     ] = 0.0,
     repeats_seconds: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="Launch nothing again after this long; 0: no limit.")
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="Launch nothing again after this long.", show_default="no limit"),
     ] = 0.0,
     variable: Annotated[
         list[str] | None,
@@ -150,6 +159,7 @@ def run(
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
     from vsphere_ml.bench.ask import finite, message_sizes, node_counts
+    from vsphere_ml.bench.baseline import LAUNCHES
     from vsphere_ml.bench.job import Within
     from vsphere_ml.bench.matrix import Wish, check_wish
     from vsphere_ml.bench.record import Transport, Workload
@@ -192,7 +202,7 @@ def run(
         backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),
         model=model,
         batch=batch,
-        repeats=repeats,
+        repeats=repeats or (1 if script else LAUNCHES),
         within=Within(within),
         variables=variables,
         options={
