@@ -55,6 +55,11 @@ CAUSES = (
         hint="vsml run -- df -h / /dev/shm /var/tmp",
     ),
     Cause(
+        pattern=r"CUDA driver version is insufficient for CUDA runtime version",
+        why="no NVIDIA driver answers where the ranks run, or one that is older than the CUDA they were built with",
+        hint="`vsml verify`, its facts of GPUs and driver; then programs or an image of an older CUDA",
+    ),
+    Cause(
         pattern=r"CUDA_ERROR_OUT_OF_MEMORY|failed to allocate .* memory|ResourceExhaustedError|OOM when allocating",
         why="a GPU's memory is too small for the model and batch",
         hint="--batch with a smaller number",

@@ -32,9 +32,11 @@ _CHANNEL = re.compile(
 _BEGINS = re.compile(r"(?=(?:Channel|Ring) \d+(?:/\d+)? : )")  # a launcher may run the lines of several ranks together
 _NET = re.compile(r"NET/(?P<name>.+?)/\d+(?:\(\d+\))?(?P<how>\S*)")
 _VERBS = re.compile(r"IB(ext\w*)?|NCCL RDMA Plugin\b.*")
-# What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc).
+# What NCCL itself logs of why it does not use RDMA or GPUDirect (src/transport/net_ib.cc, graph/paths.cc). 2.30 tells
+# of each name by which it does not find the library: only that of the last, libibverbs.so.1, means that there is none.
 _ADMITTED = re.compile(
-    r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
+    r"(?P<why>NET/IB : No device found|Failed to open libibverbs\S*|Count not open libibverbs\.so\.1"
+    r"|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
 _TELLS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
 _SOCKET, _RDMA = "NET/Socket", ("NET/IB", "NET/IB/GDRDMA")

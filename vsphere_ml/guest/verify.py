@@ -102,10 +102,13 @@ def _query(*fields: str) -> str:
     return f"nvidia-smi --query-gpu={','.join(fields)} --format=csv,noheader"
 
 
+NAMES = _query("name")
+ECC = _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
+CLOCKS = _query("clocks.current.sm", "clocks.max.sm")
 _OF_GPUS = (
-    _Fact("GPUs and profile", _query("name"), judge.gpus),
-    _Fact("ECC", _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total"), judge.ecc),
-    _Fact("GPU clocks", _query("clocks.current.sm", "clocks.max.sm"), judge.clocks),
+    _Fact("GPUs and profile", NAMES, judge.gpus),
+    _Fact("ECC", ECC, judge.ecc),
+    _Fact("GPU clocks", CLOCKS, judge.clocks),
 )
 _OF_VGPUS = (  # a GPU that is handed through whole has no part in the host's vGPU manager, and no vGPU licence
     _Fact("driver branch", driver.VERSION, judge.branch),

@@ -1,6 +1,7 @@
 """What a launcher's log gives away. The lines are from real logs of Horovod 0.28.1, OpenSSH 9.2 and Open MPI 4.1.8.
 
-Those of NCCL are written by hand in the three forms that its net_ib.cc has had.
+Those of NCCL are written by hand in the three forms that its net_ib.cc has had. That of a missing driver is of
+nccl-tests 2.19.6, built with CUDA 13.0, on a machine without one.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type() -> None:
         (
             "what():  [/tmp/horovod/common/gloo/http_store.cc:54] Wait timeout after 30 seconds for key(s): 1. You may",
             "waited for another one to begin",
+        ),
+        (
+            "vm: Test CUDA failure util.cu:674 'CUDA driver version is insufficient for CUDA runtime version'",
+            "no NVIDIA driver answers",
         ),
         ("Invalid number of GPUs: 2 requested but only 1 were found.", "guests of one host name"),
         ("NCCL WARN Call to ibv_reg_mr failed with error Bad address", "could not be registered"),

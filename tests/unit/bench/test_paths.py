@@ -139,6 +139,20 @@ def test_gpudirect_that_was_not_used_fails_with_what_the_guests_show(log: str, h
     assert cause in proof.evidence
 
 
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("Failed to open libibverbs.so[.1]", True),  # up to 2.29
+        ("Count not open libibverbs.so\nnode-1:41:77 [0] NCCL INFO Count not open libibverbs.so.1", True),  # 2.30
+        ("Count not open libibverbs.so", False),  # and then it found libibverbs.so.1
+    ],
+)
+def test_a_library_that_nccl_does_not_find_is_a_cause(line: str, *, named: bool) -> None:
+    proof = paths.of_import(Transport.ROCE, paths.of_nccl(SOCKET), f"node-1:41:77 [0] NCCL INFO {line}\n")
+    assert proof is not None
+    assert ("NCCL says" in proof.evidence) == named
+
+
 def test_no_cause_is_made_up() -> None:
     proof = judged(Transport.ROCE, SOCKET)
     assert proof.evidence == "1 of 1 channels went by NET/Socket; likely: the guests show no cause"

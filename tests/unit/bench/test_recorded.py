@@ -1,0 +1,48 @@
+"""What nccl-tests itself printed, over stubs of CUDA and NCCL: its forms are real, its times mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vsphere_ml.bench import nccl_tests
+from vsphere_ml.core.errors import BenchError
+
+RECORDED = Path(__file__).parents[2] / "cases" / "nvidia"
+MIB = 1 << 20
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / name).read_text(encoding="utf-8")
+
+
+def test_its_help_tells_what_the_build_can_do() -> None:
+    tests = nccl_tests.found(f"/opt/all_reduce_perf\nlibmpi.so.12\n{recorded('all_reduce_perf-help.txt')}")
+    assert tests is not None
+    assert tests.over_mpi
+    assert tests.options == {"average", "output_file", "per_iter_timing"}
+
+
+@pytest.mark.parametrize(
+    ("log", "file"),
+    [
+        ("all_reduce_perf-over-mpi.txt", ""),
+        ("all_reduce_perf-over-mpi-without-iterations.txt", ""),
+        ("all_reduce_perf-over-mpi.txt", "all_reduce_perf-over-mpi.json"),
+    ],
+)
+def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> None:
+    told = nccl_tests.parsed(recorded(log), recorded(file) if file else "", 2)
+    assert [point.size_bytes for point in told.sweep] == [MIB, 2 * MIB, 4 * MIB]
+    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert (told.versions, told.wrong) == ({"nccl": "2.28.9"}, ())
+    assert "hunter2" not in repr(told)
+
+
+def test_a_file_that_lists_one_gpu_of_a_process_is_no_job_of_two_ranks() -> None:
+    with pytest.raises(BenchError) as refused:
+        nccl_tests.parsed("", recorded("all_reduce_perf-of-two-gpus.json"), 2)
+    assert refused.value.code == "bench.no-samples"
+    told = nccl_tests.parsed(recorded("all_reduce_perf-of-two-gpus.txt"), "", 2)
+    assert [each.rank for each in told.devices] == [0, 1]
