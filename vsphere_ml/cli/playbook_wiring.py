@@ -52,19 +52,22 @@ def _read(spec: ClusterSpec, mistakes: _Mistakes) -> tuple[Playbook, ...]:
     with mistakes.kept(("guest", "settings", "proxy")):
         check_proxy(spec.guest.settings)
     beside = spec.file.parent if spec.file else Path()
-    found: dict[Path, Playbook] = {}
+    found: list[Playbook] = []
+    paths: list[Path] = []
     for at, name in enumerate(spec.guest.playbooks):
         with mistakes.kept(("guest", "playbooks", at)):
             path = playbook.find(name, beside)
-            found[path] = playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions)
+            book = playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions)
+            found.append(book)
+            paths.append(path)
     guests = standin.facts(spec) if found else ()
-    for book in found.values():
+    for book in found:
         with mistakes.kept(_place(spec, book)):
             _check_rendering(book, playbook.rendering(book, guests))
     with mistakes.kept(("guest", "settings")):
-        texts = [text for each in found.values() for text in playbook.templates(each)]
-        settings.check(spec.guest.settings, found, texts)
-    return tuple(found.values())
+        texts = [text for each in found for text in playbook.templates(each)]
+        settings.check(spec.guest.settings, paths, texts)
+    return tuple(found)
 
 
 def _check_rendering(book: Playbook, problems: tuple[Problem, ...]) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import NodeKeys
+
+    Keys: TypeAlias = Mapping[KeyPath, "Written"]
 
 T = TypeVar("T")
 _WHOLE = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
@@ -48,12 +50,17 @@ class Composed:
         return {str(path[1]): each.value for path, each in self.keys.items() if path[:1] == (name,) and len(path) > 1}
 
 
-def compose(blocks: list[tuple[KeyPath, NodeKeys]]) -> Composed:
+def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
     """Return the blocks merged left to right: tables are joined, and of everything else the last one wins."""
     keys: dict[KeyPath, Written] = {}
-    for at, block in blocks:
-        keys.update(_flat(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
+    for _, block in blocks:
+        keys.update(block)
     return Composed(at=blocks[-1][0], keys=keys, blocks=tuple(at for at, _ in blocks))
+
+
+def flat(at: KeyPath, block: NodeKeys) -> Keys:
+    """Return the keys of a block, each under its path inside the block and with the place it was written at."""
+    return dict(_flat(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
 
 
 def _flat(table: dict[str, Any], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:

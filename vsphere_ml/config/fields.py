@@ -28,6 +28,8 @@ _MEMORY_STEP = 4 * MIB
 _MOST_DISK = 62 << 40  # bytes: VMware's configuration maximum of a virtual disk
 _MOST_MMIO_GIB = 32768  # 64 GPUs by the largest figure of NVIDIA's table
 _PORTS = 65536
+_PLAYBOOKS = 64
+_SETTINGS = 256  # of one table: each node of a block carries them
 
 
 def refuse(message: str, hint: str = "") -> NoReturn:
@@ -219,6 +221,18 @@ def _extra_key(value: str) -> str:
     return value
 
 
+def _settings(value: dict[str, str]) -> dict[str, str]:
+    if len(value) > _SETTINGS:
+        refuse(f"has {len(value)} settings; at most {_SETTINGS} are possible")
+    return value
+
+
+def _few(value: list[str]) -> list[str]:
+    if len(value) > _PLAYBOOKS:
+        refuse(f"names {len(value)} playbooks; at most {_PLAYBOOKS} are possible")
+    return value
+
+
 def _placing(value: object) -> list[str] | dict[str, str]:
     if isinstance(value, dict) and value and all(isinstance(each, str) and each for each in value.values()):
         return value
@@ -277,7 +291,8 @@ Fingerprint = Annotated[Text, AfterValidator(_fingerprint)]
 HostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_host_keys)]
 EsxHostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_esx_host_keys)]
 Environment = Annotated[Text, AfterValidator(_environment)]
-ExtraConfig = dict[Annotated[str, AfterValidator(_extra_key)], str]
+ExtraConfig = Annotated[dict[Annotated[str, AfterValidator(_extra_key)], str], AfterValidator(_settings)]
+Playbooks = Annotated[list[Text], AfterValidator(_few)]
 Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]
 HostPatterns = Annotated[list[Text], AfterValidator(_patterns)]
 WhereTheSecretIs = BeforeValidator(_one_of_three)

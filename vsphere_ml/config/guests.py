@@ -29,8 +29,9 @@ def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> N
             if getattr(table, key) is not None:
                 mistakes.add(("guest", key), 'is for first_boot = "customization"')
     if isinstance(table.host_keys, dict):
+        known = set(nodes)
         for name in table.host_keys:
-            if nodes and name not in nodes:
+            if nodes and name not in known:
                 unknown(("guest", "host_keys", name), nodes, mistakes, "node")
     _check_users(table, mistakes)
     one_source(table.sudo_password, ("guest", "sudo_password"), mistakes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from vsphere_ml.config import document, schema
+from vsphere_ml.config import document, schema, sizes
 from vsphere_ml.config.guests import access, check_guests
 from vsphere_ml.config.hosts import access as hosts_access
 from vsphere_ml.config.hosts import check_hosts, check_ready, make_ready
@@ -46,7 +46,9 @@ def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
     raw = document.values_of(text, str(file))
     try:
         mistakes = Mistakes(str(file), positions(text))
-        sections = _Sections(cleaned(raw, mistakes), mistakes)
+        values = cleaned(raw, mistakes)
+        sizes.check(values, mistakes)
+        sections = _Sections(values, mistakes)
         spec = _spec(sections, Path(file), mistakes)
     except RecursionError:
         raise document.too_deep(str(file)) from None

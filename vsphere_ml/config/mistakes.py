@@ -11,6 +11,7 @@ from vsphere_ml.core.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MOST = 1000  # mistakes of a file that are worth telling; looking for what was meant costs time for each
 _LAST = 1 << 30
 
 
@@ -22,17 +23,24 @@ class Mistakes:
     lines: Lines
     _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
     _told: set[KeyPath] = field(default_factory=set)
+    _around: set[KeyPath] = field(default_factory=set)  # every table around one that was told
     _meant: set[KeyPath] = field(default_factory=set)
 
     def add(self, path: KeyPath, message: str, hint: str = "", *, meant: str | None = None) -> None:
-        """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended."""
+        """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended.
+
+        Raises ConfigError with all of them when there are too many to be of use.
+        """
         problem = Problem(
             file=self.file, line=line_of(path, self.lines), key=shown(path), message=message, hint=hint
         )  # fmt: skip
         self._found.setdefault((path, message), problem)
         self._told.add(path)
+        self._around.update(path[:end] for end in range(1, len(path) + 1))
         if meant is not None:
             self._meant.add((*path[:-1], meant))
+        if len(self._found) >= MOST:
+            raise invalid(self.file, self._found.values(), f"the first {MOST:,} mistakes")
 
     def told(self, path: KeyPath) -> bool:
         """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
@@ -40,7 +48,7 @@ class Mistakes:
 
     def told_inside(self, path: KeyPath) -> bool:
         """Return whether something at or below this key is known to be wrong."""
-        return any(each[: len(path)] == path for each in self._told)
+        return path in self._around
 
     def line(self, path: KeyPath) -> str:
         """Return `line 12`, or nothing when the line is not known."""
@@ -53,8 +61,8 @@ class Mistakes:
             raise invalid(self.file, self._found.values())
 
 
-def invalid(file: str, found: Iterable[Problem]) -> ConfigError:
-    """Return the error that carries these problems."""
+def invalid(file: str, found: Iterable[Problem], count: str = "") -> ConfigError:
+    """Return the error that carries these problems; `count` says how many, where these are not all."""
     problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.key)))
-    count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    return ConfigError(f"{count} in {file}", problems=problems, target=file)
+    every = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return ConfigError(f"{count or every} in {file}", problems=problems, target=file)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config import addresses, names
-from vsphere_ml.config.compose import Composed, compose
+from vsphere_ml.config.compose import Composed, compose, flat
 from vsphere_ml.config.positions import shown
 from vsphere_ml.config.reading import unknown, unknown_name
 from vsphere_ml.core import gpu
@@ -19,6 +19,7 @@ from vsphere_ml.core.spec import GpuKind, GpuRequest, Latency, NicKind, NicReque
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from vsphere_ml.config.compose import Keys
     from vsphere_ml.config.mistakes import Mistakes
     from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.config.schema import NodeKeys, Nodes
@@ -37,8 +38,13 @@ class Roster:
     profiles: Mapping[str, NodeKeys | None]  # None: it is there, and wrong
     mistakes: Mistakes
     nodes: list[NodeSpec] = field(default_factory=list)
+    _wrong_profiles: list[KeyPath] = field(init=False)
+    _flat: dict[KeyPath, Keys] = field(default_factory=dict)
     _names: dict[str, KeyPath] = field(default_factory=dict)
     _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._wrong_profiles = [("profile", name) for name, each in self.profiles.items() if not each]
 
     def add(self, at: KeyPath, block: Nodes) -> None:
         """Make the nodes of one block."""
@@ -57,11 +63,12 @@ class Roster:
         hosts = self._hosts(at, block, called)
         if complete:
             self._legal(whole)
+            pattern = _node(whole)  # its parts are shared by all nodes of the block
             for name in called:
                 host = hosts.get(name) or whole.get("host")
-                node = _node(name, whole, address=given.get(name), host=host)
                 first, *more = fast.get(name) or (None,)
-                self.nodes.append(replace(node, roce_address=first, more_roce_addresses=tuple(filter(None, more))))
+                node = replace(pattern, name=name, address=given.get(name), host=host, roce_address=first)
+                self.nodes.append(replace(node, more_roce_addresses=tuple(filter(None, more))) if more else node)
 
     def _named(self, at: KeyPath, block: Nodes) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
@@ -79,13 +86,19 @@ class Roster:
         return kept
 
     def _composed(self, at: KeyPath, block: Nodes) -> Composed:
-        blocks: list[tuple[KeyPath, NodeKeys]] = [(("defaults",), self.defaults)] if self.defaults else []
+        blocks = [self._shared(("defaults",), self.defaults)] if self.defaults else []
         for index, name in enumerate(block.use or ()):
             if name not in self.profiles:
                 unknown_name(name, (*at, "use", index), self.profiles, self.mistakes, "profile")
             elif profile := self.profiles[name]:
-                blocks.append((("profile", name), profile))
-        return compose([*blocks, (at, block)])
+                blocks.append(self._shared(("profile", name), profile))
+        return compose([*blocks, (at, flat(at, block))])
+
+    def _shared(self, at: KeyPath, block: NodeKeys) -> tuple[KeyPath, Keys]:
+        """Return the keys of a table that many blocks are made of, taken apart once."""
+        if at not in self._flat:
+            self._flat[at] = flat(at, block)
+        return at, self._flat[at]
 
     def _needed(self, whole: Composed) -> bool:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
@@ -102,11 +115,7 @@ class Roster:
 
     def _explained(self, whole: Composed, path: tuple[str, ...]) -> bool:
         """Return whether a mistake that is told already is why a key is missing."""
-        blocks = [
-            *whole.blocks,
-            ("defaults",),
-            *(("profile", name) for name, each in self.profiles.items() if not each),
-        ]
+        blocks = [*whole.blocks, ("defaults",), *self._wrong_profiles]
         return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside((*whole.at, "use"))
 
     def _mmio(self, whole: Composed) -> None:
@@ -136,7 +145,7 @@ class Roster:
 
     def _legal(self, whole: Composed) -> None:
         """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
-        for breach in judge.of_node(_node("", whole, address=None, host=None)):
+        for breach in judge.of_node(_node(whole)):
             if breach.severity is Severity.ERROR:
                 self.mistakes.add(whole.place(*breach.key), breach.words, f"vsml rules why {breach.rule}")
 
@@ -156,8 +165,9 @@ class Roster:
         if block.host is not None:
             self.mistakes.add(path, "`host` and `hosts` are both set; leave one of them out")
         if isinstance(block.hosts, dict):
+            known = set(called)
             for name in block.hosts:
-                if name not in called:
+                if name not in known:
                     unknown((*path, name), called, self.mistakes, "node of this block")
             return block.hosts
         if called and len(called) % len(block.hosts):
@@ -169,17 +179,16 @@ class Roster:
         return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
 
 
-def _node(name: str, whole: Composed, *, address: addresses.Given | None, host: str | None) -> NodeSpec:
+def _node(whole: Composed) -> NodeSpec:
+    """Return a node of the block without what each node has of its own."""
     return NodeSpec(
-        name=name,
+        name="",
         cpus=whole.get("cpus"),
         memory=whole.get("memory"),
         disk=whole.get("disk"),
         gpu=_gpu(whole),
         nic=_nic(whole),
         port_group=whole.get("network", "port_group"),
-        address=address,
-        host=host,
         numa_node=whole.get("numa"),
         mmio_gib=whole.get("mmio_gib"),
         peer_to_peer=whole.get("peer_to_peer", default=True),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST = 10_000  # names of one pattern
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -25,13 +29,19 @@ def expand(text: str) -> list[str]:
     fixed, bodies = pieces[::2], pieces[1::2]
     if any("[" in piece or "]" in piece for piece in fixed):
         raise ValueError(f"`{text}` has a bracket that is not closed; write a range such as [01-16]")
-    choices = [_numbers(text, body) for body in bodies]
-    total = 1
-    for choice in choices:
-        total *= len(choice)
-    if total > MOST:
-        raise ValueError(f"`{text}` stands for {total} names; at most {MOST} are possible")
-    return ["".join(_woven(fixed, numbers)) for numbers in product(*choices)]
+    spans = [_spans(text, body) for body in bodies]
+    if (total := _product(spans)) > MOST:
+        raise ValueError(f"`{text}` stands for {total} names or more; at most {MOST} are possible")
+    return ["".join(_woven(fixed, numbers)) for numbers in product(*map(_numbers, spans))]
+
+
+def count(text: str) -> int:
+    """Return how many names `expand` gives, without making them; 1 for what it refuses."""
+    try:
+        total = _product(_spans(text, body) for body in _BRACKETS.findall(text))
+    except ValueError:
+        return 1
+    return total if total <= MOST else 1
 
 
 def numbered(pattern: str, count: int) -> list[str]:
@@ -58,19 +68,39 @@ def _numeric(body: str) -> bool:
     return all(_PART.fullmatch(part.strip()) for part in body.split(","))
 
 
-def _numbers(text: str, body: str) -> list[str]:
+def _spans(text: str, body: str) -> list[tuple[str, str]]:
+    """Return the first and the last number of each part of a bracket; ValueError says what is wrong with it."""
     if not _numeric(body):
         raise ValueError(f"`{text}` has no range in its brackets; write numbers, such as [01-16] or [1-3,7]")
-    numbers: list[str] = []
-    for part in body.split(","):
-        first, last = _bounds(part.strip())
+    spans = [_bounds(part.strip()) for part in body.split(",")]
+    for first, last in spans:
         if int(last) < int(first):
             raise ValueError(f"the range [{body}] of `{text}` runs backwards; write the smaller number first")
-        if int(last) - int(first) >= MOST:
-            raise ValueError(f"the range [{body}] of `{text}` is too long; at most {MOST} names are possible")
-        width = len(first) if first.startswith("0") else 1
-        numbers += [str(n).zfill(width) for n in range(int(first), int(last) + 1)]
-    return numbers
+    if _length(spans) > MOST:
+        raise ValueError(f"the range [{body}] of `{text}` is too long; at most {MOST} names are possible")
+    return spans
+
+
+def _product(brackets: Iterable[list[tuple[str, str]]]) -> int:
+    """Return how many names there are in all; past MOST it no longer counts."""
+    total = 1
+    for spans in brackets:
+        total *= _length(spans)
+        if total > MOST:
+            break
+    return total
+
+
+def _length(spans: list[tuple[str, str]]) -> int:
+    return sum(int(last) - int(first) + 1 for first, last in spans)
+
+
+def _numbers(spans: list[tuple[str, str]]) -> list[str]:
+    return [
+        str(n).zfill(len(first) if first.startswith("0") else 1)
+        for first, last in spans
+        for n in range(int(first), int(last) + 1)
+    ]
 
 
 def _bounds(part: str) -> tuple[str, str]:

@@ -73,9 +73,9 @@ def _meant(near: str | None) -> str:
 
 
 def _listed(known: Iterable[str]) -> str:
-    names = [clip(name) for name in known]
+    names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"known are {', '.join(names[:_SHOWN])}{more}" if names else ""
+    return f"known are {', '.join(clip(name) for name in names[:_SHOWN])}{more}" if names else ""
 
 
 def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:

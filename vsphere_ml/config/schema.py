@@ -216,7 +216,7 @@ class Guest(Table):
         '`trust-first-use`, or a table of fingerprints, `{ node-01 = "SHA256:…" }`',
     )
     jump: Jump | None = Field(default=None, description="the host through which the guests are reached")
-    playbooks: list[f.Text] | None = Field(
+    playbooks: f.Playbooks | None = Field(
         default=None,
         description="what `vsml configure` makes of the guests, in order: names of playbooks that ship, such as "
         "`base`, or paths that end in `.toml`",

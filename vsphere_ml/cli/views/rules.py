@@ -9,13 +9,14 @@ from vsphere_ml.cli.views.text import table as aligned
 from vsphere_ml.core.legality.sources import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.table import Table
     from rich.text import Text
 
     from vsphere_ml.core.legality.rule import Breach, Rule
 
+_SHOWN = 64  # nodes of a rule
 STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 TITLES = ("NO", "RULE", "SEVERITY", "VERSIONS", "SAYS")
 OURS = "our own reasoning; no document says so"
@@ -60,7 +61,13 @@ def broken(breaches: Iterable[Breach]) -> Iterator[Text]:
     """Yield a line for each rule that is broken."""
     for each in breaches:
         severity = (f"{each.severity}: ", STYLES[each.severity])
-        yield line(severity, f"{', '.join(each.nodes)}: {each.words} ", (f"(vsml rules why {each.rule})", "dim"))
+        yield line(severity, f"{_some(each.nodes)}: {each.words} ", (f"(vsml rules why {each.rule})", "dim"))
+
+
+def _some(nodes: Sequence[str]) -> str:
+    """Return the names, or of very many the first ones and how many there are."""
+    left = len(nodes) - _SHOWN
+    return ", ".join(nodes[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
 
 def broken_data(breaches: Iterable[Breach]) -> list[dict[str, Any]]:
