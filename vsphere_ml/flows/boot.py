@@ -198,7 +198,7 @@ def _seen_last(found: Found, name: str, error: object) -> VsmlError:
     vm = found.vms[name]
     error.details += (f"VMware Tools: {of_guests.tools(vm)}; address in vCenter: {vm.guest_ip or 'none'}",)
     if error.code in _NOT_UP_YET:
-        error.details += (of_guests.ON_ITS_CONSOLE,)
+        error.details += (of_guests.on_its_console(found.first_boot),)
     return error
 
 

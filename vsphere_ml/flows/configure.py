@@ -9,7 +9,7 @@ from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows import boot, fetch
 from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.nccl import with_topologies
-from vsphere_ml.guest.converge import Convergence, State, check_all, converge
+from vsphere_ml.guest.converge import Convergence, State, check_all, converge_as_far
 from vsphere_ml.guest.events import Ended
 from vsphere_ml.guest.select import Selection
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """What became of one guest. With an error, the playbooks before it are told all the same."""
+    """What became of one guest. With an error, what was done before it is told all the same."""
 
     node: str
     convergences: tuple[Convergence, ...] = ()
@@ -239,9 +239,9 @@ def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell
     """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
     for book in playbooks:
-        try:
-            reached.append(converge(book, shell, facts, tell))
-        except VsmlError as error:
+        done, error = converge_as_far(book, shell, facts, tell)
+        reached.append(done)
+        if error is not None:
             return tuple(reached), error
     return tuple(reached), None
 

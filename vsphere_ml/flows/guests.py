@@ -10,7 +10,7 @@ from vsphere_ml.core.guest import GuestFacts, Peer
 from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.marks import marked
 from vsphere_ml.core.ports import GuestPlace
-from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.spec import FirstBootBy, GpuKind, NicKind
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports import Guests, VCenter
     from vsphere_ml.core.spec import ClusterSpec, NodeSpec
 
-ON_ITS_CONSOLE = (
-    "on the VM's console in vCenter: `systemctl status open-vm-tools`, `ip addr`, and the log "
-    "/var/log/cloud-init-output.log"
-)
+# Customization is carried out by VMware Tools: open-vm-tools, libDeployPkg/deployPkgLog.c, opens this log for it.
+_LOGS = {
+    FirstBootBy.CLOUD_INIT: ", and the log /var/log/cloud-init-output.log",
+    FirstBootBy.CUSTOMIZATION: ", and the log /var/log/vmware-imc/toolsDeployPkg.log",
+    FirstBootBy.NONE: "",
+}
+
+
+def on_its_console(first_boot: FirstBootBy) -> str:
+    """Return where a guest that does not answer says why, by who tells it its name and address at its first boot."""
+    return f"on the VM's console in vCenter: `systemctl status open-vm-tools`, `ip addr`{_LOGS[first_boot]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,7 @@ class Found:
     everyone: tuple[GuestPlace, ...]  # also those that were not asked for
     vms: Mapping[str, Vm]  # of everyone that has a VM
     strangers: tuple[str, ...] = ()  # nodes whose VM vsml did not make
+    first_boot: FirstBootBy = FirstBootBy.CLOUD_INIT
     managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
     topologies: Mapping[str, str] = field(default_factory=dict)  # NCCL's, by node
 
@@ -64,7 +72,7 @@ def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) ->
     for node in spec.nodes:
         try:
             vm = vms[node.name] = _vm(spec, node.name, inventory)
-            everyone.append(_place(node, vm))
+            everyone.append(_place(node, vm, spec.guest.first_boot))
         except GuestError as error:
             errors[node.name] = error
     return Found(
@@ -73,6 +81,7 @@ def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) ->
         everyone=tuple(everyone),
         vms=vms,
         strangers=tuple(name for name, vm in vms.items() if name in wanted and not marked(vm, spec.name)),
+        first_boot=spec.guest.first_boot,
     )
 
 
@@ -173,7 +182,7 @@ def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:
     )
 
 
-def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
+def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
     if not vm.powered_on:
         raise GuestError(
             f"{node.name} has no guest: its VM is powered off",
@@ -187,7 +196,7 @@ def _place(node: NodeSpec, vm: Vm) -> GuestPlace:
             f"{node.name}: vCenter knows no address of its guest; VMware Tools: {tools(vm)}",
             code="guest.no-address",
             target=node.name,
-            hint=ON_ITS_CONSOLE,
+            hint=on_its_console(first_boot),
         )
     published = vm.settings.extra_config.get(HOST_KEYS, "") if vm.settings else ""
     return GuestPlace(name=node.name, address=address, vm=str(vm.ref), published=published)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.guest import Need
 from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
 
@@ -85,17 +85,22 @@ def converge(
     A guest that lacks nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
     those that need what the reboot brings are left for after it.
     """
+    reached, error = converge_as_far(playbook, shell, facts, tell, selection)
+    if error is not None:
+        raise error
+    return reached
+
+
+def converge_as_far(
+    playbook: Playbook, shell: Shell, facts: GuestFacts, tell: GuestListener, selection: Selection | None = None
+) -> tuple[Convergence, VsmlError | None]:
+    """As `converge`, with the error beside what became of the steps before it: those were changed all the same."""
     run = _Run(playbook, shell, facts, tell, _chosen(playbook, selection))
-    wanting = run.once()
-    if wanting:
-        tell(Rebooting(node=facts.name, because=wanting))
-        shell.reboot()
-        again = run.once()
-        if again:
-            raise _failed(facts, again[0], "it asks for a reboot again right after one")
-    if run.lacked:
-        run.settled()
-    return run.convergence(rebooted=bool(wanting))
+    try:
+        run.whole()
+    except VsmlError as error:
+        return run.convergence(), error
+    return run.convergence(), None
 
 
 @dataclass(slots=True)
@@ -106,6 +111,21 @@ class _Run:
     tell: GuestListener
     steps: tuple[Step, ...]
     lacked: dict[int, str] = field(default_factory=dict)
+    applied: set[int] = field(default_factory=set)
+    rebooted: bool = False
+
+    def whole(self) -> None:
+        """Provide what lacks, with a reboot where steps ask for one."""
+        wanting = self.once()
+        if wanting:
+            self.tell(Rebooting(node=self.facts.name, because=wanting))
+            self.shell.reboot()
+            self.rebooted = True
+            again = self.once()
+            if again:
+                raise _failed(self.facts, again[0], "it asks for a reboot again right after one")
+        if self.applied:
+            self.settled()
 
     def once(self) -> tuple[str, ...]:
         """Provide in order what lacks; return the steps that want a reboot."""
@@ -113,6 +133,9 @@ class _Run:
         lacks = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
         lacking = sum(lack is not None for lack in lacks)
         self.tell(Checked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=lacking))
+        for at, lack in enumerate(lacks):
+            if lack is not None:
+                self.lacked.setdefault(at, lack)
         wanting: list[str] = []
         for at, step in enumerate(self.steps):
             lack = step.lack(seen[at], self.facts)
@@ -120,11 +143,12 @@ class _Run:
                 continue
             self.lacked.setdefault(at, lack)
             need = self._apply(at, lack)
+            self.applied.add(at)  # before it is looked at: where the connection breaks now, it is changed all the same
             seen = _ask(self.shell, self.steps, self.facts, start=at)
             if need is Need.REBOOT:
                 wanting.append(step.title)
             else:
-                self._believe(step, seen[at])
+                self._believe(at, seen[at])
             self.tell(Applied(node=self.facts.name, step=step.title, needs_reboot=need is Need.REBOOT))
         return tuple(wanting)
 
@@ -136,13 +160,9 @@ class _Run:
             if lack is not None:
                 raise _failed(self.facts, step.title, f"a later step undid it: {lack}")
 
-    def convergence(self, *, rebooted: bool) -> Convergence:
+    def convergence(self) -> Convergence:
         outcomes = tuple(
-            Outcome(
-                step=step.title,
-                state=State.CHANGED if at in self.lacked else State.OK,
-                lack=self.lacked.get(at),
-            )
+            Outcome(step=step.title, state=self._state(at), lack=self.lacked.get(at))
             for at, step in enumerate(self.steps)
         )
         return Convergence(
@@ -150,8 +170,13 @@ class _Run:
             playbook=self.playbook.name,
             digest=self.playbook.digest,
             outcomes=outcomes,
-            rebooted=rebooted,
+            rebooted=self.rebooted,
         )
+
+    def _state(self, at: int) -> State:
+        if at in self.applied:
+            return State.CHANGED
+        return State.LACKING if at in self.lacked else State.OK
 
     def _apply(self, at: int, lack: str) -> Need:
         step, count = self.steps[at], len(self.steps)
@@ -170,9 +195,11 @@ class _Run:
         except GuestError as error:
             raise _during(self.facts, step.title, error) from error
 
-    def _believe(self, step: Step, seen: Mapping[str, Answer]) -> None:
+    def _believe(self, at: int, seen: Mapping[str, Answer]) -> None:
+        step = self.steps[at]
         lack = step.lack(seen, self.facts)
         if lack is not None:
+            self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
             raise _failed(self.facts, step.title, f"it was applied, and still {lack}", commands)
 

@@ -18,6 +18,7 @@ from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows.command import Answered, run
 from vsphere_ml.flows.configure import Configured, Lacking, chosen, configure
 from vsphere_ml.flows.guests import Given
+from vsphere_ml.guest.converge import State
 from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Waiting
 from vsphere_ml.guest.playbook import load_text
 
@@ -149,6 +150,22 @@ def test_one_guests_failure_never_hides_the_others(site: Site) -> None:
     assert report.error is not None
     assert "1 of 3 guests" in report.error.message
     assert "    log: /logs/node-2.log" in report.error.details
+
+
+def test_what_was_changed_before_a_guest_failed_is_counted(site: Site) -> None:
+    site.guests.there["node-2"].cut_after = 3
+    report = site.configure(book("/etc/a", "/etc/b"))
+    assert set(errors(report)) == {"node-2"}
+    written = {
+        name: sum(path in guest.files for path in ("/etc/a", "/etc/b")) for name, guest in site.guests.there.items()
+    }
+    changed = {
+        guest.node: sum(each.state is State.CHANGED for book in guest.convergences for each in book.outcomes)
+        for guest in report.guests
+    }
+    ends = {event.node: event.changed for event in site.heard if isinstance(event, Ended)}
+    assert 0 < written["node-2"] < 2
+    assert changed == ends == written
 
 
 def test_a_guest_that_still_boots_is_waited_for_and_the_others_are_not(site: Site) -> None:

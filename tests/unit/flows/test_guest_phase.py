@@ -21,6 +21,7 @@ from vsphere_ml.core.events import Fetching
 from vsphere_ml.core.firstboot import ADDRESS_KEY
 from vsphere_ml.core.outcome import Interrupted
 from vsphere_ml.core.spec import Address, ClusterSpec, FirstBootBy, GuestAccess, HostKeys
+from vsphere_ml.flows import guests as of_guests
 from vsphere_ml.flows import provision as provisioning
 from vsphere_ml.flows.guest_phase import GuestPhase
 from vsphere_ml.flows.guests import Given
@@ -191,6 +192,15 @@ def test_a_guest_without_an_address_is_told_with_what_was_seen_last(rig: Rig) ->
     assert "/var/log/cloud-init-output.log" in error.hint
     assert Waiting(node="node-1", lack="no address yet; VMware Tools: state unknown") in rig.heard
     assert rig.vcenter.clock.now() >= 58
+
+
+def test_the_log_to_read_is_that_of_who_tells_the_guest_its_address() -> None:
+    for first_boot, log in (
+        (FirstBootBy.CUSTOMIZATION, "/var/log/vmware-imc/toolsDeployPkg.log"),
+        (FirstBootBy.CLOUD_INIT, "/var/log/cloud-init-output.log"),
+    ):
+        hint = of_guests.on_its_console(first_boot)
+        assert [each for each in hint.split() if each.endswith(".log")] == [log]
 
 
 def test_a_guest_that_never_answers_is_told_with_its_tools_its_address_and_the_log_to_read(rig: Rig) -> None:

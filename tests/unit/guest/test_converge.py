@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.toys import AfterBoot, Lamps, Lit, playbook
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest.converge import Convergence, State, check, converge
+from vsphere_ml.guest.converge import Convergence, State, check, converge, converge_as_far
 from vsphere_ml.guest.events import Applied, Applying, Checked, GuestEvent, Rebooting
 from vsphere_ml.guest.select import Selection
 
@@ -125,3 +125,17 @@ def test_a_converged_guest_needs_nothing(steps: list[Lit], lit: set[str]) -> Non
     before = (list(guest.history), guest.questions)
     assert not converge(playbook(*steps), guest, NODE_1, ignore).changed
     assert (guest.history, guest.questions) == (before[0], before[1] + 1)
+
+
+def test_what_was_changed_before_a_step_failed_is_counted() -> None:
+    guest = Lamps(broken={"set b"})
+    reached, error = converge_as_far(THREE, guest, NODE_1, ignore)
+    assert error is not None
+    assert error.code == "guest.step-failed"
+    assert states(reached) == ["changed", "lacking", "lacking"]
+
+
+def test_a_step_that_was_applied_in_vain_is_not_counted() -> None:
+    reached, error = converge_as_far(THREE, Lamps(lit={"c"}, deaf={"set b"}), NODE_1, ignore)
+    assert error is not None
+    assert states(reached) == ["changed", "lacking", "ok"]
