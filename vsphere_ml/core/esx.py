@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from vsphere_ml.core.open_enum import OpenEnum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import HostRef, PciAddress, Pvrdma, VmRef
 
 
-class Connection(StrEnum):
+class Connection(OpenEnum):
     """What vCenter sees of a host."""
 
     CONNECTED = "connected"

@@ -43,6 +43,16 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
             if not copied
             else f"`govc vm.destroy {vm.name}` if nobody needs it",
         )
+    yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
+
+
+def _no_answer(host: Host) -> Finding:
+    return Finding(
+        code="host.no-answer",
+        target=host.name,
+        message=f"it does not answer, so nothing is placed on it: {host.no_answer}",
+        hint=f"`govc host.reconnect {host.name}`, or restart its management agents",
+    )
 
 
 def _wrong_host(seat: Seat, host: Host, *, allowed: bool) -> Iterator[Finding]:

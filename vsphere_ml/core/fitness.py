@@ -26,7 +26,7 @@ _RULE = "host-pvrdma"
 def unfit(host: Host, wish: Wish, ready: MakeReady) -> Iterator[Reason]:
     """Yield what speaks against a host whatever is left on it, or may be changed there."""
     if not host.connected:
-        yield Reason(Lack.HOST, "not connected")
+        yield Reason(Lack.HOST, f"does not answer vCenter ({host.no_answer})" if host.no_answer else "not connected")
         return
     if host.maintenance:
         yield Reason(Lack.HOST, "in maintenance mode")

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from vsphere_ml.core.rooms import Room
 
 
+# A group's kinds of devices that can be counted; others are shown only.
+_COUNTED = frozenset({ComponentKind.SRIOV, ComponentKind.PASSTHROUGH})
+
+
 def free_instances(room: Room, group: DeviceGroup) -> int | None:
     """Return how often a group can be had now; None when it is of no kind that vsml can count.
 
@@ -32,7 +36,7 @@ def free_instances(room: Room, group: DeviceGroup) -> int | None:
         return None
     if not others:
         return len(tuple(joined(room, profile, len(gpus))))
-    if len(gpus) != 1 or len(others) != 1:
+    if len(gpus) != 1 or len(others) != 1 or others[0].kind not in _COUNTED:
         return None
     return _pairs(room, profile, others[0])
 

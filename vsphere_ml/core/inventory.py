@@ -7,8 +7,9 @@ Numbers are as vCenter reports them, converted once at the edge: memory in bytes
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, NewType
+
+from vsphere_ml.core.open_enum import OpenEnum
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,9 @@ class PciDevice:
     class_id: int = 0
 
 
-class Sharing(StrEnum):
+class Sharing(OpenEnum):
+    """How a vGPU profile shares its GPU."""
+
     TIME_SLICED = "timeSliced"
     MIG = "mig"
 
@@ -117,7 +120,9 @@ class VgpuProfile:
     sharing: Sharing | None = None
 
 
-class ComponentKind(StrEnum):
+class ComponentKind(OpenEnum):
+    """What a device of a vendor device group is."""
+
     PASSTHROUGH = "pciPassthru"
     VGPU = "nvidiaVgpu"
     SRIOV = "sriovNic"
@@ -183,6 +188,8 @@ class Host:
     maintenance: bool
     max_hardware_version: int
     memory_reserved: Bytes  # by powered-on VMs, full reservations included
+    # What vCenter could not ask of it, and why. Such a host counts as not `connected`, whatever vCenter says of it.
+    no_answer: str = ""
     numa: tuple[NumaNode, ...] = ()
     pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import vim, vmodl
@@ -19,6 +22,7 @@ from vsphere_ml.core.inventory import (
 from vsphere_ml.core.units import gib
 from vsphere_ml.vsphere import modules, pvrdma
 from vsphere_ml.vsphere.collect import of, reference
+from vsphere_ml.vsphere.faults import AWAY, words
 from vsphere_ml.vsphere.gpus import is_gpu
 from vsphere_ml.vsphere.hosts import Extra
 from vsphere_ml.vsphere.nics import is_port
@@ -26,12 +30,15 @@ from vsphere_ml.vsphere.pci import address, functions, unsigned
 from vsphere_ml.vsphere.vms import hardware_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from vsphere_ml.core.inventory import PciAddress
     from vsphere_ml.vsphere.session import Session
 
+Machines = Mapping[HostRef, tuple[Any, Mapping[str, Any]]]  # a host's object and properties
 _AT_ONCE = 8
+# So many hosts that keep vCenter waiting are no longer the hosts' fault.
+_MOST_TIMEOUTS = 8
 # A host without the feature says so by one of these.
 _ABSENT = (vmodl.fault.NotSupported, vmodl.fault.MethodNotFound, vmodl.fault.ManagedObjectNotFound)
 T = TypeVar("T")
@@ -49,29 +56,67 @@ class Assignable:
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
         self._pvrdma: dict[HostRef, Pvrdma] = {}
         self._modules: dict[HostRef, tuple[tuple[str, str], ...] | None] = {}
+        self._no_answer: dict[HostRef, str] = {}
 
-    def ask(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+    def ask(self, machines: Machines) -> None:
         """Ask these hosts whatever their properties leave open."""
         if self._session.speaks("8.0.0.1"):
-            self._groups = _at_once(self._device_groups, machines)
+            self._groups = self._each("device groups", self._device_groups, machines)
         if self._session.speaks("7.0.3.0"):
-            for found in _at_once(self._profile_infos, _one_of_each(machines)).values():
-                self._profiles.update(found)
+            self._ask_for_profiles(machines)
         passing = {ref: machine for ref, machine in machines.items() if _passes_functions(machine[1])}
-        self._system_ids = _at_once(self._systems, passing)
+        self._system_ids = self._each("PCI devices", self._systems, passing)
 
-    def ask_for_pvrdma(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+    def ask_for_pvrdma(self, machines: Machines) -> None:
         """Ask these hosts what they do PVRDMA with."""
-        self._pvrdma = _at_once(lambda _host, props: pvrdma.pvrdma(props), machines)
+        self._pvrdma = self._each("PVRDMA", lambda _host, props: pvrdma.pvrdma(props), machines)
 
-    def ask_for_modules(self, machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]) -> None:
+    def ask_for_modules(self, machines: Machines) -> None:
         """Ask these hosts for the options of their NICs' drivers."""
-        self._modules = _at_once(_modules, machines)
+        self._modules = self._each("driver options", _modules, machines)
+
+    def _ask_for_profiles(self, machines: Machines) -> None:
+        """Ask one host of all those that offer the same profiles, and another when that one does not answer."""
+        alike: dict[tuple[str, ...], list[HostRef]] = defaultdict(list)
+        for ref, (_, props) in machines.items():
+            alike[tuple(props.get("config.sharedPassthruGpuTypes") or ())].append(ref)
+        alike.pop((), None)
+        while alike:
+            asked = {refs[0]: machines[refs[0]] for refs in alike.values()}
+            answers = self._each("vGPU profiles", self._profile_infos, asked)
+            for found in answers.values():
+                self._profiles.update(found)
+            alike = {offer: refs[1:] for offer, refs in alike.items() if refs[0] not in answers and refs[1:]}
+
+    def _each(self, what: str, ask: Callable[[Any, Mapping[str, Any]], T], machines: Machines) -> dict[HostRef, T]:
+        """Return what each host answers; one that does not is noted, and costs the others nothing."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            answers = pool.map(lambda ref: self._answer(ref, what, lambda: ask(*machines[ref])), machines)
+            return {ref: answer[0] for ref, answer in zip(machines, answers, strict=True) if answer}
+
+    def _answer(self, ref: HostRef, what: str, ask: Callable[[], T]) -> tuple[T] | None:
+        """Return a host's answer; None when it gives none, also when it is asked twice."""
+        try:
+            try:
+                return (ask(),)
+            except TimeoutError:
+                return (ask(),)
+        except AWAY as fault:
+            self._no_answer.setdefault(ref, f"asked for its {what}, vCenter says: {words(fault)}")
+        except TimeoutError:
+            self._no_answer.setdefault(ref, f"asked for its {what}, vCenter waits for it in vain")
+            if len(self._no_answer) > _MOST_TIMEOUTS:
+                raise
+        return None
 
     def hardware(self, clusters: Iterable[Any]) -> None:
         """Ask clusters for the newest virtual hardware of each of their hosts."""
         rows = of(self._session, clusters, {vim.ComputeResource: ["environmentBrowser"]})
         for browser in [props["environmentBrowser"] for _, props in rows if props.get("environmentBrowser")]:
+            self._newest_by(browser)
+
+    def _newest_by(self, browser: Any) -> None:
+        with suppress(*AWAY):  # the release tells it then
             for option in browser.QueryConfigOptionDescriptor() or ():
                 for each in option.host or ():
                     ref = HostRef(reference(each))
@@ -86,6 +131,7 @@ class Assignable:
             system_ids=self._system_ids.get(ref, {}),
             pvrdma=self._pvrdma.get(ref),
             module_options=self._modules.get(ref),
+            no_answer=self._no_answer.get(ref, ""),
         )
 
     def _device_groups(self, _host: Any, props: Mapping[str, Any]) -> tuple[DeviceGroup, ...]:
@@ -106,22 +152,6 @@ class Assignable:
         target = browser.QueryConfigTarget(host) if browser else None
         devices = (*(target.pciPassthrough or ()), *(target.sriov or ())) if target else ()
         return {address(each.pciDevice.id): each.systemId for each in devices}
-
-
-def _at_once(
-    ask: Callable[[Any, Mapping[str, Any]], T], machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]]
-) -> dict[HostRef, T]:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = pool.map(lambda machine: ask(*machine), machines.values())
-        return dict(zip(machines, answers, strict=True))
-
-
-def _one_of_each(
-    machines: Mapping[HostRef, tuple[Any, Mapping[str, Any]]],
-) -> dict[HostRef, tuple[Any, Mapping[str, Any]]]:
-    # What a profile is does not depend on the host, so hosts that offer the same ones are asked once.
-    seen = {tuple(machine[1].get("config.sharedPassthruGpuTypes") or ()): ref for ref, machine in machines.items()}
-    return {ref: machines[ref] for offered, ref in seen.items() if offered}
 
 
 def _passes_functions(props: Mapping[str, Any]) -> bool:
@@ -163,5 +193,5 @@ def _profile(info: Any) -> VgpuProfile:
     return VgpuProfile(
         name=info.profileName,
         framebuffer=gib(info.fbSizeInGib) if info.fbSizeInGib else None,
-        sharing=Sharing(sharing) if sharing in set(Sharing) else None,
+        sharing=Sharing(sharing) if sharing else None,
     )

@@ -13,6 +13,7 @@ from vsphere_ml.core.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
 from vsphere_ml.vsphere import esxcli, hosts, modules, pvrdma
 from vsphere_ml.vsphere.collect import of, reference
 from vsphere_ml.vsphere.esxcli import EsxcliError
+from vsphere_ml.vsphere.faults import AWAY
 from vsphere_ml.vsphere.pci import address
 from vsphere_ml.vsphere.vms import is_agent
 
@@ -59,7 +60,17 @@ def see(session: Session, fields: Fields, found: Iterable[Any]) -> dict[HostRef,
     rows = list(of(session, found, {vim.HostSystem: HOST}))
     vms = [vm for _, props in rows for vm in props.get("vm") or ()]
     seen = {reference(vm): props for vm, props in of(session, vms, {vim.VirtualMachine: VM})}
-    return {HostRef(reference(host)): _sight(session, fields, host, props, seen) for host, props in rows}
+    return {HostRef(reference(host)): _answered(session, fields, host, props, seen) for host, props in rows}
+
+
+def _answered(
+    session: Session, fields: Fields, host: Any, props: Mapping[str, Any], seen: Mapping[str, Mapping[str, Any]]
+) -> HostSight:
+    """Return a host as it is; one that does not answer counts as that, whatever vCenter shows it as."""
+    try:
+        return _sight(session, fields, host, props, seen)
+    except AWAY:
+        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, seen)
 
 
 def _sight(

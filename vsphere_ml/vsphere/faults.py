@@ -122,6 +122,14 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
     (vmodl.fault.InvalidArgument, _Meaning("vsphere.invalid-argument", "vCenter refuses a value")),
     (vmodl.fault.RequestCanceled, _Meaning("vsphere.canceled", "somebody cancelled the task")),
 )
+# What vCenter says when a host does not answer it, whatever it shows the host as.
+AWAY = (
+    vmodl.fault.HostCommunication,
+    vmodl.fault.SystemError,
+    vim.fault.HostConnectFault,
+    vim.fault.HostConfigFault,
+    vim.fault.Timedout,
+)
 _OTHER = _Meaning("vsphere.task-failed", "vCenter could not do it")
 
 
@@ -145,6 +153,12 @@ def translate(
     )
     error.__cause__ = fault
     return error
+
+
+def words(fault: BaseException) -> str:
+    """Return vCenter's sentence, with the fault's name."""
+    name, said = type(fault).__name__.rpartition(".")[2], _own_words(fault, {})[1:-1]
+    return name if said == name else f"{name} ({said})"
 
 
 def _own_words(fault: BaseException, names: Mapping[str, str]) -> str:

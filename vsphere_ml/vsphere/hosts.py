@@ -73,6 +73,7 @@ class Extra:
     system_ids: Mapping[PciAddress, str] = field(default_factory=dict)
     pvrdma: Pvrdma | None = None
     module_options: tuple[tuple[str, str], ...] | None = None
+    no_answer: str = ""
 
 
 def has_gpus(props: Mapping[str, Any]) -> bool:
@@ -104,7 +105,8 @@ def host(
         cpu_mhz=props.get("summary.hardware.cpuMhz") or 0,
         cores=props.get("summary.hardware.numCpuCores") or 0,
         memory=Bytes(props.get("summary.hardware.memorySize") or 0),
-        connected=props.get("runtime.connectionState") == "connected",
+        connected=props.get("runtime.connectionState") == "connected" and not extra.no_answer,
+        no_answer=extra.no_answer,
         maintenance=bool(props.get("runtime.inMaintenanceMode")),
         max_hardware_version=hardware or newest_hardware(version),
         memory_reserved=mib(reserved_mib),

@@ -69,7 +69,7 @@ def functions(nic: NicPort) -> str:
 def state(host: Host) -> str:
     """Return whether the host can take VMs now."""
     if not host.connected:
-        return "not connected"
+        return "no answer" if host.no_answer else "not connected"
     return "in maintenance" if host.maintenance else "ready"
 
 
@@ -94,6 +94,8 @@ def _parts(inventory: Inventory) -> Iterator[RenderableType]:
     yield table(
         HOSTS, (_host(host, clusters.get(host.cluster, "-") if host.cluster else "-") for host in inventory.hosts)
     )
+    silent = (host for host in inventory.hosts if host.no_answer)
+    yield from (line((f"{host.name} does not answer: {host.no_answer}", "red")) for host in silent)
     vms = names(inventory)
     for titles, rows in (
         (GPUS, [row for host in inventory.hosts for row in _gpus(host, vms)]),
