@@ -16,6 +16,7 @@ from vsphere_ml.bench.imports.parsed import (
     other_statistic,
     rows,
     sizes_of,
+    unended,
     unnamed_collective,
     whole,
 )
@@ -41,8 +42,13 @@ _OSU_MEANS = Remark(
     message="each time is the mean over ranks and iterations: the slowest rank's is longer",
     hint="osu_allreduce -f also prints the longest",
 )
+_OSU_END = Remark(
+    code="import.unended",
+    target=OSU,
+    message="the tool prints no end: whether larger sizes are missing cannot be told",
+)
 _IPERF3_RESULT = re.compile(
-    r"^\s*(?:\[\s*(?P<id>\d+|SUM)\])?(?:\[[TR]X-[CS]\])?\s*0\.00-\s*(?P<end>[\d.]+)\s+sec\s+\S+\s+\S?Bytes\s+"
+    r"^\s*(?:\[\s*(?P<id>\d+|SUM)\])?(?:\[[TR]X-[CS]\])?\s*0\.00-\s*(?P<end>[\d.]+)\s*sec\s+\S+\s+\S?Bytes\s+"
     r"(?P<rate>\d+(?:\.\d+)?)\s+(?P<unit>[KMGT]?)(?P<what>bits|Bytes)/sec\b.*\breceiver\s*$"
 )
 _SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -136,7 +142,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         ranks=2,
         links=(link,),
         options={"tool": tool},
-        remarks=left_out(tool, broken),
+        remarks=(*left_out(tool, broken), *_perftest_end(lines, tool)),
     )
 
 
@@ -172,6 +178,12 @@ def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[
     return seen, broken
 
 
+def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Remark, ...]:
+    """Return that larger messages may be missing, where no rule closes the table."""
+    titles = next(at for at, line in enumerate(lines) if _AVERAGE.search(line))
+    return () if any(re.match(r"\s*-{20,}", line) for line in lines[titles:]) else unended(tool, "the rule below it")
+
+
 def _average_at(titles: str) -> int:
     """Return which column the average is: a service level can stand before it (#sl)."""
     return titles[: titles.index("BW average")].count("#") + 1
@@ -204,7 +216,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
             **({"type": told} if (told := found(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
             **sizes_of(points),
         },
-        remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken)),
+        remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken), _OSU_END),
     )
 
 

@@ -62,8 +62,8 @@ class _Kept:
             self._add_nccl(line)
             if not _ROW.match(line):
                 return
-        text = bare(line)
-        if not text.strip():
+        text = bare(line).strip()
+        if not text:
             return
         self.text_bytes += len(text) + _A_LINE
         if self.text_bytes > LARGEST_TEXT:

@@ -303,12 +303,14 @@ def _is_count(cell: str, title: str) -> bool:
     return printed(cell) is not None and (title == "#wrong" or re.fullmatch(r"\d(?:\.\d+)?e[+-]\d\d", cell) is not None)
 
 
-def _between(cells: Sequence[str], titles: Sequence[str]) -> tuple[str, int | None] | None:
+def _between(cells: Sequence[str], titles: Sequence[str]) -> tuple[str | None, int | None] | None:
     """Return operation and root of a row; a cell less than titles means that the operation is blank."""
     told = dict(zip(reversed(titles), reversed(cells), strict=False))
     root, operation = told.get("root"), next((told[title] for title in titles if title in _OPERATIONS & set(told)), "")
     if root is not None and re.fullmatch(r"-1|\d{1,9}", root) is None:
         return None
+    if _OPERATIONS.isdisjoint(titles):
+        return None, None if root is None else int(root)
     return "" if operation in _NO_OPERATION else operation, None if root is None else int(root)
 
 

@@ -27,7 +27,8 @@ _KNOWN = re.compile(
             rf"\[?\d{{4}}[-/]\d\d[-/]\d\d[T ]{_CLOCK}(?:Z|\s?[+-]\d\d:?\d\d)?\]?[:,]?(?:\s|$)",
             rf"\[?{_CLOCK}\]?(?:\s|$)",
             r"\d{1,6}:(?:\s|$)",  # srun --label
-            r"\[(?:rank|default|worker[-_]?)?\d+\]:?(?:\s|$)",  # Hydra's -prepend-rank, torchrun
+            r"\[(?:rank|default|worker[-_]?)\d+\]:?",  # torchrun
+            r"\[\d+\]:?(?:\s|$)",  # Hydra's -prepend-rank
             r"\[pod/[^\]\s]+\](?:\s|$)",  # kubectl logs --prefix
             r"\((?:[\w.]+ )?pid=\d+(?:, ip=[\d.:a-f]+)?\)(?:\s|$)",  # Ray
             r"[\w.-]*[\w-]\s+\|(?:\s|$)",  # docker compose
@@ -50,7 +51,8 @@ def bare(line: str) -> str:
         if match is None or not match[0]:
             break
         line = line.lstrip()[match.end() :]
-    # A tool that writes a row in pieces gets a tag before each of them.
+        # A tool that writes a row in pieces gets a tag before each of them.
+        line = line.replace(match[0].strip(), "") if match[0].startswith("[") else line
     return _TAG.sub("", line) if "]<std" in line else line
 
 

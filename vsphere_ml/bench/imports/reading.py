@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from vsphere_ml.bench import paths
 from vsphere_ml.bench.codec import Mismatch
 from vsphere_ml.bench.imports import links, nccl_tests, training
-from vsphere_ml.bench.imports.parsed import Asked
+from vsphere_ml.bench.imports.parsed import Asked, joined
 from vsphere_ml.bench.models import MODELS
 from vsphere_ml.bench.record import (
     Cluster,
@@ -77,9 +77,12 @@ def parse(log: Log, given: Given) -> Parsed:
             for knows, read in _DOCUMENTS:
                 if knows(log.document):
                     return read(log.document, given.asked)
-        for knows_text, read_text in _TEXTS:
-            if log.document is None and knows_text(log.lines):
-                return read_text(log.lines, given.asked)
+            raise _unknown(log.name, ())
+        readers = [read for knows_text, read in _TEXTS if knows_text(log.lines)]
+        if len(readers) > 1:
+            raise joined(log.name, "several tools wrote it")
+        if readers:
+            return readers[0](log.lines, given.asked)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         problem = Problem(file=log.name, line=None, key="", message=f"{type(error).__name__}: {str(error)[:200]}")
         raise _unknown(log.name, (problem,)) from error

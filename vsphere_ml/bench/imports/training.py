@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 HOROVOD = "horovod synthetic benchmark"
 TF_CNN = "tf_cnn_benchmarks"
-# `Iter #0: 310.0 img/sec per GPU`; each program has %.1f, and nothing after it.
-_ITERATION = re.compile(r"Iter #(\d{1,6}): (\d+\.\d) img/sec per \w+\s*$")
+# `Iter #0: 310.0 img/sec per GPU`: %.1f in each program; forks tell the time of an iteration after it.
+_ITERATION = re.compile(r"Iter #(\d{1,6}): (\d+\.\d) img/sec per \w+(?:\s*$|, )")
 _CUT = re.compile(r"Iter #\d+:")
 _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
 _ALIKE = 0.01  # by which workers' accounts of one run's total differ at most
