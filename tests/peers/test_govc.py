@@ -98,3 +98,39 @@ def test_an_unknown_profile_is_refused_with_a_sentence(run: Govc) -> None:
 def test_it_reads_and_sets_a_kernel_setting_with_esxcli(run: Govc) -> None:
     listed = run("host.esxcli", "-host", HOST, "--", "system", "settings", "kernel", "list", "-o", "atsSupport")
     assert "atsSupport" in listed
+
+
+def test_it_signs_in_to_rest_and_keeps_its_session(run: Govc) -> None:
+    run("session.login", "-r")
+    assert run.json("session.ls", "-r")
+
+
+def test_rest_refuses_a_wrong_password(run: Govc) -> None:
+    done = run.run("tags.ls", GOVC_PASSWORD="wrong")
+    assert done.returncode != 0
+    assert "401" in done.stderr
+
+
+def test_it_tags_a_vm_and_finds_it_again(run: Govc) -> None:
+    run("tags.category.create", "-t", "VirtualMachine", "team")
+    run("tags.create", "-c", "team", "vision")
+    run("tags.attach", "vision", "/lab-dc/vm/etl-7")
+    assert [tag["name"] for tag in run.json("tags.ls", "-c", "team")] == ["vision"]
+    (attached,) = run.json("tags.attached.ls", "vision")
+    assert attached == run("find", "-i", "/lab-dc/vm", "-name", "etl-7").strip()
+
+
+def test_it_lists_content_libraries(run: Govc) -> None:
+    assert run.json("library.ls") in (None, [])
+
+
+def test_it_lists_the_storage_policies(run: Govc) -> None:
+    named = {policy["name"] for policy in run.json("storage.policy.ls")["profile"]}
+    assert "vSAN Default Storage Policy" in named
+
+
+@pytest.mark.parametrize("base", ["ComputeResource", "ManagedEntity"])
+def test_it_reads_a_cluster_as_a_base_class(run: Govc, base: str) -> None:
+    own = run("find", "-i", "/lab-dc/host", "-type", "c").strip()
+    assert own.startswith("ClusterComputeResource:")
+    assert run("object.collect", "-s", f"{base}:{own.partition(':')[2]}", "name") == "gpu\n"

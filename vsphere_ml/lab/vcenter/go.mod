@@ -13,5 +13,6 @@ require (
 
 require (
 	golang.org/x/sys v0.43.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )

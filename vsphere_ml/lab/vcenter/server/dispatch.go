@@ -100,6 +100,9 @@ func (l *Lab) dispatch(ctx *simulator.Context, call *simulator.Method) (mo.Refer
 	if unchecked[call.Name] {
 		return nil, &types.InvalidLogin{}
 	}
+	if ctx.Session != nil {
+		ownTypes(ctx, call)
+	}
 	object := ctx.Map.Get(call.This)
 	if fault := l.faults.call(call, l.nameFor(ctx, object, call)); fault != nil && ctx.Session != nil {
 		return nil, fault

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/vmware/govmomi/pbm"
 	"github.com/vmware/govmomi/simulator"
 	vapi "github.com/vmware/govmomi/vapi/simulator"
 	"github.com/vmware/govmomi/vim25"
@@ -18,14 +19,16 @@ import (
 
 var serviceInstance = vim25.ServiceInstance
 
-// routes is the whole server: SOAP, REST, datastore files and the control endpoints.
+// routes is the whole server: SOAP, storage policies, REST, datastore files and the control endpoints.
 func (l *Lab) routes() http.Handler {
 	l.service.RegisterSDK(l.service.Context.Map, vim25.Path+"/vimService")
+	l.service.RegisterSDK(l.policies())
 	rest := l.rest()
 	mux := http.NewServeMux()
 	mux.Handle("/sdk", l.soap(l.service.ServeMux))
 	mux.Handle("/sdk/vimService", l.soap(l.service.ServeMux))
 	mux.HandleFunc("/sdk/vimServiceVersions.xml", l.service.ServiceVersions)
+	mux.Handle(pbm.Path, l.soap(l.service.ServeMux))
 	mux.Handle("/folder/", l.members(http.HandlerFunc(l.service.ServeDatastore)))
 	mux.Handle("/nfc/", http.HandlerFunc(simulator.ServeNFC))
 	mux.Handle("/rest/", rest)
