@@ -34,9 +34,14 @@ from vsphere_ml.cli import (
     run as run_command,
 )
 from vsphere_ml.cli.bench.app import app as bench
+from vsphere_ml.cli.commands import App, Root
 from vsphere_ml.cli.options import callback
 
-app = typer.Typer(
+START, CLUSTER, GUESTS, SITE = "Start", "Cluster", "Guests", "Site"
+BENCHMARK, EXCHANGE, LAB = "Benchmark", "Other tools", "Lab"
+
+app = App(
+    cls=Root,
     name="vsml",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -65,28 +70,28 @@ def root(
     """
 
 
-app.command()(init.init)
-app.command()(check.check)
-app.command()(plan.plan)
-app.command()(provision.provision)
-app.command()(configure.configure)
-app.command(name="enable-ats")(enable_ats.enable_ats)
-app.command()(verify.verify)
-app.command()(status.status)
-app.command()(run_command.run)
-app.command()(ssh.ssh)
-app.command()(destroy.destroy)
-app.command()(inventory.inventory)
-app.command()(profiles.profiles)
-app.command()(topology.topology)
-app.command()(doctor.doctor)
-app.add_typer(imports.app, name="import")
-app.add_typer(export.app, name="export")
-app.add_typer(bench, name="bench")
-app.add_typer(rules.app, name="rules")
+app.command(rich_help_panel=START)(init.init)
+app.command(rich_help_panel=START)(check.check)
+app.command(rich_help_panel=START)(doctor.doctor)
+app.command(rich_help_panel=CLUSTER)(plan.plan)
+app.command(rich_help_panel=CLUSTER)(provision.provision)
+app.command(rich_help_panel=CLUSTER)(status.status)
+app.command(rich_help_panel=CLUSTER)(destroy.destroy)
+app.command(rich_help_panel=GUESTS)(configure.configure)
+app.command(rich_help_panel=GUESTS)(verify.verify)
+app.command(rich_help_panel=GUESTS)(run_command.run)
+app.command(rich_help_panel=GUESTS)(ssh.ssh)
+app.command(rich_help_panel=SITE)(inventory.inventory)
+app.command(rich_help_panel=SITE)(profiles.profiles)
+app.command(rich_help_panel=SITE)(topology.topology)
+app.command(name="enable-ats", rich_help_panel=SITE)(enable_ats.enable_ats)
+app.add_typer(rules.app, name="rules", rich_help_panel=SITE)
+app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK)
+app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE)
+app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE)
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)
-app.add_typer(lab.app, name="lab")
+app.add_typer(lab.app, name="lab", rich_help_panel=LAB)
 
 
 def main() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from typer.core import TyperGroup
+from vsphere_ml.cli.commands import Group
 
 OF_THE_GROUP = {"-h", "--help", "--show-completion", "--install-completion"}
 
 
-class DefaultGroup(TyperGroup):
+class DefaultGroup(Group):
     """`vsml GROUP ...` means `vsml GROUP DEFAULT ...` where no command is named."""
 
     default: ClassVar[str]

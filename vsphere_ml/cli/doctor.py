@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @command
 def doctor(
     terminal: Terminal,
-    file: Annotated[Path | None, typer.Argument(help="A cluster file; only its [vcenter] is looked at.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] is looked at.")
+    ] = None,
     *,
     server: Server = None,
     username: Username = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.inventory import Inventory
     from vsphere_ml.core.spec import ClusterSpec
 
-app = typer.Typer(help="Write a cluster for other tools, on stdout.", no_args_is_help=True)
+app = App(help="Write a cluster for other tools, on stdout.", no_args_is_help=True)
 Offline = Annotated[bool, typer.Option("--offline", help="Ask no vCenter: only addresses of the file are told.")]
 
 

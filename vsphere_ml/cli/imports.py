@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
-app = typer.Typer(help="Make a cluster file of another tool's.", no_args_is_help=True)
+app = App(help="Make a cluster file of another tool's.", no_args_is_help=True)
 
 
 @app.callback()

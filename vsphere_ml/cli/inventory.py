@@ -15,7 +15,8 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 def inventory(
     terminal: Terminal,
     file: Annotated[
-        Path | None, typer.Argument(help="A cluster file; only its [vcenter] and [location] are looked at.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are looked at."),
     ] = None,
     *,
     server: Server = None,

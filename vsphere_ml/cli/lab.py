@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
+from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
     help="A vCenter to try vsml on: simulated hosts, GPUs and NICs behind the real vSphere API (Linux only).",
 )
-Name = Annotated[str, typer.Option(help="The lab's name; several can run side by side.")]
+Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several can run side by side.")]
 
 
 @app.command()
@@ -21,7 +22,7 @@ Name = Annotated[str, typer.Option(help="The lab's name; several can run side by
 def up(
     terminal: Terminal,
     topology: Annotated[
-        str, typer.Argument(help="A name that `vsml lab topologies` lists, or a TOML file.")
+        str, typer.Argument(metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, or a TOML file.")
     ] = "quad-8.0u3",
     name: Name = "default",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port of 127.0.0.1; 0 is any.")] = 0,
@@ -67,7 +68,9 @@ def shape(
     nodes: Annotated[
         list[str] | None, typer.Argument(metavar="[NODE]...", help="VM names; all guests when left out.")
     ] = None,
-    rate: Annotated[str, typer.Option(help="Such as 1gbit or 200mbit; `none` takes the rate away.")] = "none",
+    rate: Annotated[
+        str, typer.Option(metavar="RATE", help="Such as 1gbit or 200mbit; `none` takes the rate away.")
+    ] = "none",
     name: Name = "default",
 ) -> Answer:
     """Give the links of lab guests a rate, in both directions, as a slow switch would (needs root).
@@ -93,7 +96,7 @@ def shape(
 @command
 def fault(
     terminal: Terminal,
-    node: Annotated[str, typer.Argument(help="The VM's name.")],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The VM's name.")],
     kind: Annotated[
         str | None,
         typer.Argument(
@@ -103,7 +106,9 @@ def fault(
     ] = None,
     *,
     clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False,
-    package: Annotated[str, typer.Option(help="The stand-in package that fails, or in whose installing to cut.")] = "",
+    package: Annotated[
+        str, typer.Option(metavar="PACKAGE", help="The stand-in package that fails, or in whose installing to cut.")
+    ] = "",
     name: Name = "default",
 ) -> Answer:
     """Let something go wrong with a lab guest, or end that (needs root). `vsml lab status` shows what is in force.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
+from typer.models import ArgumentInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 GLOBAL = "Global options"
 DEFAULT_FILE = Path("cluster.toml")
+FILE_OPTION = "file_option"
 _OUTPUT = re.compile(r"--output|-v*o")
 _JSON = re.compile(r"--output=json|-v*ojson")
 
@@ -97,7 +99,7 @@ _TYPES: dict[str, Any] = {
     ],
 }
 # Parameters that several commands share.
-ClusterFile = Annotated[Path, typer.Argument(help="The cluster file.", show_default="cluster.toml")]
+ClusterFile = Annotated[Path, typer.Argument(metavar="[FILE]", help="The cluster file.", show_default="cluster.toml")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Go on without asking.")]
 Server = Annotated[str | None, typer.Option(metavar="ADDRESS", help="The vCenter: host, host:port or URL.")]
 Username = Annotated[str | None, typer.Option(metavar="USER", help="Who signs in.")]
@@ -105,6 +107,10 @@ Lab = Annotated[str | None, typer.Option("--lab", metavar="NAME", help="The lab 
 Datacenter = Annotated[str | None, typer.Option(metavar="NAME", help="The data centre, where there are several.")]
 ClusterFileOption = Annotated[
     Path, typer.Option("-f", "--file", metavar="FILE", help="The cluster file.", show_default="cluster.toml")
+]
+# For commands whose argument is FILE: `run` and `ssh` have no place for that argument.
+FileAsOption = Annotated[
+    Path | None, typer.Option("-f", "--file", metavar="FILE", help="The cluster file, as an option.")
 ]
 OnlyNodes = Annotated[
     list[str] | None, typer.Option("--only", metavar="NODE", help="This node only; can be given several times.")
@@ -152,10 +158,12 @@ def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..
 
         settings = (ctx.obj or Settings()).but({name: given.pop(name) for name in _TYPES})
         name = " ".join(ctx.command_path.split()[1:])
+        if (file := given.pop(FILE_OPTION, None)) is not None:
+            given["file"] = _only_file(ctx, file)
         raise typer.Exit(exits.run(name, settings, lambda terminal: function(terminal, **given)))  # type: ignore[call-arg]
 
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
-    return _with_global_options(run, own)
+    return _with_global_options(run, _with_file_option(own))
 
 
 def callback(function: Callable[..., None]) -> Callable[..., None]:
@@ -167,6 +175,25 @@ def callback(function: Callable[..., None]) -> Callable[..., None]:
         function(**given)
 
     return _with_global_options(run, list(inspect.signature(function, eval_str=True).parameters.values()))
+
+
+def _with_file_option(own: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """Return the parameters, and -f where one of them is FILE as an argument."""
+    if not any(each.name == "file" and _is_argument(each) for each in own):
+        return own
+    return [*own, inspect.Parameter(FILE_OPTION, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FileAsOption)]
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    return any(isinstance(each, ArgumentInfo) for each in getattr(parameter.annotation, "__metadata__", ()))
+
+
+def _only_file(ctx: typer.Context, file: Path) -> Path:
+    """Return the file that was given as an option; a usage error when it was given as an argument too."""
+    source = ctx.get_parameter_source("file")
+    if source is not None and source.name == "COMMANDLINE":
+        raise typer.BadParameter("the cluster file is given twice", ctx=ctx, param_hint="--file")
+    return file
 
 
 def _with_global_options(run: Callable[..., None], own: list[inspect.Parameter]) -> Callable[..., None]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.default_group import DefaultGroup
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -19,9 +20,7 @@ class RulesGroup(DefaultGroup):
     default = LIST
 
 
-app = typer.Typer(
-    cls=RulesGroup, help="List the rules that combinations of GPU, NIC, VM and ESXi keep, and explain them."
-)
+app = App(cls=RulesGroup, help="List the rules that combinations of GPU, NIC, VM and ESXi keep, and explain them.")
 
 
 @app.command(LIST)

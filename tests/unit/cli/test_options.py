@@ -9,6 +9,7 @@ from vsphere_ml.cli.options import Settings, wants_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.unit.cli.conftest import Ended
 
@@ -110,3 +111,32 @@ def test_a_wrong_command_line_is_answered_in_json_when_that_is_asked_for(
 def test_what_stands_after_two_dashes_is_a_guests_command() -> None:
     assert wants_json(["run", "-o", "json", "--", "ls"])
     assert not wants_json(["run", "--", "kubectl", "get", "nodes", "-o", "json"])
+
+
+@pytest.mark.parametrize("form", [("{}",), ("-f", "{}"), ("--file={}",)])
+def test_the_cluster_file_is_an_argument_or_an_option(
+    form: tuple[str, ...], vsml: Callable[..., Ended], tmp_path: Path
+) -> None:
+    file = str(tmp_path / "none.toml")
+    ended = vsml("check", *(word.format(file) for word in form), "-o", "json")
+    assert [error["target"] for error in json.loads(ended.out)["errors"]] == [file]
+
+
+def test_the_cluster_file_is_given_once(vsml: Callable[..., Ended]) -> None:
+    ended = vsml("check", "a.toml", "-f", "b.toml", "-o", "json")
+    assert ended.status == 2
+    assert [error["code"] for error in json.loads(ended.out)["errors"]] == ["usage"]
+
+
+def test_every_command_of_a_cluster_file_takes_it_as_an_option() -> None:
+    from typer.main import get_command  # noqa: PLC0415
+
+    from vsphere_ml.cli.app import app  # noqa: PLC0415
+
+    of_a_file = {
+        path: {option for each in command.params for option in each.opts}
+        for path, command in _leaves(get_command(app)).items()
+        if any(each.name == "file" for each in command.params)
+    }
+    assert len(of_a_file) > 12
+    assert all({"-f", "--file"} <= options for options in of_a_file.values())

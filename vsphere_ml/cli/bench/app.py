@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from vsphere_ml.cli.bench import (
     anchors,
     baseline,
@@ -18,8 +16,9 @@ from vsphere_ml.cli.bench import (
     selftest,
 )
 from vsphere_ml.cli.bench.group import BenchGroup
+from vsphere_ml.cli.commands import App
 
-app = typer.Typer(
+app = App(
     cls=BenchGroup,
     no_args_is_help=True,
     help="Benchmark Horovod across the cluster's VMs, and say what the figures mean.",

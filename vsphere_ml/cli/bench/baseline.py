@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from vsphere_ml.cli.bench.record import Records
+from vsphere_ml.cli.commands import App
 from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
-app = typer.Typer(no_args_is_help=True, help="Make what later benchmarks are held against.")
+app = App(no_args_is_help=True, help="Make what later benchmarks are held against.")
 Into = Annotated[Path, typer.Option("--into", metavar="FOLDER", help="A new folder for the baseline.")]
 Least = Annotated[
     int, typer.Option("--least-launches", min=1, metavar="N", help="Refuse a configuration with fewer launches.")
