@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
 
 GUESTS = "Linux, behind each VM that is powered on with first boot data"
+_SENTENCE_END = re.compile(r"\.(?=\s|$)")
 NO_HARDWARE = "(simulated: it stands in for hardware)"
 
 
@@ -66,9 +69,11 @@ def exports(lab: Lab) -> Text:
 
 def topologies(shipped: Mapping[str, Path]) -> Table:
     """Return the sites that ship, with what each says of itself."""
-    return table(("NAME", "WHAT IT IS"), ((name, _first_comment(path)) for name, path in shipped.items()))
+    return table(("NAME", "WHAT IT IS"), ((name, _first_sentence(path)) for name, path in shipped.items()))
 
 
-def _first_comment(path: Path) -> str:
-    first = next(iter(path.read_text().splitlines()), "")
-    return first.removeprefix("#").strip() if first.startswith("#") else str(path)
+def _first_sentence(path: Path) -> str:
+    """Return the first sentence of the comment that a topology begins with; its path when there is none."""
+    comment = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
+    text = " ".join(line.removeprefix("#").strip() for line in comment)
+    return text[: end.end()] if (end := _SENTENCE_END.search(text)) else text or str(path)
