@@ -60,6 +60,14 @@ CAUSES = (
         hint="`vsml verify`, its facts of GPUs and driver; then programs or an image of an older CUDA",
     ),
     Cause(
+        # NCCL makes a memory pool for each communicator since 2.23.4 (src/init.cc), whether or not the device has any:
+        # NVIDIA/nccl issue 2101, of VMs with H100XM-80C and NCCL 2.27.5.
+        pattern=r"NCCL WARN Cuda failure (?:801 )?'operation not supported'",
+        why="NCCL from 2.23 on wants CUDA's memory pools, which a vGPU without unified memory does not have",
+        hint='[nodes.extra_config] "pciPassthru0.cfg.enable_uvm" = "1", for each vGPU that is a whole GPU or MIG '
+        "instance; or an older NCCL",
+    ),
+    Cause(
         pattern=r"CUDA_ERROR_OUT_OF_MEMORY|failed to allocate .* memory|ResourceExhaustedError|OOM when allocating",
         why="a GPU's memory is too small for the model and batch",
         hint="--batch with a smaller number",

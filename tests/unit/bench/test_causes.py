@@ -54,6 +54,8 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type() -> None:
             "vm: Test CUDA failure util.cu:674 'CUDA driver version is insufficient for CUDA runtime version'",
             "no NVIDIA driver answers",
         ),
+        ("init.cc:426 NCCL WARN Cuda failure 'operation not supported'", "a vGPU without unified memory"),
+        ("alloc.h:228 NCCL WARN Cuda failure 801 'operation not supported'", "a vGPU without unified memory"),
         ("Invalid number of GPUs: 2 requested but only 1 were found.", "guests of one host name"),
         ("NCCL WARN Call to ibv_reg_mr failed with error Bad address", "could not be registered"),
     ],

@@ -211,6 +211,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: told(cluster(nodes(1, extra_config={"pciPassthru1.cfg.enable_profiling": "1"}))),
         "info: switches-that-stop-motion: enable_profiling: the VM can neither be moved by vMotion nor suspended",
     ),
+    "nccl-memory-pools": (
+        lambda: told(cluster(nodes(1))),
+        "info: nccl-memory-pools: NCCL 2.23 and newer may not start without unified memory",
+    ),
     "no-cpu-hot-add": (lambda: standing(cpu_hot_add=True), "CPU hot-add is on"),
     "no-cpu-affinity": (
         lambda: told(cluster(nodes(1, extra_config={"sched.cpu.affinity": "0,1,2"}))),
@@ -316,13 +320,18 @@ def test_what_is_legal_is_told_nothing_but_what_is_good_to_know() -> None:
     assert not [note for note in planned(spec, quad_8u3()).notes if "(rule " in note]
 
 
+def test_memory_pools_are_spoken_of_only_where_a_vgpu_lacks_unified_memory() -> None:
+    for known in (cluster(nodes(1, extra_config=UVM)), cluster(nodes(1, gpu=WHOLE))):
+        assert "nccl-memory-pools" not in {each.rule for each in judge.of_file(known)}
+
+
 def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
     [breach] = [each for each in judge.of_file(cluster(nodes(3, gpu=HALVES))) if each.rule == "no-pcie-peers"]
     assert breach.nodes == ("node-1", "node-2", "node-3")
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
-    assert [rule.number for rule in RULES] == list(range(1, 37))
+    assert [rule.number for rule in RULES] == list(range(1, 38))
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.says and rule.kept for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)

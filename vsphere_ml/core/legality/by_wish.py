@@ -62,6 +62,15 @@ def unified_memory(node: NodeSpec) -> Iterator[Words]:
         yield Words("unified memory is on, and takes NVLink away between the GPUs of a VM", ("extra_config",))
 
 
+def memory_pools(node: NodeSpec) -> Iterator[Words]:
+    if node.gpu.count and not node.gpu.whole and "enable_uvm" not in _switched_on(node):
+        yield Words(
+            'NCCL 2.23 and newer may not start without unified memory, `"pciPassthru0.cfg.enable_uvm" = "1"`, which '
+            "only a vGPU with a whole framebuffer can have",
+            ("extra_config",),
+        )
+
+
 def no_motion(node: NodeSpec) -> Iterator[Words]:
     if (on := _switched_on(node)) and not node.gpu.whole:
         yield Words(f"{', '.join(on)}: the VM can neither be moved by vMotion nor suspended", ("extra_config",))

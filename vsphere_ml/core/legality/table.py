@@ -343,6 +343,15 @@ RULES: tuple[Rule, ...] = (
         "several vGPUs, and what each got is read back",
         of_seat=by_seat.gpus_by_esxi,
     ),
+    Rule(
+        id="nccl-memory-pools",
+        number=37,
+        severity=_INFO,
+        says="NCCL makes CUDA memory pools since 2.23.4, and a vGPU without unified memory was seen to have none",
+        sources=("NCCL-2101", "NCCL", "UVM"),
+        kept="vsml does not switch unified memory on, which rules out vMotion and NVLink of A100; told by `vsml check`",
+        of_node=by_wish.memory_pools,
+    ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
 
