@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.collectives import TOOL, Row, identify, named
+from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, Row, identify, named
 from vsphere_ml.bench.imports.parsed import (
     Asked,
     Device,
@@ -229,12 +229,17 @@ def _table(lines: Sequence[str]) -> tuple[_Columns, _Table]:
             if columns is not None:
                 raise joined(TOOL, "there are two tables")
             columns = _columns(line)
-        elif columns is not None and line.lstrip()[:1].isdigit() and not ended:
+        elif columns is not None and not ended and _is_row(line):
             _add_row(table, columns, line)
         ended = columns is not None and (ended or _END in line)
     if columns is None:
         raise nothing(TOOL, "titles of a table")
     return columns, table
+
+
+def _is_row(line: str) -> bool:
+    """Return whether this is meant as a row, whole or not."""
+    return line[:1].isdigit() or not TYPE_BYTES.keys().isdisjoint(line.split()[2:3])
 
 
 def _columns(line: str) -> _Columns:
