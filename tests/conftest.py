@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+LONGEST = (
+    *("test_bench_selftest", "test_bench_compare", "test_bench_figures", "test_bench", "test_bench_cuts"),
+    *("test_bench_ends", "test_bench_container", "test_playbooks", "test_demo", "test_guest_faults", "test_gpu_kinds"),
+)
+
 # How long an example takes says more about the machine's load than about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
@@ -44,6 +49,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    # What takes long begins first, so that nothing of it is left for the end.
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 def shares_a_fixture(item: pytest.Item) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S
-from tests.e2e.test_bench import leftovers, training
+from tests.e2e.launched import leftovers, training
 from tests.waiting import until
 from vsphere_ml.lab import runtime
 
@@ -50,7 +50,7 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str) -> Ended:
-    return cluster.shell.vsml(*(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json"), *more)
+    return cluster.shell.vsml(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json", *more)
 
 
 def run_of(ended: Ended) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
 
 
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
-    process = cluster.shell.start(*(*ONCE, "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut"))
+    process = cluster.shell.start(*ONCE, "--in", "container", "--steps", "100000", "--limit", "500", "--into", "cut")
     try:
         until(lambda: training(cluster), "no rank trains")
     finally:

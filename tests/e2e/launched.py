@@ -1,0 +1,61 @@
+"""Launches of `vsml bench` on two lab guests, and what is seen of them there."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tests.e2e import trained
+from tests.e2e.conftest import Ended
+from vsphere_ml.lab import runtime
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.e2e.trained import Cluster
+
+LAUNCH_S = 1200
+SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--sweeps", "3", "--limit", "900")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Run a cluster whose guests are ready for Open MPI 4."""
+    runtime.made()
+    with trained.cluster(folder) as made:
+        settings(made, "openmpi-4")
+        done = made.configure()
+        assert done.status == 0, done.err
+        yield made
+
+
+def settings(cluster: Cluster, mpi: str) -> None:
+    home = runtime.IN_GUESTS
+    cluster.playbooks("base", "mpi", runtime_path=f"{home}/venv", mpirun=f"{home}/{mpi}/bin/mpirun", mesh_user="root")
+
+
+def bench(cluster: Cluster, *more: str, **env: str) -> Ended:
+    process = start(cluster, *more, **env)
+    out, err = process.communicate(timeout=LAUNCH_S)
+    return Ended(process.returncode, out, err)
+
+
+def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
+    return cluster.shell.start("bench", "cluster.toml", *SMALL, *more, **env)
+
+
+def everywhere(cluster: Cluster, command: str) -> Ended:
+    return cluster.shell.vsml("run", "--", command)
+
+
+def training(cluster: Cluster) -> bool:
+    """Return whether each guest runs a rank."""
+    return everywhere(cluster, "pgrep -f '[t]rain.py'").status == 0
+
+
+def leftovers(cluster: Cluster) -> list[str]:
+    seen = everywhere(cluster, "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    assert seen.status == 0, seen.err
+    return [line for line in seen.out.splitlines() if line.startswith("/proc")]

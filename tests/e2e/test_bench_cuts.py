@@ -1,0 +1,129 @@
+"""Launches on lab guests that are cut, refused, or lose a worker or a guest: told clearly, and nothing stays."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e import launched, trained
+from tests.e2e.launched import LAUNCH_S, bench, everywhere, leftovers, start, training
+from tests.waiting import until
+from vsphere_ml.core.container import SHARED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.trained import Cluster
+
+pytestmark = trained.on_guests()
+# In the guest, so that it comes soon after the first step, however busy the machine is.
+KILL_AMONG_STEPS = f"""\
+until pgrep -f '[t]rain.py' && grep -q '"step"' $(ls -t {SHARED}/*/rank-*.jsonl | head -n 1); do sleep 0.2; done
+pkill -9 -f '[t]rain.py'
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with launched.cluster(tmp_path_factory.mktemp("bench")) as made:
+        yield made
+
+
+def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_there(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "100000", "--into", "cut", OPERATORS_SECRET="hunter2-operator")
+    try:
+        until(lambda: training(cluster), "no rank trains")
+        seen = everywhere(
+            cluster, "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -ac [h]unter2 || :"
+        )
+        assert seen.out.splitlines()[-1] == "0"
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 130, err
+    assert leftovers(cluster) == []
+
+
+def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "100000", "--into", "killed", "-o", "json")
+    until(lambda: training(cluster), "no rank trains")
+    cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
+    out, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 6, err
+    (run,) = json.loads(out)["data"]["runs"]
+    assert run["outcome"] == "failed"
+    assert "horovodrun on node-1 ended with status" in run["reason"]
+    assert leftovers(cluster) == []
+
+
+def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "300", "--least-nodes", "1", "--into", "elastic", "-o", "json")
+    struck = cluster.shell.vsml("run", "--only", "node-2", "--", KILL_AMONG_STEPS)
+    assert struck.status == 0, struck.err
+    out, err = process.communicate(timeout=LAUNCH_S)
+    assert process.returncode == 0, err
+    (run,) = json.loads(out)["data"]["runs"]
+    assert [(each["code"], each["target"]) for each in run["remarks"]] == [("bench.lost-node", "node-2")]
+    assert [each["node"] for each in run["placement"]] == ["node-1"]
+    assert run["steps"] is None
+    assert [each["ranks"] for each in run["worlds"]] == [2, 1]
+    assert run["worlds"][0]["first_step"] == 0
+    assert run["worlds"][1]["first_step"] <= len(run["worlds"][0]["step_s"])
+    assert run["worlds"][1]["first_step"] + len(run["worlds"][1]["step_s"]) == 300
+    assert leftovers(cluster) == []
+
+
+def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(cluster: Cluster) -> None:
+    both = ("--transport", "tcp", "--transport", "roce", "--workload", "allreduce", "--into", "both", "-o", "json")
+    done = bench(cluster, *both)
+    assert done.status == 3, done.err
+    tcp, roce = done.document["data"]["runs"]
+    assert (tcp["configuration"]["transport"], tcp["outcome"]) == ("tcp", "complete")
+    assert (roce["configuration"]["transport"], roce["outcome"], roce["sweep"]) == ("roce", "failed", [])
+    assert "NCCL needs a GPU in each guest" in roce["reason"]
+    assert "cannot be made: allreduce, 2 nodes, 2 ranks, roce" in done.err
+
+
+def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
+    left = "VSML_BENCH_RUN=old setsid sleep 900 </dev/null >/dev/null 2>&1 &"
+    assert cluster.shell.vsml("run", "--only", "node-2", "--", left).status == 0
+    others = "HOROVOD_RANK=1 setsid sleep 901 </dev/null >/dev/null 2>&1 & echo $!"
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", others).status == 0
+    refused = bench(cluster, "--into", "refused")
+    assert refused.status == 6
+    assert "node-1: 1 processes of a distributed job run there that vsml did not start" in refused.err
+    assert "node-2: ended 1 process that an earlier run left" in refused.err
+    assert leftovers(cluster) == []
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
+
+
+def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_mind(cluster: Cluster) -> None:
+    known = "/root/.ssh/vsml-train-known_hosts"
+    spoil = f"cp {known} {known}.was; sed -i 's/AAAAC3NzaC1lZDI1NTE5AAAAI./AAAAC3NzaC1lZDI1NTE5AAAAIz/' {known}"
+    assert cluster.shell.vsml("run", "--only", "node-1", "--", spoil).status == 0
+    try:
+        refused = bench(cluster, "--into", "spoilt")
+        assert refused.status == 6
+        assert "a node's SSH host key is not the one that is pinned in the mesh" in refused.err
+    finally:
+        cluster.shell.vsml("run", "--only", "node-1", "--", f"mv {known}.was {known}")
+
+
+def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
+    process = start(cluster, "--steps", "100000", "--repeats", "3", "--into", "lost", "-o", "json")
+    until(lambda: training(cluster), "no rank trains")
+    try:
+        for fault in ("ssh-refused", "cut"):
+            assert cluster.shell.vsml("lab", "fault", "node-2", fault).status == 0
+        out, err = process.communicate(timeout=LAUNCH_S)
+    finally:
+        cluster.shell.vsml("lab", "fault", "node-2", "--clear")
+    assert process.returncode == 6, err
+    launched, refused = json.loads(out)["data"]["runs"]
+    assert (launched["outcome"], refused["outcome"]) == ("failed", "failed")
+    assert "horovodrun on node-1 ended with status" in launched["reason"]
+    assert "node-2" in refused["reason"]
+    assert len(list((cluster.shell.folder / "lost").glob("*.json"))) == 2
