@@ -46,7 +46,7 @@ def test_every_mistake_of_a_file_comes_with_its_line(shell: Shell) -> None:
         (("provision", "--yes", "--parallel", "0"), 2),
         (("status", "--timeout", "soon"), 2),
         (("inventory", "--lab", "nowhere"), 3),
-        (("doctor", "--server", "localhost:1", "--username", "x"), 2),
+        (("inventory", "--server", "localhost:1", "--username", "x"), 2),
         (("lab", "up", "nowhere"), 2),
         (("lab", "status", "--name", "../up"), 2),
         (("plan",), 3),  # the lab that the file names does not run
@@ -64,6 +64,14 @@ def test_a_mistake_ends_with_its_status_and_one_envelope(arguments: tuple[str, .
     as_json = shell.vsml(*arguments, "-o", "json")
     assert as_json.status == status
     assert as_json.document["status"] == "error"
+
+
+def test_doctor_tells_what_it_saw_also_without_a_password(shell: Shell) -> None:
+    ended = shell.vsml("doctor", "--server", "localhost:1", "--username", "x", "-o", "json")
+    assert (ended.status, ended.document["status"]) == (2, "partial")
+    assert [each["code"] for each in ended.document["errors"]] == ["secret.missing"]
+    states = {each["name"]: each["state"] for each in ended.document["data"]["checks"]}
+    assert states == {"server": "ok", "username": "ok", "password": "failed", "ca_file": "ok"}
 
 
 def test_names_the_site_does_not_have_come_with_the_nearest(lab: Callable[[], Lab], shell: Shell) -> None:
