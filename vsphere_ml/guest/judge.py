@@ -51,7 +51,7 @@ def branch(answer: Answer, facts: GuestFacts) -> Judgement:
     if facts.vgpu_manager is None:
         return Verdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
     both = f"driver {there}, vGPU manager {facts.vgpu_manager}"
-    return _when(driver.branch(there) == driver.branch(facts.vgpu_manager), both, f"{both}: different branches")
+    return _when(driver.runs_under(there, facts.vgpu_manager), both, f"{both}: this driver does not run under it")
 
 
 def licence(answer: Answer, _facts: GuestFacts) -> Judgement:

@@ -18,6 +18,7 @@ from vsphere_ml.guest import judge, wanted
 from vsphere_ml.guest.fields import Source
 from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.playbook import load_text
+from vsphere_ml.guest.steps import driver
 from vsphere_ml.guest.steps.driver import NvidiaDriver
 from vsphere_ml.guest.steps.licence import VgpuLicence
 from vsphere_ml.guest.steps.roce import NetplanRoce
@@ -98,11 +99,12 @@ CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
         WITHOUT_LIBRARY.out.splitlines()[0],
     ),
     "the same branch": (judge.branch, Answer(0, "525.105.17\n"), OK, "driver 525.105.17, vGPU manager 525.105.14"),
-    "another branch": (
+    "the branch before": (judge.branch, Answer(0, "510.85.02\n"), OK, "driver 510.85.02, vGPU manager 525.105.14"),
+    "a newer branch": (
         judge.branch,
         Answer(0, "535.54.03\n"),
         LACKING,
-        "driver 535.54.03, vGPU manager 525.105.14: different branches",
+        "driver 535.54.03, vGPU manager 525.105.14: this driver does not run under it",
     ),
     "licensed": (judge.licence, Answer(0, "  License Status : Licensed (Expiry: x)\n"), OK, "Licensed (Expiry: x)"),
     "unlicensed": (judge.licence, Answer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
@@ -276,6 +278,23 @@ def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None
     assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("manager", "runs"),
+    [
+        ("525.105.14", {"525", "510"}),
+        ("535.183.04", {"535", "525", "470"}),  # long-term branches: 16 after 13
+        ("550.54.16", {"550", "535"}),
+        ("570.133.10", {"570", "550"}),
+        ("580.65.05", {"580", "570", "535"}),
+        ("595.10.01", {"595", "580"}),  # newer than the table
+        ("450.80", {"450"}),
+    ],
+)
+def test_drivers_run_under_managers_as_nvidias_release_notes_say(manager: str, runs: set[str]) -> None:
+    known = ("450", "460", "470", "510", "525", "535", "550", "570", "580", "595")
+    assert {each for each in known if driver.runs_under(f"{each}.65.06", manager)} == runs
+
+
 def test_whole_gpus_are_counted() -> None:
     whole = facts(profile="", gpus=2)
     assert judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
@@ -322,12 +341,10 @@ def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() 
     whole = facts(profile="", vgpu_manager="535.183.04", secrets={})
     assert VgpuLicence().probes(whole) == {}
     assert VgpuLicence().lack({}, whole) is None
-    driver = NvidiaDriver(
-        source=Source("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64
-    )
-    assert driver.probes(whole)
+    step = NvidiaDriver(source=Source("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64)
+    assert step.probes(whole)
     with pytest.raises(GuestError, match="of branch 550"):
-        driver.probes(replace(whole, profile="grid_a100-40c"))
+        step.probes(replace(whole, profile="grid_a100-40c"))
 
 
 def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:

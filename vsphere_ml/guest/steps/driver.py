@@ -1,4 +1,9 @@
-"""NVIDIA's guest driver for vGPU. It is not public, so there is no default for where it comes from."""
+"""NVIDIA's guest driver for vGPU. It is not public, so there is no default for where it comes from.
+
+Which drivers run under which vGPU manager is told by section 1.2 of NVIDIA's release notes of vGPU software: those of
+the manager's branch, those of the branch before it (15.0 and 19.0), and under a manager of a long-term branch those of
+the long-term branch before it (19.0 for vSphere; taken to hold of 13 and 16 alike). A newer driver does not run.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +27,13 @@ if TYPE_CHECKING:
 
 VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
 _VERSION = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
+_BRANCHES = (450, 460, 470, 510, 525, 535, 550, 570, 580)  # of vGPU software 11 to 19
+_LONG_TERM = (450, 470, 535, 580)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvidiaDriver:
-    """The guest driver from a .deb or .run file, of the same branch as the host's vGPU manager."""
+    """The guest driver from a .deb or .run file, of a branch that runs under the host's vGPU manager."""
 
     KIND: ClassVar[str] = "nvidia_driver"
 
@@ -59,7 +66,7 @@ class NvidiaDriver:
         return self.source.name.partition("_")[0] if self.source.endswith(".deb") else ""
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        self._same_branch(facts)
+        self._check_branch(facts)
         return {"version": VERSION} | ({"package": installed([self._package])} if self._package else {})
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
@@ -83,26 +90,42 @@ class NvidiaDriver:
         shell.run("modprobe nvidia || :")
         return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
 
-    def _same_branch(self, facts: GuestFacts) -> None:
+    def _check_branch(self, facts: GuestFacts) -> None:
         """Refuse before anything is asked or changed; `any_branch` is for those who know better.
 
         The vGPU manager has no part in a GPU that is handed through whole.
         """
         host = facts.vgpu_manager
-        if self.any_branch or host is None or not facts.profile or branch(host) == branch(self.wanted):
+        if self.any_branch or host is None or not facts.profile or runs_under(self.wanted, host):
             return
         raise GuestError(
             f"{facts.name}: driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "
             f"({host}) of branch {branch(host)}",
             code="guest.driver-branch",
             target=facts.name,
-            hint=f"give a guest driver of branch {branch(host)}, or set `any_branch = true` in the step",
+            hint=f"give a guest driver of branch {' or '.join(_branches_under(host))}; `any_branch = true` in the step "
+            "skips this check",
         )
 
 
 def branch(version: str) -> str:
     """Return the branch of a driver's version: 525 of 525.105.17."""
     return version.partition(".")[0]
+
+
+def runs_under(driver: str, manager: str) -> bool:
+    """Return whether NVIDIA's release notes allow this guest driver under this version of the vGPU manager."""
+    return branch(driver) in _branches_under(manager)
+
+
+def _branches_under(manager: str) -> tuple[str, ...]:
+    """Return the guest drivers' branches that run under a vGPU manager, its own first."""
+    own = branch(manager)
+    if not own.isdigit():
+        return (own,)
+    lines = (_BRANCHES, _LONG_TERM) if int(own) in _LONG_TERM else (_BRANCHES,)
+    before = (max((each for each in line if each < int(own)), default=None) for line in lines)
+    return (own, *dict.fromkeys(str(each) for each in before if each is not None))
 
 
 def _without_nouveau(shell: Shell) -> None:
