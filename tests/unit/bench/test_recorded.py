@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from vsphere_ml.bench import nccl_tests
-from vsphere_ml.core.errors import BenchError
 
 RECORDED = Path(__file__).parents[2] / "cases" / "nvidia"
 MIB = 1 << 20
@@ -40,9 +39,9 @@ def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> N
     assert "hunter2" not in repr(told)
 
 
-def test_a_file_that_lists_one_gpu_of_a_process_is_no_job_of_two_ranks() -> None:
-    with pytest.raises(BenchError) as refused:
-        nccl_tests.parsed("", recorded("all_reduce_perf-of-two-gpus.json"), 2)
-    assert refused.value.code == "bench.no-samples"
-    told = nccl_tests.parsed(recorded("all_reduce_perf-of-two-gpus.txt"), "", 2)
-    assert [each.rank for each in told.devices] == [0, 1]
+@pytest.mark.parametrize("kind", ["txt", "json"])
+def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_first(kind: str) -> None:
+    said = recorded(f"all_reduce_perf-of-two-gpus.{kind}")
+    told = nccl_tests.parsed("", said, 2) if kind == "json" else nccl_tests.parsed(said, "", 2)
+    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert told.ranks == 2

@@ -132,16 +132,7 @@ def json(document: Any, asked: Asked) -> Parsed:
     rows = [_row_of(each) for each in results]
     if not rows:
         raise nothing(TOOL, "times")
-    listed = document.get("config", {}).get("devices", [])
-    devices = tuple(
-        Device(
-            rank=_whole(each["rank"]),
-            hostname=str(each["hostname"]),
-            name=str(each.get("device_info", "")),
-            index=each.get("device"),
-        )
-        for each in listed
-    )
+    devices = tuple(_devices(document.get("config", {})))
     iterations = {id(row): _iterations(each) for row, each in zip(rows, results, strict=True)}
     return _parsed(
         rows,
@@ -156,6 +147,17 @@ def json(document: Any, asked: Asked) -> Parsed:
         wrong=_wrong(_counted(results)),
         iterations=iterations,
     )
+
+
+def _devices(config: Any) -> Iterator[Device]:
+    """Yield every rank's GPU. Of a process with several the file lists the first; the others follow it in order."""
+    each_has = _whole(config.get("nthreads", 1)) * _whole(config.get("ngpus", 1))
+    for each in config.get("devices", []):
+        rank, index = _whole(each["rank"]), each.get("device")
+        yield Device(rank=rank, hostname=str(each["hostname"]), name=str(each.get("device_info", "")), index=index)
+        for at in range(1, each_has):
+            following = None if index is None else _whole(index) + at
+            yield Device(rank=rank + at, hostname=str(each["hostname"]), name="", index=following)
 
 
 def _parsed(
