@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+from tests import skips
 from tests.unit.bench.jobs import place, told
 from tests.unit.guest.cluster import facts
 from vsphere_ml.bench import clocks, lines, running
@@ -23,9 +24,7 @@ from vsphere_ml.guest.judge import Verdict
 from vsphere_ml.guest.steps import driver
 from vsphere_ml.guest.verify import CLOCKS, ECC, NAMES
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("nvidia-smi") is None, reason="no nvidia-smi here: what GPUs are asked has not run for this test"
-)
+pytestmark = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason=skips.GPU)
 
 
 def asked(command: str) -> Answer:
