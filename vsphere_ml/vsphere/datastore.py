@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 from pyVmomi import vim
 
 from vsphere_ml.core.errors import ConfigError, VSphereError
+from vsphere_ml.core.wording import clip
 from vsphere_ml.vsphere.soap import HttpStatusError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     Tell = Callable[[int, int], None]
 
 _PATH = re.compile(r"\[(?P<datastore>[^\]]+)\] ?(?P<path>\S.*)")
+_LONGEST = 120  # characters of the server's own words
 _CHUNK = 256 << 10  # each is to come within the connection's timeout: 4 KiB/s with the default
 _AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
@@ -126,7 +128,7 @@ def _seen(file: str, response: HTTPResponse) -> Seen:
             target=file,
             hint=f"govc datastore.ls -ds {_split(file)[0]} lists what there is",
         )
-    raise _refused(file, f"{response.status} {response.reason}")
+    raise _refused(file, clip(f"{response.status} {response.reason}", _LONGEST))
 
 
 def _refused(file: str, why: str) -> VSphereError:

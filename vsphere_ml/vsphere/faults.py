@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.wording import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,6 +131,7 @@ AWAY = (
     vim.fault.HostConfigFault,
     vim.fault.Timedout,
 )
+_LONGEST = 1000  # characters of vCenter's own words
 _OTHER = _Meaning("vsphere.task-failed", "vCenter could not do it")
 
 
@@ -167,7 +169,7 @@ def _own_words(fault: BaseException, names: Mapping[str, str]) -> str:
     # The simulator's sentence is its Go type's name, `*types.DuplicateName`.
     if not text or text.startswith("*types."):
         text = "; ".join(_fields(fault, names)) or type(fault).__name__.rpartition(".")[2]
-    return f"({text.rstrip('.')})"
+    return f"({clip(text, _LONGEST).rstrip('.')})"
 
 
 # Fields that say what a sentence would.

@@ -113,7 +113,7 @@ class Lock:
 
     def take(self) -> None:
         """Take the lock; NotPossible `lock.held`, naming the holder, when somebody has it."""
-        self._fields.load()
+        self._session.read(self._fields.load)
         if self._above is None:
             self._above = self._only_vm_folder()
         for _ in range(_TRIES):
@@ -213,7 +213,7 @@ class Lock:
             seen = self._seen(folder)
             if seen is None:
                 return None, False, True
-            self._fields.load()
+            self._session.read(self._fields.load)
             holder = parse(self._fields.value(seen.get("customValue"), LOCK_ATTRIBUTE))
             if holder is not None or seen.get("childEntity"):
                 return holder, bool(seen.get("childEntity")), False

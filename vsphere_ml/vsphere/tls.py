@@ -35,8 +35,10 @@ class Trust:
             context = ssl.create_default_context(cafile=self.ca_file)
             context.sslsocket_class = BoundedSocket
         except (OSError, ssl.SSLError) as error:
+            # What OpenSSL says of a file without a certificate is a line of its own source.
+            why = "it holds no certificate in PEM form" if isinstance(error, ssl.SSLError) else error.strerror
             raise ConfigError(
-                f"the CA file cannot be read: {error}",
+                f"the CA file cannot be read: {why}",
                 code="vcenter.ca-file",
                 target=str(self.ca_file),
                 hint="`vcenter.ca_file` must name a PEM file with the CA's certificate",

@@ -15,6 +15,7 @@ from xml.parsers.expat import ExpatError
 from pyVmomi.VmomiSupport import GetServiceVersions, versionIdMap
 
 from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.wording import clip
 from vsphere_ml.vsphere import bounds
 from vsphere_ml.vsphere.bounds import MIB, AnswerTooLargeError, read_whole
 from vsphere_ml.vsphere.soap import GarbledAnswerError, HttpStatusError, Stub
@@ -36,7 +37,7 @@ _VERSIONS = "/sdk/vimServiceVersions.xml"
 _VERSIONS_BYTES = MIB  # 8.0's has 5 KiB
 _API = "urn:vim25"
 _OLDEST = (7, 0)
-_CLIP = 120
+_LONGEST = 120  # characters of a server's own words
 # What OpenSSL's reasons say of a port where something else than TLS is spoken.
 _NO_TLS = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE"}
@@ -193,13 +194,13 @@ def _words(error: BaseException) -> str:  # noqa: PLR0911 - one line a kind
         case RemoteDisconnected() | ConnectionResetError() | BrokenPipeError() | ConnectionAbortedError():
             return "it closed the connection without an answer"
         case BadStatusLine():
-            return f"it does not speak HTTP on this port (it says `{_clipped(str(error))}`)"
+            return f"it does not speak HTTP on this port (it says `{clip(str(error), _LONGEST)}`)"
         case IncompleteRead():
             return "it closed the connection within an answer"
         case OSError():
-            return error.strerror or _clipped(str(error)) or type(error).__name__
+            return error.strerror or clip(str(error), _LONGEST) or type(error).__name__
         case _:
-            return _clipped(str(error)) or type(error).__name__
+            return clip(str(error), _LONGEST) or type(error).__name__
 
 
 def _tls_words(error: ssl.SSLError) -> str:
@@ -218,9 +219,3 @@ def _hint(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError | BadStatusLine) and not isinstance(error, RemoteDisconnected):
         return "check host and port in `vcenter.server`"
     return "check that the vCenter runs and that this machine can reach it"
-
-
-def _clipped(text: str) -> str:
-    """Return a server's own words as one short printable line."""
-    line = "".join(each if each.isprintable() else " " for each in text)
-    return line if len(line) <= _CLIP else f"{line[:_CLIP]}…"

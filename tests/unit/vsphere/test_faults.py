@@ -40,6 +40,12 @@ def test_vcenters_own_sentence_is_kept() -> None:
     assert error.message == "cloning failed: vCenter could not do it (Operation timed out)"
 
 
+def test_a_sentence_without_end_is_clipped_and_made_printable() -> None:
+    error = translate(_fault.Timedout(msg="\x1b[31m" + "so it goes on " * 10_000), "n-1", "cloning")
+    assert len(error.message) < 1100
+    assert error.message.isprintable()
+
+
 def test_a_fault_without_a_sentence_is_named() -> None:
     for empty in (None, "", "*types.Timedout"):
         assert "(Timedout)" in translate(_fault.Timedout(msg=empty), "n-1").message
