@@ -30,6 +30,11 @@ def text_of(path: Path) -> str:
         why = error.strerror or "it cannot be opened"
         hint = "is this the right file?" if error.errno == errno.EFBIG else ""
         raise _unreadable(path, why[:1].lower() + why[1:], hint) from error
+    return decoded(data, path)
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """Return the text of a file's content, without a byte order mark; ConfigError `config.unreadable`."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

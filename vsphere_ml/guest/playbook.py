@@ -39,12 +39,20 @@ def load(
 ) -> Playbook:
     """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
     try:
-        text = read_bytes(path, LARGEST).decode("utf-8-sig")
+        content = read_bytes(path, LARGEST)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise _unreadable(path, "it is no UTF-8 text") from error
+    text = decoded(content, path)
     return load_text(text, path, values=values, values_from=values_from, positions=positions)
+
+
+def decoded(content: bytes, path: Path) -> str:
+    """Return the text of a playbook's content, without a byte order mark; ConfigError `playbook.unreadable`."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _unreadable(path, f"line {line} is not UTF-8 text") from error
 
 
 def load_text(

@@ -235,6 +235,7 @@ def _environment() -> _Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=False,
+        optimized=False,  # folding constants takes minutes for a name with 300 dots (3.1.6)
     )
     environment.filters = {name: _metered(FILTERS[name]) for name in _FILTERS}
     environment.filters |= {"quoted": _metered(quoted), _ITEMS: _items, _WEIGHED: _weigh}

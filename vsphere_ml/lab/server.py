@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, runtime, state
+from vsphere_ml.lab import topology as sites
 from vsphere_ml.lab.guests import artifacts, datastores, hub, needs, packages, power_hook, wheels
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def up(
     if guests:
         needs.check()
     file = topology_file(topology)
+    sites.read(file)
     home = state.folder(name)
     with folders.alone(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:

@@ -109,6 +109,7 @@ def test_what_templates_do_not_need_is_refused_before_they_are_rendered(text: st
         "{{ " + "9" * 5000 + " }}",
         "{% for a in peers %}" * 25 + "{% endfor %}" * 25,
         "{{ name }}" * 20_000,
+        "{{ a" + ".a" * 300 + " }}",
     ],
 )
 def test_what_would_take_all_time_or_memory_is_refused(text: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from typing import TYPE_CHECKING
+
+from vsphere_ml.lab import topology as topologies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,7 @@ _DRIVERS = ("nvidia-linux-grid-*",)
 
 def lay(topology: Path, repository: Path, datastores: Path) -> None:
     """Copy the stand-ins that are no public downloads into the folder that each datastore of the topology names."""
-    for store in tomllib.loads(topology.read_text()).get("datastore", []):
+    for store in topologies.tables(topologies.read(topology), "datastore"):
         if not (folder := str(store.get("stand_ins", ""))):
             continue
         at = datastores / str(store["name"]) / folder

@@ -6,10 +6,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-import tomllib
 from email.utils import formatdate
 from pathlib import Path
 
+from vsphere_ml.lab import topology as topologies
 from vsphere_ml.lab.guests import hub
 
 VERSIONS = {
@@ -35,7 +35,7 @@ echo "{name} is a stand-in of the vsml lab" >&2
 
 def driver_version(topology: Path) -> str:
     """Return the guest driver's version that suits the site's vGPU manager."""
-    models = tomllib.loads(topology.read_text()).get("model", [])
+    models = topologies.tables(topologies.read(topology), "model")
     found = [str(model["vgpu_manager"]) for model in models if model.get("vgpu_manager")]
     return found[0] if found else _NO_HOST_DRIVER
 
