@@ -63,5 +63,5 @@ fuzz: setup ## hostile inputs for FUZZ_SECONDS (60) a target: files, templates, 
 lock: ## renew the locked requirements (needs uv)
 	scripts/lock
 
-clean: ## remove what was built here
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov dist
+clean: ## remove what was made here, and the lab's cache, by name and size
+	@scripts/clean

@@ -169,16 +169,36 @@ def env(_terminal: Terminal, name: Name = "default") -> Answer:
 
 @app.command()
 @command
-def build(terminal: Terminal) -> Answer:
+def build(
+    terminal: Terminal,
+    *,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what is cached instead: programs, Go, runtimes, images of guests.")
+    ] = False,
+) -> Answer:
     """Build the lab's program into the cache, when it is not there yet.
 
-    Example: `vsml lab build`
+    With --clean, show each cached thing with its size and remove it; what a running lab uses is kept.
+
+    Example: `vsml lab build`, or `vsml lab build --clean`
     """
     from vsphere_ml.cli.views.text import line
     from vsphere_ml.lab import build as lab_build
 
+    if clean:
+        return _clean(terminal)
     program = lab_build.binary(terminal.say)
     return Answer(text=line(str(program)), data={"program": program})
+
+
+def _clean(terminal: Terminal) -> Answer:
+    from vsphere_ml.cli.views import cache as view
+    from vsphere_ml.lab import cache
+
+    removed, kept = cache.remove()
+    if kept:
+        terminal.say("stop the labs that run to remove what is kept: vsml lab down")
+    return Answer(text=view.text(removed, kept), data=view.data(removed, kept))
 
 
 @app.command()
