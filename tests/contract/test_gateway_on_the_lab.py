@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyVmomi import vim
 
 from tests.contract.vcenter_contract import Connect, Rig, VCenterContract, rig
 from tests.integration import labs
+from vsphere_ml.core.changes import MoveToPool, PowerOn
+from vsphere_ml.vsphere.collect import managed
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
@@ -26,12 +29,33 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield started
 
 
+def _unlimited() -> Any:
+    shares = vim.SharesInfo(level="normal", shares=0)
+    share: Any = vim.ResourceAllocationInfo
+    every = share(reservation=0, limit=-1, expandableReservation=True, shares=shares)
+    made: Any = vim.ResourceConfigSpec
+    return made(cpuAllocation=every, memoryAllocation=every)
+
+
 @pytest.fixture
 def connect(lab: Lab, tmp_path: Path) -> Connect:
     return lambda: Gateway(labs.sign_in(lab), tmp_path)
 
 
 class TestGatewayOnTheLab(VCenterContract):
+    def test_a_vm_moves_to_another_pool_while_it_runs(self, rig: Rig, lab: Lab) -> None:
+        root = rig.look().clusters[0].root_pool
+        session = labs.sign_in(lab)
+        made = managed(session, "vim.ResourcePool", root).CreateResourcePool(name=rig.cluster, spec=_unlimited())
+        rig.equip("n-1", rig.nic())
+        rig.do(PowerOn(vm="n-1"))
+        ml = next(ref for ref, path in rig.look().clusters[0].pools.items() if path.endswith(rig.cluster))
+        rig.do(MoveToPool(vm="n-1", pool=ml, pool_name=rig.cluster, was="Resources"))
+        assert (rig.vm("n-1").pool, rig.vm("n-1").powered_on) == (ml, True)
+        rig.sweep()
+        made.Destroy_Task()
+        session.close()
+
     def test_a_clone_that_an_earlier_run_began_is_taken_up(self, rig: Rig, connect: Connect) -> None:
         wanted = rig.clone("n-1")
         earlier = Rig(connect(), rig.cluster)

@@ -23,6 +23,7 @@ from vsphere_ml.core.changes import (
     MakeRule,
     Marks,
     MarkVm,
+    MoveToFolder,
     NewMac,
     PowerOff,
     PowerOn,
@@ -340,6 +341,19 @@ class VCenterContract:
         rig.do(DeleteFolder(path=f"{rig.cluster}/deep"))
         rig.do(DeleteFolder(path=rig.cluster))
         assert rig.cluster not in {folder.path for folder in rig.look().folders}
+
+    def test_a_vm_tells_where_it_lies_and_moves_to_another_folder_while_it_runs(self, rig: Rig) -> None:
+        rig.equip("n-1", rig.nic())
+        rig.do(PowerOn(vm="n-1"))
+        site, vm = rig.look(), rig.vm("n-1")
+        assert vm.pool == site.clusters[0].root_pool
+        assert rig.settings("n-1").datastore == next(each.ref for each in site.datastores if each.name == "vsan")
+        rig.do(CreateFolder(path=rig.cluster, marks=Marks(cluster=rig.cluster)))
+        rig.do(MoveToFolder(vm="n-1", path=rig.cluster, was=""))
+        there = next(each.ref for each in rig.look().folders if each.path == rig.cluster)
+        assert (rig.vm("n-1").folder, rig.vm("n-1").powered_on) == (there, True)
+        rig.do(MoveToFolder(vm="n-1", path="", was=rig.cluster))
+        rig.do(DeleteFolder(path=rig.cluster))
 
     def test_a_folder_with_a_vm_in_it_stays(self, rig: Rig) -> None:
         rig.look()

@@ -64,6 +64,10 @@ class Physics:
                 return self.create_folder(site, change)
             case do.MarkVm():
                 return self.mark(site, change)
+            case do.MoveToFolder():
+                return with_vm(site, replace(self.find(site, change.vm), folder=folder_at(site, change.path).ref))
+            case do.MoveToPool():
+                return with_vm(site, replace(self.find(site, change.vm), pool=change.pool))
             case do.UpgradeHardware():
                 return self.upgrade(site, change)
             case do.SetSettings():
@@ -129,13 +133,14 @@ class Physics:
         told = self.kept(change.first_boot.keys) if change.first_boot else {}
         marks = {CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.marks.node}
         ours = {**source.settings.extra_config, **told, **marks}
-        bare = replace(source.settings, devices=(), groups=(), extra_config=ours)
+        bare = replace(source.settings, devices=(), groups=(), extra_config=ours, datastore=change.datastore)
         vm = replace(
             source,
             ref=VmRef(f"vm-{next(self.workshop.numbers)}"),
             name=change.vm,
             host=change.host,
             folder=folder.ref,
+            pool=change.pool,
             template=False,
             snapshot=None,
             settings=self.set_up(bare, change.target),

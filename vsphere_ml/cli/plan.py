@@ -51,7 +51,8 @@ def plan(
     if save is not None:
         wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
-    status = exits.DIFFERENCES if detailed_exitcode and proposal else 0
+    differs = bool(proposal) or bool(proposal.plan.drift)
+    status = exits.DIFFERENCES if detailed_exitcode and differs else 0
     text = view.text(proposal, every_key=terminal.settings.verbose)
     if not explain:
         return Answer(text=text, data=view.data(proposal), status=status)

@@ -54,8 +54,13 @@ class Location(Table):
     hosts: f.HostPatterns | None = Field(
         default=None, description="only these hosts of the cluster: names, ranges or globs"
     )
-    folder: f.Text | None = Field(default=None, description="VM folder; made when missing")
-    pool: f.Text | None = Field(default=None, description="resource pool; default: the cluster's own")
+    folder: f.Text | None = Field(
+        default=None, description="VM folder; made when missing; VMs in another one are moved there"
+    )
+    pool: f.Text | None = Field(
+        default=None,
+        description="resource pool; default: the cluster's own; VMs in another one are moved to one that is named",
+    )
     datastore: f.Text | None = Field(default=None, description="where the VMs' files go")
 
 

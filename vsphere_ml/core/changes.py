@@ -65,6 +65,25 @@ class MarkVm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveToFolder:
+    """Move a VM to this folder, whether it runs or not."""
+
+    vm: str
+    path: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveToPool:
+    """Move a VM to another resource pool of its cluster, whether it runs or not."""
+
+    vm: str
+    pool: PoolRef
+    pool_name: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeHardware:
     vm: str
     version: int
@@ -161,6 +180,8 @@ Change = (
     CreateFolder
     | CloneVm
     | MarkVm
+    | MoveToFolder
+    | MoveToPool
     | UpgradeHardware
     | SetSettings
     | AttachDevices

@@ -12,6 +12,7 @@ from vsphere_ml.core.changes import (
     CustomizeGuest,
     Marks,
     MarkVm,
+    MoveToFolder,
     NewMac,
     PowerOff,
     PowerOn,
@@ -27,6 +28,7 @@ from vsphere_ml.core.inventory import EthernetCard
 from vsphere_ml.core.lacks import lacks, needs_power_off
 from vsphere_ml.core.legality import judge
 from vsphere_ml.core.marks import marked
+from vsphere_ml.core.place import moves
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.rules import rule_changes, without_rule
 from vsphere_ml.core.spec import CloneKind, Spread
@@ -45,6 +47,7 @@ STAGES = (
     "folder",
     "clone",
     "mark",
+    "move",
     "power off",
     "hardware version",
     "settings",
@@ -66,6 +69,8 @@ def diff(
     work = _Work(first_boots=first_boots or {})
     for raised in switch_changes(spec, placement, inventory):
         work.add("switch", raised)
+    for move in moves(spec, placement, inventory):
+        work.add("move", move)
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
     for seat in placement.seats:
@@ -106,7 +111,8 @@ class _Work:
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
         path = placement.ground.folder
         missing = path and all(folder.path != path for folder in inventory.folders)
-        if missing and any(seat.standing is None for seat in placement.seats):
+        moves = any(isinstance(change, MoveToFolder) for change in self.changes["move"])
+        if missing and (moves or any(seat.standing is None for seat in placement.seats)):
             self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
 
     def new(self, spec: ClusterSpec, placement: Placement, seat: Seat) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.firstboot import ADDRESS_KEY, UNTOLD, in_words
 from vsphere_ml.core.locality import farthest, nearest, rank
 from vsphere_ml.core.marks import node_of
+from vsphere_ml.core.place import misplaced
 from vsphere_ml.core.plan import Finding
 from vsphere_ml.core.resolve import names_host
 from vsphere_ml.core.seats import Locality, Way
@@ -15,7 +17,7 @@ from vsphere_ml.core.standing import strays
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.inventory import Host, Inventory
+    from vsphere_ml.core.inventory import Host, Inventory, Vm
     from vsphere_ml.core.seats import Placement, Seat
     from vsphere_ml.core.spec import ClusterSpec
 
@@ -25,24 +27,18 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     hosts = {host.ref: host for host in inventory.hosts}
     allowed = {host.ref for host in placement.ground.hosts}
     for seat in placement.seats:
+        yield from _newer_hardware(seat)
         if seat.standing is None:
             continue
         yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
+        yield from misplaced(spec, seat, placement.ground, inventory)
         yield from _gpu_elsewhere(seat, hosts[seat.host])
         yield from _unbound(seat, hosts[seat.host])
         yield from _larger_disk(seat)
         yield from _other_address(seat)
     ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
     for vm in strays(spec, inventory, ours):
-        copied = "" if node_of(vm) == vm.name else f" of {node_of(vm)}"
-        yield Finding(
-            code="vm.extra",
-            target=vm.name,
-            message=f"carries the mark{copied} of cluster {spec.name} and is no node of it",
-            hint=f"`vsml destroy --only {vm.name}`"
-            if not copied
-            else f"`govc vm.destroy {vm.name}` if nobody needs it",
-        )
+        yield _left_the_file(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm)
     yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
 
 
@@ -52,6 +48,28 @@ def _no_answer(host: Host) -> Finding:
         target=host.name,
         message=f"it does not answer, so nothing is placed on it: {host.no_answer}",
         hint=f"`govc host.reconnect {host.name}`, or restart its management agents",
+    )
+
+
+def _left_the_file(spec: ClusterSpec, vm: Vm) -> Finding:
+    """Return the finding of a VM that vsml made for a node that the file does not have any more."""
+    file = f" {shlex.quote(str(spec.file))}" if spec.file is not None else ""
+    runs = "it runs and keeps what it has been given" if vm.powered_on else "it is off"
+    return Finding(
+        code="vm.extra",
+        target=vm.name,
+        message=f"belongs to cluster {spec.name} and is not in the file any more; {runs}",
+        hint=f"`vsml destroy{file} --only {vm.name}` removes it; or put the node back into the file",
+        drift=True,
+    )
+
+
+def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
+    return Finding(
+        code="vm.extra",
+        target=vm.name,
+        message=f"carries the mark of {node_of(vm)} of cluster {spec.name} under another name, and is no node of it",
+        hint=f"`govc vm.destroy {vm.name}` if nobody needs it",
     )
 
 
@@ -68,6 +86,22 @@ def _wrong_host(seat: Seat, host: Host, *, allowed: bool) -> Iterator[Finding]:
         target=seat.node.name,
         message=f"stands on {host.name}, {wanted}",
         hint=f"`vsml destroy --only {seat.node.name}`, then provision again",
+        drift=True,
+    )
+
+
+def _newer_hardware(seat: Seat) -> Iterator[Finding]:
+    """Yield when a VM has, or will have, a newer virtual hardware than the file asks for."""
+    asked, there = seat.node.hardware_version, seat.target.hardware_version
+    if asked is None or there <= asked:
+        return
+    has = f"has virtual hardware {there}" if seat.standing else f"gets virtual hardware {there}"
+    yield Finding(
+        code="vm.newer-hardware",
+        target=seat.node.name,
+        message=f"{has}, {asked} wanted; its template or its devices want more, and vSphere never lowers it",
+        hint=f"set nodes.hardware_version = {there}, or leave it out",
+        drift=True,
     )
 
 
@@ -127,6 +161,7 @@ def _larger_disk(seat: Seat) -> Iterator[Finding]:
         target=seat.node.name,
         message=f"the disk is {settings.disk}, {seat.node.disk} wanted; disks never shrink",
         hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
+        drift=True,
     )
 
 
@@ -142,4 +177,5 @@ def _other_address(seat: Seat) -> Iterator[Finding]:
         target=seat.node.name,
         message=f"its guest was told {told} at its first boot, {wanted} wanted; nothing tells it anew",
         hint=f"change it in the guest yourself, or `vsml destroy --only {seat.node.name}` and provision again",
+        drift=True,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.record import RECORD_KEY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -55,6 +57,8 @@ def _keys(seen: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:
     """Yield the extra config keys that differ; an empty wanted value means the key must not be there."""
     by_folded = {key.casefold(): value for key, value in seen.items()}
     for key, value in sorted(wanted.items()):
+        if key == RECORD_KEY:  # written along with what it records, and no reason to stop a VM
+            continue
         have = by_folded.get(key.casefold(), "")
         if have.casefold() != value.casefold():
             now = f"{key} is {have}" if have else f"{key} is not set"

@@ -29,6 +29,7 @@ _KEYS = {
     "uefi.secureboot.enabled": ("is off on every VM (rule secure-boot-off)", _OFF),
 }
 _PATTERNS = (
+    (re.compile(r"(guestinfo\.)?vsml\..*"), ("is by what vsml knows its own VMs", _OFF)),
     (re.compile(r"numa\.\d+\.affinity"), _NUMA),
     (re.compile(r"pcipassthru\d+\.(present|vgpu|id|vendorid|deviceid|systemid|alloweddevices|customlabel)"), _DEVICE),
 )

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that differs from the wish and that no change of ours can mend; says what a person can do."""
+    """Something that no change of ours can mend; says what a person can do.
+
+    `drift` is what makes the site another one than the file describes; all else is only worth a look.
+    """
 
     code: str  # stable: placement.gpu-elsewhere, vm.unmanaged, …
     target: str
     message: str
     hint: str = ""
+    drift: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,11 @@ class Plan:
 
     def __bool__(self) -> bool:
         return any(self.hosts) or any(stage.changes for stage in self.stages)
+
+    @property
+    def drift(self) -> tuple[Finding, ...]:
+        """In what the site differs from the file and stays so when the plan is carried out."""
+        return tuple(each for each in self.findings if each.drift)
 
     @property
     def changes(self) -> Iterator[Change]:

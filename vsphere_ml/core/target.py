@@ -9,6 +9,7 @@ from vsphere_ml.core.inventory import ComponentKind
 from vsphere_ml.core.kept import AFFINITY
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.profiles import ProfileName, offered
+from vsphere_ml.core.record import RECORD_KEY, left_behind, recorded
 from vsphere_ml.core.seats import (
     Target,
     WantDynamic,
@@ -81,9 +82,13 @@ def _extra_config(cluster: str, node: NodeSpec, wish: Wish, option: Option, seen
         keys |= dict.fromkeys(PEER_TO_PEER, "TRUE")
     if option.numa_node is not None:
         keys[AFFINITY] = str(option.numa_node)
+    there = seen.extra_config if seen is not None else {}
+    if node.extra_config or there.get(RECORD_KEY):
+        keys[RECORD_KEY] = recorded(node.extra_config)
     # An empty value takes away what an earlier wish, or the template, left behind.
-    left_behind = {key: "" for key in _OURS if key not in keys and seen is not None and seen.extra_config.get(key)}
-    return {**keys, **left_behind, **node.extra_config}
+    gone = [key for key in _OURS if key not in keys and there.get(key)]
+    gone += left_behind(there, (*keys, *node.extra_config))
+    return {**keys, **dict.fromkeys(gone, ""), **node.extra_config}
 
 
 def _devices(wish: Wish, option: Option, host: Host) -> Iterator[WantedDevice]:

@@ -14,6 +14,8 @@ from vsphere_ml.core.changes import (
     DeleteVm,
     MakeRule,
     MarkVm,
+    MoveToFolder,
+    MoveToPool,
     NewMac,
     PowerOff,
     PowerOn,
@@ -47,9 +49,11 @@ def describe(change: Change) -> str:
             return f"{_of_a_vm(change)} of {change.vm}"
 
 
-def _of_a_vm(  # noqa: C901, PLR0911 - one arm for each kind of change
+def _of_a_vm(  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
     change: CloneVm
     | MarkVm
+    | MoveToFolder
+    | MoveToPool
     | UpgradeHardware
     | SetSettings
     | AttachDevices
@@ -64,6 +68,10 @@ def _of_a_vm(  # noqa: C901, PLR0911 - one arm for each kind of change
             return "clone"
         case MarkVm():
             return "ownership mark"
+        case MoveToFolder():
+            return "change of folder"
+        case MoveToPool():
+            return "change of resource pool"
         case UpgradeHardware():
             return "hardware upgrade"
         case SetSettings():
@@ -91,6 +99,10 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912
             return ("is not there",)
         case MarkVm():
             return ("its ownership attribute is not set",)
+        case MoveToFolder():
+            return (f"is in {_folder(change.was)}, {_folder(change.path)} wanted",)
+        case MoveToPool():
+            return (f"is in resource pool {change.was}, {change.pool_name} wanted",)
         case UpgradeHardware():
             return (f"its hardware version is below {change.version}",)
         case SetSettings():
@@ -114,6 +126,10 @@ def lacks_of(change: Change) -> tuple[str, ...]:  # noqa: C901, PLR0911, PLR0912
             return ("is still there",)
         case _:
             assert_never(change)
+
+
+def _folder(path: str) -> str:
+    return f"folder {path}" if path else "the data centre's VM folder"
 
 
 def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:

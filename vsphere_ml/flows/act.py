@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.changes import CloneVm, MarkVm, PowerOn, SetSettings, subject
+from vsphere_ml.core.changes import CloneVm, MarkVm, MoveToFolder, MoveToPool, PowerOn, SetSettings, subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.firstboot import ADDRESS_KEY
 from vsphere_ml.core.marks import cut_short, marked
@@ -81,8 +81,9 @@ class _Readback:
         found: dict[str, tuple[Change, ...]] = {}
         for change in self._changes(vms):
             vm = subject(change)
-            # a clone's attribute follows by itself; its extra config says whose it is meanwhile
-            if vm is not None and not isinstance(change, PowerOn | MarkVm):
+            # A clone's attribute follows by itself; its extra config says whose it is meanwhile. Where a VM lies is no
+            # matter for its start, and a folder that was just made is not in the picture it is compared with.
+            if vm is not None and not isinstance(change, PowerOn | MarkVm | MoveToFolder | MoveToPool):
                 found[vm] = (*found.get(vm, ()), change)
         return found
 

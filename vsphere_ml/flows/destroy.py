@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.changes import subject
+from vsphere_ml.core.changes import DeleteVm, subject
 from vsphere_ml.core.events import Acting
 from vsphere_ml.core.removal import plan_destroy
 from vsphere_ml.flows.agree import agree
@@ -61,15 +61,23 @@ def destroy(
             spec.name,
         )
     )
+    left = planned("again", ()).plan if acted else None
     return Report(
         command="destroy",
         cluster=spec.name,
         plan=todo.plan,
         acted=acted,
-        lacking=_still_there(planned("again", ()).plan, only) if acted else todo.plan,
+        lacking=todo.plan if left is None else _still_there(left, only),
+        remaining=() if left is None or not only else _others(left, only),
+        only=tuple(only),
         outcomes=tuple(walk.outcomes),
         seconds=seconds,
     )
+
+
+def _others(everything: Plan, only: Collection[str]) -> tuple[str, ...]:
+    """Return the VMs of the cluster that were not to go."""
+    return tuple(each.vm for each in everything.changes if isinstance(each, DeleteVm) and each.vm not in only)
 
 
 def _still_there(everything: Plan, only: Collection[str]) -> Plan:

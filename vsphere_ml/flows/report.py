@@ -45,6 +45,8 @@ class Report:
     guests: Configured | None = None  # None: left alone
     left_alone: str = ""  # why
     hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
+    only: tuple[str, ...] = ()  # VMs that alone were to be destroyed; none: the whole cluster
+    remaining: tuple[str, ...] = ()  # VMs that the cluster still has when only some were destroyed
 
     @property
     def done(self) -> bool:
@@ -69,6 +71,11 @@ class Report:
     @property
     def findings(self) -> tuple[Finding, ...]:
         return self.lacking.findings if self.acted else self.plan.findings
+
+    @property
+    def drift(self) -> tuple[Finding, ...]:
+        """In what the site still differs from the file, without a change of vsml that would mend it."""
+        return tuple(each for each in self.findings if each.drift)
 
     @property
     def off(self) -> tuple[str, ...]:

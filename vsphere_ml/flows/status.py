@@ -69,7 +69,7 @@ class Status:
 
     @property
     def whole(self) -> bool:
-        return not self.lacking and self.unseated is None
+        return not self.lacking and self.unseated is None and not self.lacking.drift
 
     @property
     def findings(self) -> tuple[Finding, ...]:

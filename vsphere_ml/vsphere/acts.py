@@ -18,6 +18,8 @@ from vsphere_ml.core.changes import (
     DeleteVm,
     MakeRule,
     MarkVm,
+    MoveToFolder,
+    MoveToPool,
     NewMac,
     PowerOff,
     PowerOn,
@@ -63,6 +65,10 @@ class Acts:
                 return self._clone(change)
             case MarkVm():
                 return self._mark(change)
+            case MoveToFolder():
+                return self._move_to_folder(change)
+            case MoveToPool():
+                return self._move_to_pool(change)
             case UpgradeHardware():
                 return self._upgrade(change)
             case SetSettings():
@@ -181,6 +187,15 @@ class Acts:
         if (keys.get(CLUSTER_KEY), keys.get(NODE_KEY)) != (change.marks.cluster, change.marks.node):
             raise not_ours(change.vm)
         self._session.write(lambda: self._fields.mark(vm, change.marks.cluster))
+        yield from ()
+
+    def _move_to_folder(self, change: MoveToFolder) -> Steps:
+        vm, folder = self.site.vm(change.vm), self.site.folder(change.path)
+        yield self._do(lambda: folder.MoveIntoFolder_Task(list=[vm]))
+
+    def _move_to_pool(self, change: MoveToPool) -> Steps:
+        vm, pool = self.site.vm(change.vm), managed(self._session, "vim.ResourcePool", change.pool)
+        self._session.write(lambda: pool.MoveIntoResourcePool(list=[vm]))  # has no task
         yield from ()
 
     def _upgrade(self, change: UpgradeHardware) -> Steps:

@@ -10,7 +10,7 @@ from tests.fakes import pictures, wishes
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views import changes
 from vsphere_ml.cli.views import plan as view
-from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings
+from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings, subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.firstboot import Customization
 from vsphere_ml.core.placement import solve
@@ -40,7 +40,7 @@ def test_a_plan_shows_its_stages_places_and_what_cannot_be_known(shown: Callable
     assert titles[0] == "folder"
     assert titles.index("clone") < titles.index("devices") < titles.index("power on") < titles.index("places")
     assert any("known after power-on" in line for line in lines)
-    assert lines[-1].startswith("plan: 2 to create, 0 to change, 0 to delete; ")
+    assert lines[-1].startswith("plan: 4 to create (1 folder, 2 VMs, 1 rule), 0 to change, 0 to delete; ")
 
 
 def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Shown]) -> None:
@@ -71,8 +71,26 @@ def test_findings_are_shown_with_what_a_person_can_do_also_when_nothing_is_to_be
 ) -> None:
     finding = Finding(code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy")
     assert text(Plan(stages=(), findings=(finding,)), shown) == (
-        "not ours to mend\n   ? node-9: not in the file\n     hint: vsml destroy\nnothing to do\n"
+        "to look at\n   ? node-9: not in the file\n     hint: vsml destroy\nnothing to do\n"
     )
+
+
+def test_a_difference_that_vsml_leaves_alone_is_never_nothing_to_do(shown: Callable[..., Shown]) -> None:
+    finding = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)
+    last = text(Plan(stages=(), findings=(finding,)), shown).splitlines()[-1]
+    assert last == "nothing to do for vsml: the site differs from the file in 1 point, see above"
+
+
+def test_the_last_line_counts_every_thing_that_is_shown(shown: Callable[..., Shown]) -> None:
+    from vsphere_ml.core import changes as kinds  # noqa: PLC0415
+
+    every = tuple(each for each in EXAMPLES if subject(each) in {None, "n"})
+    plan = Plan(stages=(Stage(title="all", changes=every),))
+    last = text(plan, shown).splitlines()[-1]
+    assert last.startswith("plan: 2 to create (1 folder, 1 rule), 1 to change (1 switch), 2 to delete (1 VM, 1 rule)")
+    without = tuple(each for each in every if not isinstance(each, kinds.DeleteVm))
+    last = text(Plan(stages=(Stage(title="all", changes=without),)), shown).splitlines()[-1]
+    assert "2 to change (1 VM, 1 switch), 1 to delete (1 rule)" in last
 
 
 def test_many_vms_that_get_the_same_are_one_line(shown: Callable[..., Shown]) -> None:
@@ -106,7 +124,7 @@ def test_every_change_has_its_words(kind: type[Change]) -> None:
 
 def _examples() -> tuple[Change, ...]:
     from vsphere_ml.core import changes as kinds  # noqa: PLC0415
-    from vsphere_ml.core.inventory import ClusterRef, SwitchRef  # noqa: PLC0415
+    from vsphere_ml.core.inventory import ClusterRef, PoolRef, SwitchRef  # noqa: PLC0415
 
     own = tuple(fresh().changes)
     marks = next(change.marks for change in own if isinstance(change, kinds.CloneVm))
@@ -115,6 +133,8 @@ def _examples() -> tuple[Change, ...]:
     return (
         *own,
         kinds.MarkVm(vm="n", marks=marks),
+        kinds.MoveToFolder(vm="n", path="ml", was="train"),
+        kinds.MoveToPool(vm="n", pool=PoolRef("resgroup-2"), pool_name="ml", was="Resources"),
         kinds.SetSettings(vm="n", target=replace(target, cpus=4), lacks=("4 CPUs wanted, 2 there",)),
         kinds.CustomizeGuest(vm="n", customization=Customization(host_name="n", domain="x", spec="lin")),
         kinds.NewMac(vm="n", key=4000, mac="00:50:56:aa:bb:cc"),

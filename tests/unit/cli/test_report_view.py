@@ -7,7 +7,7 @@ from tests.fakes import pictures, wishes
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views import envelope, report
 from vsphere_ml.cli.views import status as status_view
-from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.core.changes import PowerOff, PowerOn
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.outcome import Done, Undone, Untried
@@ -97,7 +97,9 @@ def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
 
 
 def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown]) -> None:
-    finding = Finding(code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy --only node-9")
+    finding = Finding(
+        code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy --only node-9", drift=True
+    )
     seen = Status(
         cluster="train",
         about="vCenter 8",
@@ -114,7 +116,52 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     assert "   ~ rule vsml-train is not there\n" in told
     assert "no seat\n   no host can take node-2\n   esx-01: no GPU free\n" in told
     assert "     hint: vsml destroy --only node-9\n" in told
-    assert told.endswith("train is not as the file says: 1 of 2 nodes are whole\n")
+    assert told.endswith(
+        "train is not as the file says: 1 of 2 nodes run, 1 of them is not as described, its rule, folder or switch "
+        "differs, 1 VM of it is not in the file\n"
+    )
     data = json.loads(json.dumps(envelope.plain(status_view.data(seen))))
     assert [node["state"] for node in data["nodes"]] == ["running", "missing"]
     assert data["unseated"]["code"] == "placement.no-seat"
+
+
+DRIFT = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)
+
+
+def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_says(
+    shown: Callable[..., Shown],
+) -> None:
+    differing = Plan(stages=(), findings=(DRIFT,))
+    idle = Report(command="provision", cluster="train", plan=differing, acted=False, lacking=differing)
+    answer = report.answer(idle, dry_run=False, detailed=True)
+    assert answer.status == 7
+    assert written(answer.text, shown).splitlines()[-1] == (
+        "nothing to do for vsml: train differs from the file in 1 point, see above"
+    )
+    done = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=differing)
+    last = written(report.answer(done, dry_run=False, detailed=False).text, shown).splitlines()[-1]
+    assert last.startswith("done: train is as the file says, except for 1 point above; ")
+
+
+def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown]) -> None:
+    some = Report(
+        command="destroy",
+        cluster="train",
+        plan=NOTHING,
+        acted=True,
+        lacking=NOTHING,
+        only=("node-04",),
+        remaining=("node-01", "node-02"),
+    )
+    last = written(report.answer(some, dry_run=False, detailed=False).text, shown).splitlines()[-1]
+    assert last.startswith("done: node-04 is gone, and train still has 2 VMs: node-01, node-02; ")
+
+
+def test_a_vm_that_is_left_off_is_the_last_that_is_said(shown: Callable[..., Shown]) -> None:
+    off = (Done(change=PowerOff(vm="node-1"), seconds=1.0),)
+    part = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=LACKING, outcomes=off)
+    answer = report.answer(part, dry_run=False, detailed=False)
+    last = written(answer.text, shown).splitlines()[-1]
+    assert last.startswith("off: node-1 was running and is off now")
+    assert isinstance(answer.data, dict)
+    assert answer.data["off"] == ["node-1"]

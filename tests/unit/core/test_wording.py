@@ -21,6 +21,8 @@ from vsphere_ml.core.changes import (
     MakeRule,
     Marks,
     MarkVm,
+    MoveToFolder,
+    MoveToPool,
     NewMac,
     PowerOff,
     PowerOn,
@@ -30,7 +32,7 @@ from vsphere_ml.core.changes import (
 )
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.firstboot import Customization
-from vsphere_ml.core.inventory import PciAddress, SwitchRef
+from vsphere_ml.core.inventory import PciAddress, PoolRef, SwitchRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.seats import WantGroup, WantNic, WantPassthrough, WantSriov, WantVgpu
 from vsphere_ml.core.wording import describe, device_name, lacks_of, object_name
@@ -48,6 +50,18 @@ WORDS: list[tuple[Change, str, str, tuple[str, ...]]] = [
         "ownership mark of node-1",
         "node-1",
         ("its ownership attribute is not set",),
+    ),
+    (
+        MoveToFolder(vm="node-1", path="ml", was=""),
+        "change of folder of node-1",
+        "node-1",
+        ("is in the data centre's VM folder, folder ml wanted",),
+    ),
+    (
+        MoveToPool(vm="node-1", pool=PoolRef("resgroup-2"), pool_name="ml", was="Resources"),
+        "change of resource pool of node-1",
+        "node-1",
+        ("is in resource pool Resources, ml wanted",),
     ),
     (
         UpgradeHardware(vm="node-1", version=20),

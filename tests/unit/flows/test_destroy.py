@@ -46,6 +46,7 @@ def test_only_the_named_vm_goes() -> None:
     site = standing_site()
     report = destroy(cluster(3), site, only=("node-2",))
     assert report.done
+    assert report.remaining == ("node-1", "node-3")
     assert [vm.name for vm in site.inventory.vms if vm.cluster_mark] == ["node-1", "node-3"]
     assert provision(cluster(3), site).done
 

@@ -15,6 +15,8 @@ from vsphere_ml.core.changes import (
     DeleteVm,
     MakeRule,
     MarkVm,
+    MoveToFolder,
+    MoveToPool,
     NewMac,
     PowerOff,
     PowerOn,
@@ -46,7 +48,7 @@ def sign(change: Change) -> str:
             return INTERRUPTED
         case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
             return CHANGED
-        case CustomizeGuest() | SetSwitchMtu():
+        case CustomizeGuest() | SetSwitchMtu() | MoveToFolder() | MoveToPool():
             return CHANGED
         case _:
             assert_never(change)
@@ -61,6 +63,8 @@ def verb(change: Change) -> str:
             return "clone"
         case MarkVm():
             return "mark"
+        case MoveToFolder() | MoveToPool():
+            return "move"
         case UpgradeHardware():
             return "upgrade hardware"
         case SetSettings():
@@ -92,6 +96,10 @@ def explain(change: Change) -> str:
             return _clone(change)
         case MarkVm():
             return "complete its ownership mark (a run was cut there)"
+        case MoveToFolder():
+            return f"move it to {change.path or 'the VM folder of the data centre'}, from {change.was or 'that folder'}"
+        case MoveToPool():
+            return f"move it to resource pool {change.pool_name}, from {change.was}"
         case UpgradeHardware():
             return f"raise the hardware version to {change.version}"
         case SetSettings():

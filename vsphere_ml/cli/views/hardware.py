@@ -9,6 +9,7 @@ from vsphere_ml.cli.views.text import line
 from vsphere_ml.core.changes import CloneVm, SetSettings
 from vsphere_ml.core.kept import AFFINITY
 from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.record import RECORD_KEY
 from vsphere_ml.core.target import LARGE_MMIO, MMIO_SIZE, PEER_TO_PEER
 from vsphere_ml.core.wording import device_name
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan import Plan
     from vsphere_ml.core.seats import Target
 
-_WORDED = {LARGE_MMIO, MMIO_SIZE, *PEER_TO_PEER, AFFINITY, CLUSTER_KEY, NODE_KEY}
+_WORDED = {LARGE_MMIO, MMIO_SIZE, *PEER_TO_PEER, AFFINITY, CLUSTER_KEY, NODE_KEY, RECORD_KEY}
 
 
 def blocks(plan: Plan, *, every_key: bool = False) -> Iterator[Text]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -9,7 +10,7 @@ from rich.console import Group
 from vsphere_ml.cli.views import changes, hardware, ready
 from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import count, line, table
-from vsphere_ml.core.changes import CloneVm, DeleteVm, PowerOn, subject
+from vsphere_ml.core.changes import CloneVm, PowerOn, subject
 from vsphere_ml.core.plan import Plan, Stage
 from vsphere_ml.core.seats import Locality
 from vsphere_ml.core.wording import object_name
@@ -112,9 +113,11 @@ def _remarks(plan: Plan) -> Iterator[RenderableType]:
     if notes := [*whys, *plan.notes, *_unknowns(plan)]:
         yield line(("notes", "bold"))
         yield from (line("   ", each) for each in notes)
-    if plan.findings:
-        yield line(("not ours to mend", "bold"))
-        for each in plan.findings:
+    others = [each for each in plan.findings if not each.drift]
+    for title, found in (("differs from the file, and is left to you", plan.drift), ("to look at", others)):
+        if found:
+            yield line((title, "bold"))
+        for each in found:
             yield from finding(each)
 
 
@@ -125,16 +128,45 @@ def _unknowns(plan: Plan) -> Iterator[str]:
 
 def summary(plan: Plan) -> Text:
     """Return the plan in one line."""
+    if not plan and plan.drift:
+        told = f"the site differs from the file in {count(len(plan.drift), 'point')}, see above"
+        return line(("nothing to do for vsml: ", "yellow"), told)
     if not plan:
         return line(("nothing to do", "green"))
     every = list(plan.changes)
-    made = {each.vm for each in every if isinstance(each, CloneVm)}
-    gone = {each.vm for each in every if isinstance(each, DeleteVm)}
-    touched = {each.vm for each in every if hasattr(each, "vm")} - made - gone
-    counts = f"{len(made)} to create, {len(touched)} to change, {len(gone)} to delete"
+    counts = ", ".join(_counted(every))
     hosts = f"{count(sum(map(bool, plan.hosts)), 'host')} to make ready; " if any(plan.hosts) else ""
     changes = f"{count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
     return line(("plan: ", "bold"), f"{hosts}{counts}; {changes}")
+
+
+def _counted(every: Sequence[Change]) -> Iterator[str]:
+    """Yield how many things are made, changed and deleted, and of which kinds: `2 to create (1 VM, 1 folder)`."""
+    signs: dict[tuple[str, str], set[str]] = {}
+    for each in every:
+        signs.setdefault((_kind(each), object_name(each)), set()).add(changes.sign(each))
+    fates = [(kind, _fate(found)) for (kind, _), found in signs.items()]
+    for fate in ("create", "change", "delete"):
+        kinds = Counter(kind for kind, what in fates if what == fate)
+        listed = ", ".join(_numbered(kind, number) for kind, number in kinds.items())
+        yield f"{sum(kinds.values())} to {fate}" + (f" ({listed})" if kinds else "")
+
+
+def _numbered(kind: str, number: int) -> str:
+    return count(number, kind, "switches" if kind == "switch" else "")
+
+
+def _kind(each: Change) -> str:
+    """Return what sort of thing a change is about."""
+    about = object_name(each)
+    return "VM" if subject(each) is not None else about.partition(" ")[0]
+
+
+def _fate(signs: set[str]) -> str:
+    """Return what becomes of a thing that all these are done to."""
+    if changes.ADDED in signs:
+        return "create"
+    return "delete" if changes.REMOVED in signs else "change"
 
 
 def _grouped(stage: list[Change]) -> Iterator[Text]:

@@ -11,6 +11,7 @@ from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views import guests as of_guests
 from vsphere_ml.cli.views import plan as plans
 from vsphere_ml.cli.views import proposal, ready
+from vsphere_ml.cli.views.changes import listed
 from vsphere_ml.cli.views.envelope import as_data, plain
 from vsphere_ml.cli.views.text import count, line
 from vsphere_ml.core.outcome import Done, Undone, Untried
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False) -> Answer:
     """Return a run's answer: the plan alone for a dry run, else what became of it."""
     guests = report.guests.plan if report.guests else None
-    differs = exits.DIFFERENCES if detailed and (report.plan or proposal.work(guests)) else 0
+    differing = report.plan or proposal.work(guests) or report.drift
+    differs = exits.DIFFERENCES if detailed and differing else 0
     if dry_run:
         shown = proposal.both(report.plan, guests, report.left_alone, every_key=every_key)
         return Answer(text=shown, data=proposal.fields(report.plan, guests, report.left_alone), status=differs)
@@ -52,6 +54,7 @@ def data(report: Report) -> dict[str, Any]:
         "plan": plans.data(report.plan),
         "outcomes": [_outcome(each) for each in report.outcomes],
         "off": list(report.off),
+        "remaining": list(report.remaining),
         "dropped": plain(report.dropped),
         "hosts": ready.outcomes(report.hosts),
         "lacking": plans.data(report.lacking),
@@ -78,18 +81,34 @@ def _parts(report: Report) -> Iterator[RenderableType]:
 
 
 def _end(report: Report) -> Text:
+    if not report.acted and report.drift:
+        return line(
+            ("nothing to do for vsml: ", "yellow"),
+            f"{report.cluster} differs from the file in {count(len(report.drift), 'point')}, see above",
+        )
     if not report.acted:
         return line(("nothing to do: ", "green"), f"{report.cluster} {_state(report)}")
     made = sum(1 for each in report.outcomes if isinstance(each, Done))
     told = f"{count(made, 'change')} in {report.seconds:.1f} s"
     if report.site_done:
-        return line(("done: ", "bold green"), f"{report.cluster} {_state(report)}; {told}")
+        what = _gone(report) if report.only else f"{report.cluster} {_state(report)}"
+        return line(("done: ", "bold green"), f"{what}; {told}")
     failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
     return line(("not finished: ", "bold red"), f"{report.cluster}: {told}, {failed}")
 
 
+def _gone(report: Report) -> str:
+    """Return what became of a cluster of which only some VMs were destroyed."""
+    verb = "is" if len(report.only) == 1 else "are"
+    left = f"{count(len(report.remaining), 'VM')}: {listed(report.remaining)}" if report.remaining else "no VM"
+    return f"{listed(report.only)} {verb} gone, and {report.cluster} still has {left}"
+
+
 def _state(report: Report) -> str:
-    return "is gone" if report.command == "destroy" else "is as the file says"
+    if report.command == "destroy":
+        return "is gone"
+    but = f", except for {count(len(report.drift), 'point')} above" if report.drift else ""
+    return f"is as the file says{but}"
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from rich.console import Group
 
 from vsphere_ml.cli.views import plan as plans
 from vsphere_ml.cli.views.envelope import as_data, plain
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.text import count, line, table
 from vsphere_ml.core.seats import Locality
+from vsphere_ml.flows.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,18 @@ def _row(node: Standing) -> tuple[str | Text, ...]:
 def _end(status: Status) -> Text:
     if status.whole:
         return line((f"{status.cluster} is as the file says", "green"))
-    whole = sum(1 for node in status.nodes if node.whole)
-    return line(
-        (f"{status.cluster} is not as the file says", "yellow"), f": {whole} of {len(status.nodes)} nodes are whole"
-    )
+    return line((f"{status.cluster} is not as the file says", "yellow"), f": {', '.join(_differing(status))}")
+
+
+def _differing(status: Status) -> Iterator[str]:
+    """Yield how many nodes run, and how much of the cluster is other than the file describes."""
+    nodes = status.nodes
+    yield f"{sum(node.state is State.RUNNING for node in nodes)} of {len(nodes)} nodes run"
+    named = {node.node for node in nodes}
+    drifting = {each.target for each in status.lacking.drift}
+    if differ := sum(not node.whole or node.node in drifting for node in nodes):
+        yield f"{differ} of them {'is' if differ == 1 else 'are'} not as described"
+    if status.lacks:
+        yield "its rule, folder or switch differs"
+    if extra := drifting - named:
+        yield f"{count(len(extra), 'VM')} of it {'is' if len(extra) == 1 else 'are'} not in the file"

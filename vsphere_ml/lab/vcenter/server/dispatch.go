@@ -33,6 +33,10 @@ type (
 		*simulator.Datastore
 		lab *Lab
 	}
+	pool struct {
+		*simulator.ResourcePool
+		lab *Lab
+	}
 	browser struct {
 		*simulator.EnvironmentBrowser
 		lab *Lab
@@ -72,6 +76,8 @@ func (l *Lab) wrap(object mo.Reference) mo.Reference {
 		return &datacenter{o, l}
 	case *simulator.Datastore:
 		return &datastore{o, l}
+	case *simulator.ResourcePool:
+		return &pool{o, l}
 	case *simulator.EnvironmentBrowser:
 		return &browser{o, l}
 	case *simulator.ManagedMethodExecuter:
