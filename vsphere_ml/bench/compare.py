@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from vsphere_ml.bench import figures
 from vsphere_ml.bench.codec import encode
 from vsphere_ml.bench.estimate import Estimate, ratio
 from vsphere_ml.bench.metric import metric
-from vsphere_ml.bench.record import Configuration, Outcome, Run
+from vsphere_ml.bench.record import Configuration, Outcome, Run, Workload
 from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import NotPossible
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LEAST = 0.01  # a difference below this is not called one, however sure it is
 AGAIN = 0.02  # a calibration that differs by less is the same link
 RESOLUTION = 0.05  # an interval wider than this to either side tells nothing
+_SWEEPS = frozenset({Workload.ALLREDUCE, Workload.NCCL})
+_SIZES = frozenset({"sizes", "smallest", "largest"})  # options that say which message sizes were asked for
+NO_SPREAD = "one launch on a side, or figures that are equal to the last digit: nobody saw by how much launches differ"
 TOO_WIDE = "the interval is too wide; more launches narrow it: --repeats, --into the same record"
 
 
@@ -80,7 +83,7 @@ def compare(first: Sequence[Run], second: Sequence[Run], *, force: bool = False)
 def judge(told: Estimate) -> tuple[Answer, str]:
     """Return what a ratio and its interval say, and why when they say nothing."""
     if told.low is None or told.high is None:
-        return Answer.NOISY, "one launch on a side: launches differ from each other, and nobody saw by how much"
+        return Answer.NOISY, NO_SPREAD
     if told.low <= 1 <= told.high:
         half = (told.high - told.low) / 2
         return (Answer.NOISY, TOO_WIDE) if half > RESOLUTION else (Answer.SAME, "")
@@ -90,7 +93,8 @@ def judge(told: Estimate) -> tuple[Answer, str]:
 
 
 def _row(mine: Sequence[Run], other: Sequence[Run], titles: Titles) -> Row | None:
-    measured = [[each for run in side if (each := metric(run)) is not None] for side in (mine, other)]
+    both = common_sizes((*mine, *other))
+    measured = [[each for run in side if (each := metric(run, both)) is not None] for side in (mine, other)]
     if not all(measured):
         return None
     values = [[value for _, value in side] for side in measured]
@@ -116,10 +120,27 @@ def _complete(runs: Sequence[Run]) -> list[Run]:
 def _pairs(first: Sequence[Run], second: Sequence[Run], *, force: bool) -> list[tuple[list[Run], list[Run]]]:
     pairs = []
     for asked in _configurations(first):
+        mine = [run for run in first if run.configuration == asked]
         same = [run for run in second if run.configuration == asked or (force and _alike(run.configuration, asked))]
-        if same:
-            pairs.append(([run for run in first if run.configuration == asked], same))
+        same = same or [run for run in second if alike_but_sizes(run.configuration, asked)]
+        if same and common_sizes((*mine, *same)) != frozenset():
+            pairs.append((mine, same))
     return pairs
+
+
+def alike_but_sizes(one: Configuration, other: Configuration) -> bool:
+    """Return whether two sweeps differ in nothing but which message sizes they have."""
+    return one.workload in _SWEEPS and _without_sizes(one) == _without_sizes(other)
+
+
+def _without_sizes(asked: Configuration) -> Configuration:
+    return replace(asked, options={key: value for key, value in asked.options.items() if key not in _SIZES})
+
+
+def common_sizes(runs: Sequence[Run]) -> frozenset[int] | None:
+    """Return the message sizes that all these sweeps have; None where they are no sweeps."""
+    seen = [frozenset(point.size_bytes for point in run.sweep) for run in runs if run.sweep]
+    return frozenset.intersection(*seen) if seen else None
 
 
 def _configurations(runs: Sequence[Run]) -> list[Configuration]:
@@ -171,9 +192,17 @@ def _words(values: set[bool]) -> str:
 def _differences(pairs: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> tuple[str, ...]:
     told: dict[str, None] = {}
     for mine, other in pairs:
-        for each in _of_pair(mine[0], other[0]):
+        for each in (*_of_pair(mine[0], other[0]), *_sizes_left_out((*mine, *other))):
             told.setdefault(each)
     return tuple(told)
+
+
+def _sizes_left_out(runs: Sequence[Run]) -> Iterator[str]:
+    """Yield which sizes are compared where not all runs have the same."""
+    both, seen = common_sizes(runs), {point.size_bytes for run in runs for point in run.sweep}
+    if both and seen - both:
+        span = f"{figures.message_size(min(both))} to {figures.message_size(max(both))}"
+        yield f"message sizes: only the {len(both)} that both have are compared, {span}"
 
 
 def _of_pair(mine: Run, other: Run) -> Iterator[str]:

@@ -82,7 +82,9 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Estimate:
         return Estimate(value=math.exp(difference), basis=basis)
     parts = [statistics.variance(each) / len(each) for each in logs]
     error = math.sqrt(sum(parts))
-    half = quantile(LEVEL, _welch(parts, [len(each) for each in logs])) * error if error > 0 else 0.0
+    if error == 0:  # figures that are equal to the last digit show no spread, which is not that there is none
+        return Estimate(value=math.exp(difference), basis=f"{basis} without a spread")
+    half = quantile(LEVEL, _welch(parts, [len(each) for each in logs])) * error
     low, high = math.exp(difference - half), math.exp(difference + half)
     return Estimate(value=math.exp(difference), low=low, high=high, basis=basis)
 

@@ -11,8 +11,8 @@ from vsphere_ml.bench.frames import DEFAULT_MTU
 from vsphere_ml.bench.path_remarks import path_remarks
 from vsphere_ml.bench.predict import jumbo_gain
 from vsphere_ml.bench.record import VSML, Outcome, Remark, Transport, Verdict
-from vsphere_ml.bench.study import Standing
-from vsphere_ml.bench.sweeps import LARGE, peak
+from vsphere_ml.bench.study import AT_CEILING, Standing
+from vsphere_ml.bench.sweeps import LARGE, collective, peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -113,6 +113,9 @@ def _links(seen: Study) -> Iterator[Remark]:
     wires += [(each.wire, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
     wires += [(wire, asked) for asked, wire in seen.link_wires if asked.transport is Transport.TCP]
+    for asked, wire in seen.link_wires:
+        if wire.share is not None and wire.share > AT_CEILING:
+            yield _above(seen.titles(asked), wire.share)
     for wire, asked in {each[0]: each for each in wires}.values():
         usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
@@ -199,13 +202,16 @@ def _inside(scaling: Scaling, message: str) -> Remark:
 
 def _sweep(sweep: Sweep) -> Iterator[Remark]:
     where = sweep.title
-    best, wire, share = peak(sweep.sizes), sweep.wire.bytes_per_s, sweep.share
+    best, wire, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
+    what = collective(sweep.configuration).replace("_", "-")
+    if share is not None and share > AT_CEILING:
+        yield _above(where, share)
     if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
         yield Remark(
             code="bench.collective",
             target=where,
-            message=f"all-reduce gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
-            f"{figures.percent(share)} of the {figures.bandwidth(wire)} of the link",
+            message=f"{what} gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
+            f"{figures.percent(share)} of the {figures.bandwidth(wire)} that the link allows",
             hint=_collective_hint(sweep.configuration),
         )
     for size in sweep.sizes:
@@ -218,6 +224,16 @@ def _sweep(sweep: Sweep) -> Iterator[Remark]:
                 f"{figures.seconds(size.p95_s)}",
                 hint="a mean would hide this: look for competing traffic and CPU",
             )
+
+
+def _above(where: str, share: float) -> Remark:
+    return Remark(
+        code="bench.above-wire",
+        target=where,
+        message=f"{figures.percent(share)} of what the wire allows cannot be: the rate, the number of NICs, nodes or "
+        "ranks, or the collective is another",
+        hint="--link-gbit, --nics and --nodes as they were; the path in the log",
+    )
 
 
 def _collective_hint(asked: Configuration) -> str:

@@ -8,14 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import figures
-from vsphere_ml.bench.compare import compare
+from vsphere_ml.bench.compare import alike_but_sizes, compare
 from vsphere_ml.bench.estimate import across_launches, launches_for
 from vsphere_ml.bench.matrix import same
 from vsphere_ml.bench.metric import BUS, LINK, metric
 from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.paths import PATH
 from vsphere_ml.bench.record import VSML, Outcome, Transport
-from vsphere_ml.bench.study import groups, study
+from vsphere_ml.bench.study import AT_CEILING, groups, study
 from vsphere_ml.bench.thresholds import Threshold, limits
 from vsphere_ml.bench.titles import Titles
 from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
@@ -143,7 +143,7 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
     titles = Titles.of(run.configuration for run in (*baseline, *runs))
     for group in groups(baseline):
         asked = group[0].configuration
-        if not any(same(asked, run.configuration) for run in runs):
+        if not any(same(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs):
             message = "the baseline has it, the record has not"
             yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
@@ -203,6 +203,9 @@ def _bound(name: str, transport: Transport, share: float | None, wanted: float) 
         message = "neither the link's rate nor a calibration is in the record, or no base case"
         return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
+    if share > AT_CEILING:
+        message = f"{figures.percent(share)} of what the wire allows cannot be; vsml bench explain says what to check"
+        return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     low, high = BEHIND_CPU
     if transport is not Transport.TCP and low <= share <= high:
         message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"

@@ -9,6 +9,8 @@ from vsphere_ml.bench.sweeps import LARGE, collective, sizes
 from vsphere_ml.bench.training import training
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from vsphere_ml.bench.record import Run
 
 SAMPLES = "samples_per_s"
@@ -17,18 +19,19 @@ BUS = "bus_bytes_per_s"
 LINK = "link_bytes_per_s"
 
 
-def metric(run: Run) -> tuple[str, float] | None:
+def metric(run: Run, only: Collection[int] | None = None) -> tuple[str, float] | None:
     """Return the name and value of what the launch is judged by; None when it measured nothing.
 
     Training: the rate of its mean step. A sweep: the geometric mean bus bandwidth of messages of 4 MiB and more, or of
-    all when none is that large. Links: the geometric mean of all.
+    all when none is that large; `only` leaves out other sizes than these. Links: the geometric mean of all.
     """
     told = training(run)
     if told is not None:
         rate = told.samples_per_s
         return (SAMPLES, rate.value) if rate is not None else (STEPS, 1 / told.step.value)
-    if run.sweep and run.configuration.ranks > 1:
-        measured = sizes(run.sweep, run.configuration.ranks, collective(run.configuration))
+    swept = run.sweep if only is None else [point for point in run.sweep if point.size_bytes in only]
+    if swept and run.configuration.ranks > 1:
+        measured = sizes(swept, run.configuration.ranks, collective(run.configuration))
         large = [each for each in measured if each.size_bytes >= LARGE] or list(measured)
         return BUS, statistics.geometric_mean(each.bus_bytes_per_s for each in large)
     if run.link_results:

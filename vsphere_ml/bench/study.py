@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench import sweeps
 from vsphere_ml.bench.bracket import GRADIENT_BYTES, Bracket, Shape, bracket, gradient_bytes
 from vsphere_ml.bench.estimate import Estimate, quotient
-from vsphere_ml.bench.frames import usable
+from vsphere_ml.bench.frames import usable, usable_of
 from vsphere_ml.bench.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
 from vsphere_ml.bench.titles import Titles
 from vsphere_ml.bench.training import Training, step_time, training
@@ -95,11 +95,22 @@ class Sweep:
     wire: Wire
 
     @property
+    def bound_bytes_per_s(self) -> float | None:
+        """The most bus bandwidth that the wire allows; None where it is not known, and on one node."""
+        return self.bound_of(self.wire.bytes_per_s)
+
+    @property
     def share(self) -> float | None:
-        """The most bus bandwidth as a share of the wire's; None where either is not known."""
-        peak = sweeps.peak(self.sizes)
-        wire = self.wire.bytes_per_s
-        return None if peak is None or wire is None else peak.bus_bytes_per_s / wire
+        """The most bus bandwidth as a share of what the wire allows; None where either is not known."""
+        peak, bound = sweeps.peak(self.sizes), self.bound_bytes_per_s
+        return None if peak is None or bound is None else peak.bus_bytes_per_s / bound
+
+    def bound_of(self, wire: float | None) -> float | None:
+        """Return the most bus bandwidth over a link of this many bytes per second."""
+        asked = self.configuration
+        if wire is None or asked.nodes == 1:
+            return None
+        return sweeps.node_level(wire, asked.ranks, asked.nodes, sweeps.collective(asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +159,13 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
 
 
 def _slowest_link(runs: Sequence[Run]) -> Wire:
-    return Wire(
-        usable_bytes_per_s=usable(runs[0].link, runs[0].configuration.transport),
-        calibrated_bytes_per_s=min(each.bytes_per_s for each in _links(runs)),
-    )
+    """Return the link with the smallest share of its own, and what headers leave it."""
+    of_run = usable(runs[0].link, runs[0].configuration.transport)
+    wires = [
+        Wire(usable_bytes_per_s=usable_of(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
+        for each in _links(runs)
+    ]
+    return min(wires, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
 
 
 def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:

@@ -38,6 +38,7 @@ _BUS_FACTORS: dict[str, Callable[[int], float]] = {
     "sendrecv": lambda _: 1.0,
 }
 COLLECTIVES = tuple(_BUS_FACTORS)
+_NEVER_COMBINED = frozenset({"alltoall"})  # what alltoallv sends to whom nobody says
 
 
 def bus_factor(ranks: int, collective: str = ALL_REDUCE) -> float:
@@ -85,6 +86,19 @@ def _size(size: int, times: list[float], factor: float) -> Size:
         bus_bytes_per_s=size / median * factor,
         best_bus_bytes_per_s=size / best * factor,
     )
+
+
+def node_level(bytes_per_s: float, ranks: int, nodes: int, of: str = ALL_REDUCE) -> float:
+    """Return the most bus bandwidth that nodes of this link can show, several ranks on each; ValueError on one node.
+
+    A collective that reduces or gathers inside each node first moves over a node's link what one of as many ranks as
+    there are nodes would; bus bandwidth is told for all ranks, so it can exceed the link. An all-to-all has nothing to
+    combine: all that a node's ranks send to others goes over its link.
+    """
+    if nodes < 2:  # noqa: PLR2004 - nothing goes over the wire
+        raise ValueError(nodes)
+    shared = max(1.0, ranks / nodes) if of in _NEVER_COMBINED else 1.0
+    return bytes_per_s * bus_factor(ranks, of) / bus_factor(nodes, of) / shared
 
 
 def peak(measured: Sequence[Size]) -> Size | None:

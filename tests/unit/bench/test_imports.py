@@ -140,9 +140,12 @@ def test_launches_of_one_configuration_are_numbered_and_compared() -> None:
     content = (FOLDER / "nccl-tests.txt").read_bytes()
     slower = content.replace(b" 67108.9    1.00    1.00", b" 80000.0    0.84    0.84")
     slower = slower.replace(b" 16777.0    1.00    1.00", b" 20000.0    0.84    0.84")
+    again = slower.replace(b" 80000.0    0.84    0.84", b" 80100.0    0.84    0.84")
     first = imported([("a", [content], NOON), ("b", [content + b"\n"], NOON)], Given())
-    second = imported([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
+    same = imported([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
+    second = imported([("c", [slower], NOON), ("d", [again], NOON)], Given())
     assert [made.launch for made in first] == [1, 2]
+    assert compare(first, same).rows[0].answer is Answer.NOISY  # equal figures on a side are no certainty
     assert compare(first, second).rows[0].answer is Answer.SLOWER
 
 

@@ -40,6 +40,7 @@ _DEVICE = re.compile(
 # others with -I 1; #wrong was called error before, and was the largest difference. Forums eat the # at a line's start.
 _TITLES = re.compile(r"^\s*#?\s*(?:size\s+count|bytes\s+N)\s+type\b.*\b(?:time|cpu|cputime)\b")
 _END = "Out of bounds values"
+MOST_GPUS = 1024  # of one process; the file says two numbers, and they could be any
 _TIMES = frozenset({"time", "cpu", "cputime"})
 _OPERATIONS = frozenset({"redop", "op"})
 _NO_OPERATION = frozenset({"", "none"})
@@ -152,6 +153,8 @@ def json(document: Any, asked: Asked) -> Parsed:
 def _devices(config: Any) -> Iterator[Device]:
     """Yield every rank's GPU. Of a process with several the file lists the first; the others follow it in order."""
     each_has = _whole(config.get("nthreads", 1)) * _whole(config.get("ngpus", 1))
+    if each_has > MOST_GPUS:
+        raise ValueError(f"{each_has} GPUs of one process")
     for each in config.get("devices", []):
         rank, index = _whole(each["rank"]), each.get("device")
         yield Device(rank=rank, hostname=str(each["hostname"]), name=str(each.get("device_info", "")), index=index)

@@ -128,7 +128,7 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles) -> str:
     """Return bus bandwidth over message sizes, the link's as a line across."""
     canvas = Canvas(title="All-reduce bus bandwidth")
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
-    wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.wire.bytes_per_s) is not None))
+    wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.bound_bytes_per_s) is not None))
     values = [size.bus_bytes_per_s for sweep in sweeps for size in sweep.sizes]
     y = linear([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
     x = powers(sizes, begin=LEFT, end=WIDTH - RIGHT - 12, label=figures.message_size, base=4)

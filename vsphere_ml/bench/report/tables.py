@@ -92,7 +92,7 @@ def step_times(seen: Study) -> Table:
 
 def all_reduce(sweep: Sweep) -> Table:
     """Return bandwidth by message size."""
-    wire = sweep.wire.bytes_per_s
+    bound = sweep.bound_bytes_per_s
     rows = tuple(
         (
             figures.message_size(size.size_bytes),
@@ -100,7 +100,7 @@ def all_reduce(sweep: Sweep) -> Table:
             figures.seconds(size.best_s),
             figures.bandwidth(size.algorithm_bytes_per_s),
             figures.bandwidth(size.bus_bytes_per_s),
-            "-" if wire is None else figures.percent(size.bus_bytes_per_s / wire),
+            "-" if bound is None else figures.percent(size.bus_bytes_per_s / bound),
         )
         for size in sweep.sizes
     )
@@ -123,17 +123,18 @@ def fitted(sweep: Sweep) -> str:
 
 def _shares(sweep: Sweep) -> str:
     """Return the most bus bandwidth against what was calibrated, and against what headers leave of the line rate."""
-    best, wire = peak(sweep.sizes), sweep.wire
+    best = peak(sweep.sizes)
+    calibrated, usable_bound = (
+        sweep.bound_of(each) for each in (sweep.wire.calibrated_bytes_per_s, sweep.wire.usable_bytes_per_s)
+    )
     told = ""
-    if best is not None and wire.calibrated_bytes_per_s is not None:
-        told += (
-            f", at most {figures.percent(best.bus_bytes_per_s / wire.calibrated_bytes_per_s)} of what a plain tool got"
-        )
-    if best is not None and wire.usable_bytes_per_s is not None:
+    if best is not None and calibrated is not None:
+        told += f", at most {figures.percent(best.bus_bytes_per_s / calibrated)} of what a plain tool got"
+    if best is not None and usable_bound is not None:
         mtu = sweep.runs[0].link.mtu_bytes or DEFAULT_MTU
         told += (
-            f", at most {figures.percent(best.bus_bytes_per_s / wire.usable_bytes_per_s)} of what headers leave of the "
-            f"line rate ({sweep.configuration.transport}, MTU {mtu}: {figures.bandwidth(wire.usable_bytes_per_s)})"
+            f", at most {figures.percent(best.bus_bytes_per_s / usable_bound)} of what headers leave of the "
+            f"line rate ({sweep.configuration.transport}, MTU {mtu}: {figures.bandwidth(usable_bound)})"
         )
     return told
 
