@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import ssl
 import subprocess
 import sys
 import urllib.request
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ import pexpect
 import pytest
 
 from tests.waiting import until
+from vsphere_ml.cli import app
 from vsphere_ml.lab import build, folders
 
 if TYPE_CHECKING:
@@ -87,6 +90,25 @@ class Shell:
         out, err = process.communicate(timeout=DEADLINE_S)
         return Ended(process.returncode, out, err)
 
+    def here(self, *arguments: str) -> Ended:
+        """Run in this process, which saves its start: for what a test takes for granted, not for what it tries.
+
+        Paths are to be absolute, since the process stays in its own folder.
+        """
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            for name in set(os.environ) - set(self.env):
+                patch.delenv(name)
+            for name, value in self.env.items():
+                patch.setenv(name, value)
+            status = app.run([*arguments])
+        return Ended(status, out.getvalue(), err.getvalue())
+
+    def provisioned(self, *more: str) -> None:
+        """Provision what the cluster file of this folder says."""
+        made = self.here("provision", str(self.folder / "cluster.toml"), "--yes", *more)
+        assert made.status == 0, made.err
+
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Start without a terminal, and go on."""
         return subprocess.Popen(
@@ -154,7 +176,7 @@ class Lab:
     @property
     def vms(self) -> dict[str, dict[str, Any]]:
         """The VMs as vCenter has them, by name."""
-        seen = self.shell.vsml("inventory", "--lab", "default", "-o", "json")
+        seen = self.shell.here("inventory", "--lab", "default", "-o", "json")
         assert seen.status == 0, seen.err
         return {vm["name"]: vm for vm in seen.document["data"]["vms"]}
 
@@ -188,10 +210,10 @@ def lab(shell: Shell, _built: None) -> Iterator[Callable[..., Lab]]:
     """Return what starts a lab and writes its cluster file; every lab of the test is stopped at its end."""
 
     def up(topology: str = "quad-8.0u3", text: str = "") -> Lab:
-        started = shell.vsml("lab", "up", topology, "-o", "json")
+        started = shell.here("lab", "up", topology, "-o", "json")
         assert started.status == 0, started.err
         shell.write("cluster.toml", text or FILES[topology])
         return Lab(shell, started.document["data"])
 
     yield up
-    shell.vsml("lab", "down")
+    shell.here("lab", "down")

@@ -23,8 +23,7 @@ GO = ("enable-ats", "--yes", "--allow-downtime")
 def standing(shell: Shell, lab: Up, topology: str = "seed-7.0u2", text: str = SEED) -> Lab:
     """Return a lab on which the cluster's nodes run."""
     site = lab(topology, text)
-    made = shell.vsml("provision", "--yes")
-    assert made.status == 0, made.err
+    shell.provisioned()
     with_tools(site)
     return site
 

@@ -77,7 +77,7 @@ class Cluster:
 
     def moid(self, name: str) -> str:
         """Return the VM's id, by which the lab knows its guest."""
-        seen = self.shell.vsml("inventory", "--lab", "default", "-o", "json")
+        seen = self.shell.here("inventory", "--lab", "default", "-o", "json")
         return str(next(vm["ref"] for vm in seen.document["data"]["vms"] if vm["name"] == name))
 
     def _files(self) -> dict[str, str]:
@@ -107,8 +107,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     with lab_with_guests(shell) as lab:
         made = Cluster(shell, lab)
         made.playbooks("base")
-        built = shell.vsml("provision", "--yes", "--skip-guests")
-        assert built.status == 0, built.err
+        shell.provisioned("--skip-guests")
         yield made
 
 
