@@ -84,7 +84,11 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing(shell: Shell, scratch: P
 
 
 @pytest.mark.parametrize(
-    "moment", ["$ vsml lab up", "is up;", "$ vsml inventory", "looking again before", "$ vsml status", "$ vsml destroy"]
+    "moment",
+    [
+        *("$ vsml lab up", "is up;", "$ vsml inventory", "looking again before"),
+        *(pytest.param(late, marks=pytest.mark.long) for late in ("$ vsml status", "$ vsml destroy")),
+    ],
 )
 def test_ctrl_c_ends_the_demo_and_leaves_nothing(moment: str, shell: Shell, scratch: Path) -> None:
     child = demo(shell, scratch)

@@ -36,7 +36,9 @@ def train(*options: str) -> dict[str, list[dict[str, float]]]:
     return lines
 
 
-@pytest.mark.parametrize(("model", "parameters"), [("mobilenetv2", 2_236_682), ("resnet50", 23_555_082)])
+@pytest.mark.parametrize(
+    ("model", "parameters"), [("mobilenetv2", 2_236_682), pytest.param("resnet50", 23_555_082, marks=pytest.mark.long)]
+)
 def test_larger_models_train_with_compressed_gradients(model: str, parameters: int) -> None:
     told = train("--model", model, "--batch", "8", "--image", "64")
     assert told["model"][0]["parameters"] == parameters
