@@ -26,7 +26,7 @@ check: setup ## lint, types, layers and every test that a change has to pass
 
 test-long: setup ## what takes long: a gigabit, statistics by the hundred, soaks, fuzz
 	scripts/test-packages
-	$(BIN)/python scripts/rings.py long
+	$(BIN)/python scripts/rings.py long fuzz
 
 lint:
 	$(BIN)/ruff check .

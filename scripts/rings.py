@@ -3,7 +3,7 @@
 What the later rings need is built meanwhile, behind what runs in front. Most tests of the labs and of the command wait:
 for guests that boot, for links of a known rate. So there are more workers for them than cores.
 
-python scripts/rings.py            # all of them, which is `make test`
+python scripts/rings.py            # all that a change has to pass, which is `make test`
 python scripts/rings.py unit e2e   # these
 """
 
@@ -36,7 +36,8 @@ PYTEST = {
     "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadgroup"),
     "e2e": ("tests/e2e", "-n", str(WAITING), "--dist", "loadgroup", "--no-loadscope-reorder"),
 }
-LONG = {"long": ("tests", "-m", "long", "-p", "no:xdist")}
+LONG = {"long": ("tests", "-m", "long")}  # one after another: its figures need the machine for themselves
+LONG_MAKE = ("fuzz",)
 NEED_BUILDS = {"labs", "e2e", "long"}
 
 
@@ -52,9 +53,10 @@ class Ring:
 
 def main(wanted: Sequence[str]) -> int:
     names = [*wanted] or [*MAKE, *PYTEST]
-    unknown = [name for name in names if name not in {*MAKE, *PYTEST, *LONG}]
+    known = (*MAKE, *PYTEST, *LONG, *LONG_MAKE)
+    unknown = [name for name in names if name not in known]
     if unknown:
-        sys.stderr.write(f"rings: there is no {unknown[0]}; there are {', '.join((*MAKE, *PYTEST, *LONG))}\n")
+        sys.stderr.write(f"rings: there is no {unknown[0]}; there are {', '.join(known)}\n")
         return 2
     done: list[Ring] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -100,7 +102,7 @@ def run(name: str, folder: Path) -> Ring:
 
 
 def command(name: str, report: Path) -> list[str]:
-    if name in MAKE:
+    if name in {*MAKE, *LONG_MAKE}:
         return ["make", "--no-print-directory", name]
     words = (PYTEST | LONG)[name]
     kept = ["-o", "junit_duration_report=total", f"--junitxml={report}"]

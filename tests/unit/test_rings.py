@@ -1,0 +1,58 @@
+"""What `make test` tells at its end: how long each ring took, and the slowest tests."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILE = Path(__file__).parents[2] / "scripts" / "rings.py"
+REPORT = """\
+<testsuites><testsuite name="pytest" tests="2">
+<testcase classname="tests.unit.test_it" name="test_quick" time="0.5" />
+<testcase classname="tests.unit.test_it" name="test_slow[a b]" time="62.25"><failure message="no" /></testcase>
+</testsuite></testsuites>
+"""
+
+
+@pytest.fixture
+def rings() -> Any:
+    spec = spec_from_file_location("rings", FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "rings", made)  # its dataclass looks itself up there
+        spec.loader.exec_module(made)
+    return made
+
+
+def test_the_slowest_tests_and_each_ring_are_told(
+    rings: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "unit.xml").write_text(REPORT)
+    ring = rings.Ring("unit", 1, 65.0, dict(rings.durations(tmp_path / "unit.xml")))
+    rings.tell([rings.Ring("lint", 0, 3.9), ring], ["e2e"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+    assert lines[1:3] == [
+        ["62.2", "s", "tests.unit.test_it::test_slow[a", "b]"],
+        ["0.5", "s", "tests.unit.test_it::test_quick"],
+    ]
+    assert lines[4:] == [
+        ["lint", "0:03", "min", "passed"],
+        ["unit", "1:05", "min", "failed", "2", "tests"],
+        ["e2e", "not", "run"],
+        ["together", "1:08", "min"],
+    ]
+
+
+def test_a_ring_that_ended_before_its_report_has_no_tests(rings: Any, tmp_path: Path) -> None:
+    assert dict(rings.durations(tmp_path / "none.xml")) == {}
+
+
+def test_a_ring_that_does_not_exist_is_refused(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert rings.main(["nowhere"]) == 2
+    assert "there is no nowhere" in capsys.readouterr().err
