@@ -67,12 +67,20 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """Ranks of a program of the user's have printed these lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     launch: Planned
     run: Run
 
 
-BenchEvent = Planning | Hindered | Sufficed | Reaped | NotReaped | Launching | Stepped | Measured
+Said = Planning | Hindered | Sufficed | Reaped | NotReaped | Launching | Stepped | Measured  # in a line each
+BenchEvent = Said | Printed
 
 
 class BenchListener(Protocol):

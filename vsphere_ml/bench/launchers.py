@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.job import MARK, MPICH, OPEN_MPI, PATH
+from vsphere_ml.bench.record import Workload
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def _variables(job: Job) -> dict[str, str]:
         "PATH": ":".join(paths),
         "TF_CPP_MIN_LOG_LEVEL": "2",
         MARK: job.run_id,
+        # What a program of the user's prints is shown while it runs.
+        **({"PYTHONUNBUFFERED": "1"} if job.configuration.workload is Workload.SCRIPT else {}),
         **({"LD_LIBRARY_PATH": ":".join(libraries)} if libraries else {}),
     }
 

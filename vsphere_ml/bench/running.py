@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from vsphere_ml.core.container import NAME
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.job import Job
     from vsphere_ml.bench.launchers import Launch
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 WORKLOADS = Path(__file__).parent / "workloads"
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
+SHOWN = 30_000  # of an output that is shown
+OUTPUTS = ("job.out", "job.err")
+NOTHING_PRINTED: Mapping[str, int] = {}
 KILLS = 10  # times, a second apart, that what does not end is killed
 RUN_S = 120.0  # for a command that a guest which answers has done in a second
 KILL_S = 15  # after its limit, before a job that does not end is killed
@@ -52,6 +56,14 @@ while [ ! -e rc ] && [ -d /proc/{pid} ] && [ $i -lt {turns} ]; do sleep 0.5; i=$
 [ ! -s rc ] || state=$(cat rc)
 echo $state
 tail -c +{offset} rank-0.jsonl 2>/dev/null | head -c {piece}
+"""
+# The last of what was printed since a place, in bytes: what a job prints is any bytes.
+_PRINTED = """\
+cd {folder} && size=$(wc -c <{name}) || exit 1
+from={offset}
+[ $((size - from)) -le {most} ] || from=$((size - {most}))
+echo $from
+tail -c +$((from + 1)) {name} | head -c $((size - from)) | base64
 """
 # What ends jobs from outside: a full file system, and since the job began the kernel, for lack of memory.
 _TROUBLES = """\
@@ -93,11 +105,20 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What a job printed into one of its outputs; `start` is later than asked for where it printed too much to show."""
+
+    start: int  # bytes before it
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Peek:
     """What is new of a job that runs; `status` is its launcher's exit status once it has ended."""
 
     status: int | None
     text: str  # more of rank 0's lines
+    printed: Mapping[str, Printed] = field(default_factory=dict)  # by output
     gone: bool = False  # its script ended and left no status: killed, or unable to write
 
 
@@ -212,15 +233,32 @@ def _entered(job: Job) -> str:
     return f"runuser -u {shlex.quote(job.runtime.user)} --"
 
 
-def peek(shell: Probe, job: Job, pid: int, offset: int, wait_s: float) -> Peek:
-    """Return what is new since `offset` bytes of rank 0's lines, after up to `wait_s` seconds or at the job's end."""
+def peek(
+    shell: Probe, job: Job, pid: int, offset: int, wait_s: float, *, printed: Mapping[str, int] = NOTHING_PRINTED
+) -> Peek:
+    """Return what is new since `offset` bytes of rank 0's lines, after up to `wait_s` seconds or at the job's end.
+
+    `printed` are those of its outputs to be shown too, each with the bytes that are known of it.
+    """
     turns = round(2 * wait_s)
     text = _PEEK.format(folder=job.folder, pid=pid, turns=turns, offset=offset + 1, piece=PIECE)
-    first, _, rest = shell.ask({"peek": text})["peek"].out.partition("\n")
-    # Another answer than these is of a guest that lost the job's folder.
+    outputs = {
+        name: _PRINTED.format(folder=job.folder, name=name, offset=known, most=SHOWN) for name, known in printed.items()
+    }
+    answers = shell.ask({"peek": text, **outputs})
+    first, _, rest = answers["peek"].out.partition("\n")
+    status = int(first) if first.isdigit() else None
     return Peek(
-        status=int(first) if first.isdigit() else None, text=rest, gone=not first.isdigit() and first != "running"
+        status=status,
+        text=rest,
+        printed={name: _printed(answers[name].out) for name in outputs if answers[name].ok},
+        gone=status is None and first != "running",  # no answer at all is of a guest that lost the job's folder
     )
+
+
+def _printed(answer: str) -> Printed:
+    start, _, encoded = answer.partition("\n")
+    return Printed(start=int(start), data=base64.b64decode(encoded))
 
 
 def troubles(shell: Probe, job: Job) -> tuple[str, ...]:

@@ -274,7 +274,14 @@ def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[s
 
 
 def _watch(ground: Ground, job: Job) -> Watch:
-    return Watch(job=job, enough=ground.means.enough, clock=ground.clock, tell=ground.tell)
+    shown = running.OUTPUTS if job.configuration.workload is Workload.SCRIPT else ()
+    return Watch(
+        job=job,
+        enough=ground.means.enough,
+        clock=ground.clock,
+        tell=ground.tell,
+        printed=dict.fromkeys(shown, 0),
+    )
 
 
 def clean_slate(ground: Ground) -> Proof:

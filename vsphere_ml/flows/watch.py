@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import lines, running
-from vsphere_ml.bench.events import Stepped
+from vsphere_ml.bench.events import Printed, Stepped
 from vsphere_ml.bench.stop import HALF_WIDTH, Stop, steps_suffice
 from vsphere_ml.bench.warmup import detect
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
@@ -56,6 +56,7 @@ class Watch:
     tell: BenchListener
     offset: int = 0
     step_s: list[float] = field(default_factory=list)
+    printed: dict[str, int] = field(default_factory=dict)  # bytes that are known, of each output to be shown
     sizes: int = 0  # message sizes that rank 0 has measured
     seen: float = 0.0  # when rank 0 last told something
     stop: Stop | None = None
@@ -108,8 +109,10 @@ class Watch:
     def _follow(self, shell: Shell, pid: int) -> Ended:
         began = looked_after = self.clock.now()
         while not self.left.is_set():
-            seen = running.peek(shell, self.job, pid, self.offset, PEEK_S)
+            seen = running.peek(shell, self.job, pid, self.offset, PEEK_S, printed=self.printed)
             self._take(seen.text)
+            for name, printed in seen.printed.items():
+                self._show(name, printed, ended=seen.status is not None or seen.gone)
             if seen.status is not None:
                 return Ended(status=seen.status, stop=self.stop)
             if seen.gone:
@@ -163,6 +166,17 @@ class Watch:
             self.seen = self.clock.now()
             self.tell(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
 
+    def _show(self, name: str, new: running.Printed, *, ended: bool) -> None:
+        """Tell whole lines, and at the end the last one whatever it ends with."""
+        left_out = new.start - self.printed[name]
+        whole, newline, rest = new.data.rpartition(b"\n")
+        shown = new.data if ended or len(rest) >= running.SHOWN else whole + newline
+        self.printed[name] = new.start + len(shown)
+        told = [f"[{left_out} bytes left out]"] if left_out else []
+        told += _lines(shown)
+        if told:
+            self.tell(Printed(lines=tuple(told)))
+
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
         """Tell the job to stop when its steps are known well enough, or its time is up."""
         if self.stop is not None or not self.step_s:
@@ -178,3 +192,9 @@ def _result(outcome: Ended | VsmlError) -> Ended:
     if isinstance(outcome, VsmlError):
         raise outcome
     return outcome
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines; of one that was written over again and again, as progress bars are, the last state."""
+    text = data.decode("utf-8", "replace").removesuffix("\n")
+    return [each.rstrip("\r").rpartition("\r")[2] for each in text.split("\n")] if data else []

@@ -102,6 +102,18 @@ def test_what_is_new_of_a_job_comes_with_its_status(tmp_path: Path) -> None:
     assert (seen.status, seen.gone, seen.text) == (3, False, "line\n")
 
 
+def test_what_a_job_printed_comes_from_the_byte_on_that_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "job.out").write_bytes(b"first\n\xff\xfe second\n")
+    (tmp_path / "job.err").write_bytes(b"x" * (running.SHOWN + 7))
+    (tmp_path / "rc").write_text("0\n")
+    asked = {"job.out": 6, "job.err": 0, "not-there": 0}
+    seen = running.peek(Asked(tmp_path), job(), os.getpid(), 0, 0.5, printed=asked)
+    assert seen.printed == {
+        "job.out": running.Printed(start=6, data=b"\xff\xfe second\n"),
+        "job.err": running.Printed(start=7, data=b"x" * running.SHOWN),
+    }
+
+
 def test_variables_of_ranks_take_no_program_from_the_jobs_script(tmp_path: Path) -> None:
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $PATH $MINE >{tmp_path}/rank-0.jsonl; exit 3", PATH="/x", MINE="a b")
     seen = running.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from tests.unit.bench import synthetic
-from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Reaped, Stepped, Sufficed
+from vsphere_ml.bench.events import Hindered, Launching, Measured, Planning, Printed, Reaped, Stepped, Sufficed
 from vsphere_ml.bench.matrix import Planned
 from vsphere_ml.bench.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
 from vsphere_ml.bench.stop import Stop
@@ -96,3 +96,12 @@ def test_a_program_of_ones_own_has_no_images() -> None:
     pace = Pace(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
     pace.add(stepped(0.5, 0.5))
     assert pace.words == "step 2, 2.0 steps/s lately"
+
+
+def test_what_ranks_print_is_set_apart_and_steers_no_terminal() -> None:
+    out = io.StringIO()
+    Lines(Console(file=out, width=200))(Printed(lines=("epoch 1", "\x1b[31mred [bold]")))
+    assert out.getvalue().splitlines() == ["  | epoch 1", "  | \ufffd[31mred [bold]"]
+    moving = io.StringIO()
+    Moving(Console(file=moving, width=200))(Printed(lines=("epoch 1",)))
+    assert moving.getvalue().splitlines() == ["  | epoch 1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.guests import FakeGuests
 from tests.unit.bench.jobs import job, told
-from vsphere_ml.bench.events import Stepped
+from vsphere_ml.bench.events import Printed, Stepped
 from vsphere_ml.bench.stop import Stop
 from vsphere_ml.core.errors import BenchError, GuestError
 from vsphere_ml.core.guest import Answer
@@ -199,3 +200,33 @@ def test_an_error_of_the_guest_says_what_was_seen_last() -> None:
         watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
     assert (raised.value.code, raised.value.target, raised.value.hint) == ("guest.cut", "node-1", "ssh node-1")
     assert "7 steps" in raised.value.message
+
+
+@dataclass(slots=True)
+class Printing(Running):
+    """A guest whose job prints these pieces, one a look."""
+
+    pieces: list[bytes] = field(default_factory=list)
+    printed: bytes = b""
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        self.printed += self.pieces.pop(0)
+        known = int(commands["job.out"].partition("from=")[2].split()[0])
+        start = max(known, len(self.printed) - 40)
+        encoded = base64.b64encode(self.printed[start:]).decode()
+        status = "running" if self.pieces else "0"
+        return {
+            "peek": Answer(0, f"{status}\n"),
+            "job.out": Answer(0, f"{start}\n{encoded}\n"),
+            "job.err": Answer(1, ""),
+        }
+
+
+def test_what_ranks_print_is_told_line_by_line() -> None:
+    pieces = [b"one\ntw", b"o \xff\n", b" 1 %\r 50 %\r100 %\r\n", b"", b"y" * 45 + b"\nlast"]
+    running = Printing(FakeClock(), [], pieces=pieces)
+    watch, events = watched(running, Enough())
+    watch.printed = {"job.out": 0, "job.err": 0}
+    assert watch.until_end(Only(running), FIRST, lambda shell: PID).status == 0  # type: ignore[arg-type]
+    told = [line for event in events if isinstance(event, Printed) for line in event.lines]
+    assert told == ["one", "two \ufffd", "100 %", "[10 bytes left out]", "y" * 35, "last"]

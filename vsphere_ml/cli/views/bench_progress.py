@@ -10,19 +10,30 @@ from typing import TYPE_CHECKING, assert_never
 
 from rich.live import Live
 
-from vsphere_ml.bench.events import Hindered, Launching, Measured, NotReaped, Planning, Reaped, Stepped, Sufficed
+from vsphere_ml.bench.events import (
+    Hindered,
+    Launching,
+    Measured,
+    NotReaped,
+    Planning,
+    Printed,
+    Reaped,
+    Stepped,
+    Sufficed,
+)
 from vsphere_ml.bench.path_remarks import unproven
 from vsphere_ml.bench.record import Outcome
 from vsphere_ml.bench.titles import Titles
 from vsphere_ml.cli.terminal import show
-from vsphere_ml.cli.views.text import count, line
+from vsphere_ml.cli.views.text import count, line, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
 
-    from vsphere_ml.bench.events import BenchEvent, BenchListener
+    from vsphere_ml.bench.events import BenchEvent, BenchListener, Said
     from vsphere_ml.bench.matrix import Planned
     from vsphere_ml.bench.record import Configuration
 
@@ -87,6 +98,9 @@ class Lines:
             case Stepped():
                 self._step(event)
                 return
+            case Printed():
+                show(self.console, printed(event))
+                return
         self._say(words(event, self.titles))
 
     def _step(self, event: Stepped) -> None:
@@ -126,10 +140,12 @@ class Moving:
             case Planning():
                 self._titles = planned(event)
                 self._say(event, "dim")
+            case Printed():
+                self._console.print(printed(event))
             case _:
                 self._say(event, "dim")
 
-    def _say(self, event: BenchEvent, style: str) -> None:
+    def _say(self, event: Said, style: str) -> None:
         self._console.print(line((words(event, self._titles), style)))
 
     def stop(self) -> None:
@@ -169,7 +185,12 @@ def planned(event: Planning) -> Titles:
     return Titles.of(each.configuration for each in event.launches)
 
 
-def words(event: BenchEvent, titles: Titles) -> str:
+def printed(event: Printed) -> Text:
+    """Return what ranks printed, set apart from what vsml says."""
+    return lines(*(line(("  | ", "dim"), each) for each in event.lines))
+
+
+def words(event: Said, titles: Titles) -> str:
     """Return an event in words."""
     match event:
         case Planning():
