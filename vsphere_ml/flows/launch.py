@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -13,8 +14,8 @@ from vsphere_ml.bench.job import Job, Tools
 from vsphere_ml.bench.launchers import launch as launched
 from vsphere_ml.bench.record import Remark, Workload
 from vsphere_ml.bench.scenes import Origin, Scene, Wire
-from vsphere_ml.core.errors import NotPossible, VsmlError
-from vsphere_ml.flows.watch import Enough, Watch
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
+from vsphere_ml.flows.watch import Ended, Enough, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.events import BenchListener
     from vsphere_ml.bench.job import Runtime
+    from vsphere_ml.bench.launchers import Launch
     from vsphere_ml.bench.machines import Machine
     from vsphere_ml.bench.matrix import Planned, Wish
     from vsphere_ml.bench.nccl_tests import AllReducePerf
@@ -234,9 +236,8 @@ def _run(attempt: _Attempt) -> Heard:
     how = launched(job)
     try:
         in_each(ground.guests, places, lambda shell: running.lay_out(shell, job, how, ground.means.script))
-        ended = _watch(ground, job).until_end(ground.guests, places[0], lambda shell: running.start(shell, job, how))
-        log = in_each(ground.guests, places[:1], lambda shell: running.logs(shell, job))[places[0].name]
-        store.keep_log(ground.folder, job.run_id, log)
+        ended = _ended(ground, job, how)
+        log = _kept_log(ground, job)
         if ended.status != 0:  # told before anything is fetched of guests that may be the reason
             raise evidence.ended_badly(job, ended.status, log, _troubles(ground, job))
         texts = _collected(ground, job, places)
@@ -248,6 +249,25 @@ def _run(attempt: _Attempt) -> Heard:
         return Heard(told=told, log=log, stop=ended.stop)
     measured = nccl_tests.parsed(log, result[places[0].name], job.ranks)
     return Heard(told=nccl_tests.as_told(told, measured), log=log, stop=None, remarks=measured.remarks)
+
+
+def _ended(ground: Ground, job: Job, how: Launch) -> Ended:
+    """Start the job and return how it ended; what it printed is kept also where nobody saw its end."""
+    try:
+        return _watch(ground, job).until_end(
+            ground.guests, ground.places[0], lambda shell: running.start(shell, job, how)
+        )
+    except BenchError:
+        with suppress(GuestError):
+            _kept_log(ground, job)
+        raise
+
+
+def _kept_log(ground: Ground, job: Job) -> str:
+    """Return what the job printed, kept beside its document."""
+    (log,) = in_each(ground.guests, ground.places[:1], lambda shell: running.logs(shell, job)).values()
+    store.keep_log(ground.folder, job.run_id, log)
+    return log
 
 
 def _troubles(ground: Ground, job: Job) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+SAID = {"log": "the last words\n"}
+
 
 @dataclass
 class Guest:
@@ -35,7 +37,7 @@ class Guest:
     silent: bool = False
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
-        return {name: Answer(0, self.look() if name == "peek" else "") for name in commands}
+        return {name: Answer(0, self.look() if name == "peek" else SAID.get(name, "")) for name in commands}
 
     def run(self, command: str, **_how: object) -> Answer:
         return Answer(0, "4711" if "job.sh" in command else "")
@@ -144,3 +146,4 @@ def test_a_launch_whose_script_vanished_is_failed(tmp_path: Path) -> None:
     run, error = Site(tmp_path, lambda: "gone\n").launch()
     assert error is not None
     assert (run.outcome, error.code) == (Outcome.FAILED, "bench.no-status")
+    assert (tmp_path / f"{run.run_id}.log").read_text() == "the last words\n"
