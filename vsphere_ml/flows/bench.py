@@ -14,7 +14,7 @@ from vsphere_ml.bench.metric import metric
 from vsphere_ml.bench.record import Cluster, Outcome, Remark, Workload
 from vsphere_ml.bench.scenes import Wire
 from vsphere_ml.bench.stop import Stop, launches_suffice
-from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
 from vsphere_ml.core.guest import Peer
 from vsphere_ml.flows import boot
 from vsphere_ml.flows.launch import Beside, Ground, Means, clean_slate, hindrance, in_each, made, refused
@@ -160,7 +160,7 @@ class _Series:
         """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
         try:
             return wire(self.ground, asked, self.calibrated)
-        except BenchError as error:
+        except (BenchError, GuestError) as error:
             if asked.workload is Workload.LINK:
                 raise
             return Wire(remarks=(yardsticks.not_measured(asked.transport, error.message),))

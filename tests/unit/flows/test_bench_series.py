@@ -151,3 +151,19 @@ def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(
     ]
     assert made.series.errors[0].status == 5
     assert [each.launch for each in made.left] == [3, 4]
+
+
+@pytest.mark.parametrize("kind", [BenchError, GuestError])
+def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
+    kind: type[BenchError | GuestError], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object) -> None:
+        raise kind("node-2 does not answer", code="guest.timeout", target="node-2")
+
+    made = series(monkeypatch, tmp_path, Hands(), repeats=1).series
+    monkeypatch.setattr(bench, "wire", fails)
+    told = made._wire(synthetic.sweep(2).configuration)
+    assert [each.code for each in told.remarks] == ["bench.not-measured"]
+    link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
+    with pytest.raises(kind):
+        made._wire(link)
