@@ -107,8 +107,9 @@ def run(arguments: list[str]) -> int:
     try:
         return int(command.main(arguments, prog_name="vsml", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        from vsphere_ml.cli import exits
+        from vsphere_ml.cli import exits, usage_words
 
+        error.message = usage_words.of(error) or error.message
         context = getattr(error, "ctx", None)
         return exits.usage(arguments, error.format_message(), context.command_path if context else "vsml")
     except typer.Abort:

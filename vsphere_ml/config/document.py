@@ -10,11 +10,13 @@ from vsphere_ml.config.mistakes import invalid
 from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.wording import clip
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST = 1 << 20
+_HEADER = re.compile(r"[ \t]*(\[\[?)[ \t]*([A-Za-z0-9_.-]+)[ \t]*\]")
 _TWICE = re.compile(r"Cannot (?:overwrite a value|declare .* twice)")
 
 
@@ -49,19 +51,17 @@ def values_of(text: str, file: str) -> dict[str, Any]:
     except toml.TooDeep:
         raise too_deep(file) from None
     except toml.NotToml as error:
-        raise invalid(file, [_syntax(error, file)]) from error
+        raise invalid(file, [_syntax(error, text, file)]) from error
 
 
 def too_deep(file: str) -> ConfigError:
     return invalid(file, [Problem(file=file, line=None, key="", message="tables or arrays are nested too deeply")])
 
 
-def _syntax(error: toml.NotToml, file: str) -> Problem:
+def _syntax(error: toml.NotToml, text: str, file: str) -> Problem:
     what = error.why
     if _TWICE.match(what):
-        return Problem(
-            file=file, line=error.line, key="", message="this key or table is there twice; leave one of them out"
-        )
+        return Problem(file=file, line=error.line, key="", message=_twice(error, text))
     column = f" (column {error.column})" if error.column else ""
     return Problem(
         file=file,
@@ -70,6 +70,19 @@ def _syntax(error: toml.NotToml, file: str) -> Problem:
         message=f"not TOML: {what[:1].lower()}{what[1:]}{column}",
         hint='text stands in quotes, such as name = "train"' if what.startswith("Invalid value") else "",
     )
+
+
+def _twice(error: toml.NotToml, text: str) -> str:
+    """Return what to do about a key or table that is there twice; a table perhaps in single and in double brackets."""
+    line = text.splitlines()[error.line - 1] if error.line else ""
+    header = _HEADER.match(line)
+    if header is None:
+        return "this key or table is there twice; leave one of them out"
+    others = (_HEADER.match(each) for each in text.splitlines()[: (error.line or 1) - 1])
+    brackets = {len(each[1]) for each in others if each and each[2] == header[2]}
+    if brackets == {3 - len(header[1])}:
+        return f"`{clip(header[2])}` stands in single and in double brackets; write the same ones everywhere"
+    return "this table is there twice; leave one of them out, or write both as one"
 
 
 def _unreadable(path: Path, why: str, hint: str) -> ConfigError:

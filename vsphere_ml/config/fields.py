@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address, ip_interface
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, ip_address, ip_interface
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
@@ -13,7 +13,7 @@ from vsphere_ml.config import ranges, thumbprints
 from vsphere_ml.core import gpu, own_keys
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
-from vsphere_ml.core.units import MIB, Bytes, parse_size
+from vsphere_ml.core.units import MIB, TIB, Bytes, parse_size
 from vsphere_ml.core.wording import clip as clip  # noqa: PLC0414 - its readers are this module's
 
 if TYPE_CHECKING:
@@ -28,6 +28,13 @@ _MEMORY_STEP = 4 * MIB
 _MOST_DISK = 62 << 40  # bytes: VMware's configuration maximum of a virtual disk
 _MOST_MMIO_GIB = 32768  # 64 GPUs by the largest figure of NVIDIA's table
 _PORTS = 65536
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+_MOST_MEMORY = 24 * TIB  # of a VM, by VMware's configuration maximums of vSphere 8
+_HOST = re.compile(
+    r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+(%[a-z0-9_.-]+)?", re.IGNORECASE | re.ASCII
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # XML carries none of them
+_DOMAIN = re.compile(rf"({LABEL.pattern})(\.({LABEL.pattern}))*\.?", re.IGNORECASE | re.ASCII)
 _PLAYBOOKS = 64
 _SETTINGS = 256  # of one table: each node of a block carries them
 
@@ -77,6 +84,8 @@ def _size(value: object) -> Bytes:
 
 def _memory(value: object) -> Bytes:
     size = _size(value)
+    if size > _MOST_MEMORY:
+        refuse(f"`{clip(str(value))}` is more than the {_MOST_MEMORY // TIB} TiB that a VM can have")
     if size % _MEMORY_STEP:
         refuse(f"`{clip(str(value))}` is not a multiple of 4 MiB, as vSphere wants a VM's memory")
     return size
@@ -85,6 +94,18 @@ def _memory(value: object) -> Bytes:
 def _label(value: str) -> str:
     if not LABEL.fullmatch(value):
         refuse(f"`{clip(value)}` is not a name; use letters, digits and hyphens, at most 63, no hyphen at either end")
+    return value
+
+
+def _host(value: str) -> str:
+    if not _HOST.fullmatch(value):
+        refuse(f"`{clip(value)}` is neither a host name nor an address")
+    return value
+
+
+def _domain(value: str) -> str:
+    if not _DOMAIN.fullmatch(value):
+        refuse(f"`{clip(value)}` is not a domain; write one such as train.example.com")
     return value
 
 
@@ -113,9 +134,24 @@ def _address(text: str) -> str:
     if "/" not in text:
         refuse(f"`{clip(text)}` has no prefix; write how long the network's is, such as {text}/24")
     network = interface.network
+    if (why := _refusal(interface)) is not None:
+        refuse(f"`{text}` {why}")
     if network.num_addresses > 2 and interface.ip in {network.network_address, network.broadcast_address}:  # noqa: PLR2004
         refuse(f"`{text}` is the network's own or its broadcast address, not one of a node")
     return interface.with_prefixlen
+
+
+def _refusal(interface: IPv4Interface | IPv6Interface) -> str | None:
+    """Return why no node can have this address."""
+    ip = interface.ip
+    if interface.network.prefixlen == 0:
+        return "has a prefix of 0, which makes the whole internet its network"
+    if ip.is_loopback or ip.is_multicast or ip.is_unspecified:
+        kind = "loopback" if ip.is_loopback else "multicast" if ip.is_multicast else "unspecified"
+        return f"is a {kind} address, not one of a node" if kind != "unspecified" else "is no address of a node"
+    if ip.version == 4 and (ip in _THIS_NETWORK or ip.is_reserved):  # noqa: PLR2004
+        return "is reserved, not an address of a node"
+    return None
 
 
 def _ip(value: str) -> str:
@@ -214,10 +250,18 @@ def _one_of_three(value: object) -> object:
 
 
 def _extra_key(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        refuse("is not the name of a setting")
     if value.casefold().startswith("guestinfo.vsml."):
         refuse("is one of vsml's own marks, and cannot be set")
     if (instead := own_keys.refusal(value)) is not None:
         refuse(*instead)
+    return value
+
+
+def _setting(value: str) -> str:
+    if _CONTROLS.search(value):
+        refuse("has control characters in it, which vCenter does not take")
     return value
 
 
@@ -235,8 +279,10 @@ def _few(value: list[str]) -> list[str]:
 
 def _placing(value: object) -> list[str] | dict[str, str]:
     if isinstance(value, dict) and value and all(isinstance(each, str) and each for each in value.values()):
-        return value
+        return {name: _text(host) for name, host in value.items()}
     if isinstance(value, list) and value and all(isinstance(each, str) and each for each in value):
+        for each in value:
+            _text(each)
         return [name for each in value for name in _said(ranges.expand, each)]
     return refuse('expected a list of host names, or a table such as { node-01 = "esx-03" }')
 
@@ -271,6 +317,8 @@ def _esx_host_keys(value: object) -> HostKeys | dict[str, str]:
 
 
 Text = Annotated[str, AfterValidator(_text)]
+Host = Annotated[Text, AfterValidator(_host)]
+Domain = Annotated[Text, AfterValidator(_domain)]
 Label = Annotated[str, AfterValidator(_label)]
 Size = Annotated[Bytes, PlainValidator(_size)]
 Disk = Annotated[Bytes, PlainValidator(_disk)]
@@ -291,7 +339,8 @@ Fingerprint = Annotated[Text, AfterValidator(_fingerprint)]
 HostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_host_keys)]
 EsxHostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_esx_host_keys)]
 Environment = Annotated[Text, AfterValidator(_environment)]
-ExtraConfig = Annotated[dict[Annotated[str, AfterValidator(_extra_key)], str], AfterValidator(_settings)]
+Setting = Annotated[str, AfterValidator(_setting)]
+ExtraConfig = Annotated[dict[Annotated[str, AfterValidator(_extra_key)], Setting], AfterValidator(_settings)]
 Playbooks = Annotated[list[Text], AfterValidator(_few)]
 Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]
 HostPatterns = Annotated[list[Text], AfterValidator(_patterns)]

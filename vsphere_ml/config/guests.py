@@ -33,14 +33,15 @@ def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> N
         for name in table.host_keys:
             if nodes and name not in known:
                 unknown(("guest", "host_keys", name), nodes, mistakes, "node")
-    _check_users(table, mistakes)
+    check_users(table, "guest", mistakes)
     one_source(table.sudo_password, ("guest", "sudo_password"), mistakes)
     for name, source in (table.secrets or {}).items():
         one_source(source, ("guest", "secrets", name), mistakes)
 
 
-def _check_users(table: schema.Guest, mistakes: Mistakes) -> None:
-    for at, user in ((("guest", "user"), table.user), (("guest", "jump", "user"), table.jump and table.jump.user)):
+def check_users(table: schema.Guest | schema.Hosts, name: str, mistakes: Mistakes) -> None:
+    """Tell users of a table and of its jump host that cannot be meant: some would be options of ssh."""
+    for at, user in (((name, "user"), table.user), ((name, "jump", "user"), table.jump and table.jump.user)):
         if user and not _USER.fullmatch(user):
             mistakes.add(at, "is not the name of a user; write it as `id -un` prints it there")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config.guests import jump
+from vsphere_ml.config.guests import check_users, jump
 from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.sources import one_source, source_of
 from vsphere_ml.core.spec import HostAccess, HostKeys, MakeReady, ReadyKind
@@ -20,6 +20,7 @@ def check_hosts(table: schema.Hosts | None, mistakes: Mistakes) -> None:
     """Tell a password with several sources or none, and one beside a key."""
     if table is None:
         return
+    check_users(table, "hosts", mistakes)
     one_source(table.password, ("hosts", "password"), mistakes)
     if table.password is not None and table.key_file is not None:
         mistakes.add(("hosts", "password"), "`key_file` is set too; leave one of them out")

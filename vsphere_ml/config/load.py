@@ -148,6 +148,7 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
     roster = Roster(defaults, sections.profiles(), mistakes)
     for index, block in sections.nodes():
         roster.add(("nodes", index), block)
+    roster.check_gateways()
     return tuple(roster.nodes)
 
 

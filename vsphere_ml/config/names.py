@@ -30,7 +30,8 @@ def refusal(name: str) -> str | None:
         return f"`{clip(name)}` has {len(name)} characters; a VM's name has at most {_LONGEST}"
     if all(LABEL.fullmatch(label) for label in name.split(".")):
         return None
-    return f"`{clip(name)}` cannot be a host name; use letters, digits and hyphens, no hyphen at either end"
+    labels = "letters, digits and hyphens, at most 63 between dots, no hyphen at either end"
+    return f"`{clip(name)}` cannot be a host name; use {labels}"
 
 
 def _expanded(written: list[str]) -> list[str]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.config import addresses, names
 from vsphere_ml.config.compose import Composed, compose, flat
+from vsphere_ml.config.fields import clip
 from vsphere_ml.config.positions import shown
 from vsphere_ml.config.reading import unknown, unknown_name
-from vsphere_ml.core import gpu
+from vsphere_ml.core import adapters, gpu
 from vsphere_ml.core.boards import power_of_two
 from vsphere_ml.core.legality import judge
 from vsphere_ml.core.legality.rule import Severity
@@ -40,6 +41,7 @@ class Roster:
     nodes: list[NodeSpec] = field(default_factory=list)
     _wrong_profiles: list[KeyPath] = field(init=False)
     _flat: dict[KeyPath, Keys] = field(default_factory=dict)
+    _gateways: dict[str, KeyPath] = field(default_factory=dict)
     _names: dict[str, KeyPath] = field(default_factory=dict)
     _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
 
@@ -48,15 +50,17 @@ class Roster:
 
     def add(self, at: KeyPath, block: Nodes) -> None:
         """Make the nodes of one block."""
-        called = self._named(at, block)
+        written = names.expanded(block.name, block.count, (*at, "name"), self.mistakes)
+        called = self._named(at, written)
         whole = self._composed(at, block)
         complete = self._needed(whole)
         self._mmio(whole)
         if complete:
             self._gpus(whole)
-        given = addresses.dealt(whole, called, self.mistakes)
+        given = addresses.dealt(whole, called, len(written), self.mistakes)
         self._distinct({name: each.address for name, each in given.items()}, whole.place("network", "address"))
-        fast = addresses.of_roce(whole, called, self.mistakes)
+        self._gateway(whole)
+        fast = addresses.of_roce(whole, called, len(written), self.mistakes)
         for number in range(max(map(len, fast.values()), default=0)):
             of_one = {name: each[number] for name, each in fast.items() if number < len(each)}
             self._distinct(of_one, whole.place("nic", "address"))
@@ -70,11 +74,11 @@ class Roster:
                 node = replace(pattern, name=name, address=given.get(name), host=host, roce_address=first)
                 self.nodes.append(replace(node, more_roce_addresses=tuple(filter(None, more))) if more else node)
 
-    def _named(self, at: KeyPath, block: Nodes) -> list[str]:
+    def _named(self, at: KeyPath, written: list[str]) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
         path = (*at, "name")
         kept = []
-        for name in names.expanded(block.name, block.count, path, self.mistakes):
+        for name in written:
             why = names.refusal(name)
             if why is not None:
                 self.mistakes.add(path, why)
@@ -138,10 +142,25 @@ class Roster:
         """Tell when no site can give such GPUs, or not beside such a NIC."""
         asked, nic = _gpu(whole), _nic(whole)
         if (why := gpu.refusal(asked)) is not None:
-            key = "kind" if whole.get("gpu", "kind") else "profile"
-            self.mistakes.add(whole.place("gpu", key), why)
+            self.mistakes.add(whole.place("gpu", _blamed(whole, asked)), why)
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
             self.mistakes.add(whole.place("nic", "kind"), why)
+
+        if (meant := adapters.meant(nic.model)) and nic.kind is not NicKind.NONE:
+            told = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
+            self.mistakes.add(whole.place("nic", "model"), told)
+
+    def _gateway(self, whole: Composed) -> None:
+        """Keep the gateway of static addresses, which no node of any block may have."""
+        gateway = whole.get("network", "gateway")
+        if gateway is not None and whole.get("network", "address"):
+            self._gateways.setdefault(gateway, whole.place("network", "gateway"))
+
+    def check_gateways(self) -> None:
+        """Tell gateways that are the address of a node, once all nodes are there."""
+        for gateway, place in self._gateways.items():
+            if gateway in self._addresses:
+                self.mistakes.add(place, f"{gateway} is also the address of a node")
 
     def _legal(self, whole: Composed) -> None:
         """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
@@ -177,6 +196,13 @@ class Roster:
                 "name as many hosts as nodes, or a number that divides them",
             )
         return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
+
+
+def _blamed(whole: Composed, asked: GpuRequest) -> str:
+    """Return which key of `gpu` contradicts the others."""
+    if not asked.whole and asked.profile and (asked.device or asked.label):
+        return "device" if asked.device else "label"
+    return "kind" if whole.get("gpu", "kind") else "profile"
 
 
 def _node(whole: Composed) -> NodeSpec:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import tree_sitter
 import tree_sitter_toml
 
+from vsphere_ml.core.wording import clip
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -33,6 +35,8 @@ def positions(text: str) -> Lines:
         elif node.type in {"table", "table_array_element"}:
             base = _header(node, elements)
             lines[base] = _line(node)
+            for end in range(1, len(base)):  # of `[profle.a]` and `[[node]]` also what they are part of
+                lines.setdefault(base[:end], _line(node))
             for child in node.children:
                 if child.type == "pair":
                     _pair(child, base, lines)
@@ -54,7 +58,7 @@ def shown(path: KeyPath) -> str:
         if isinstance(part, int):
             parts.append(f"[{part}]")
         else:
-            key = part if _BARE.fullmatch(part) else f'"{part}"'
+            key = clip(part) if _BARE.fullmatch(part) else f'"{clip(part)}"'
             parts.append(f".{key}" if parts else key)
     return "".join(parts)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 MOST = 10_000  # names of one pattern
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_LONG = re.compile(r"[0-9]{10}")
 _PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _NUMBER = re.compile(r"\{n(?::0([1-9]))?\}")
 
@@ -70,6 +71,8 @@ def _numeric(body: str) -> bool:
 
 def _spans(text: str, body: str) -> list[tuple[str, str]]:
     """Return the first and the last number of each part of a bracket; ValueError says what is wrong with it."""
+    if _LONG.search(body):
+        raise ValueError(f"`{text}` has a number of more than 9 digits in its brackets; at most 9 are possible")
     if not _numeric(body):
         raise ValueError(f"`{text}` has no range in its brackets; write numbers, such as [01-16] or [1-3,7]")
     spans = [_bounds(part.strip()) for part in body.split(",")]

@@ -51,7 +51,8 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
             details = error.errors(include_url=False)
         for each in details:
             _tell(model, each, at, mistakes)
-        pruned = [_prune(rest, _place(each)) for each in details]
+        # What a table inside lacks cannot be removed from it: then the table goes, so that the others are read.
+        pruned = [_prune(rest, _place(each)) or _prune(rest, _place(each)[:-1]) for each in details]
         if not any(pruned):
             return None
 

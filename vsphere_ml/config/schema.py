@@ -178,7 +178,7 @@ class Nodes(NodeKeys):
 
 
 class Jump(Table):
-    host: f.Text = Field(description="name or address of the jump host")
+    host: f.Host = Field(description="name or address of the jump host")
     port: f.Port | None = Field(default=None, description="its SSH port; default 22")
     user: f.Text | None = Field(default=None, description="who signs in there; default `root`")
     key_file: f.Text | None = Field(
@@ -202,7 +202,7 @@ class Guest(Table):
         default=None,
         description="with `customization`: a specification that vCenter has by this name; default: Linux preparation",
     )
-    domain: f.Text | None = Field(
+    domain: f.Domain | None = Field(
         default=None, description="with `customization`: the guests' domain; default `localdomain`"
     )
     key: Annotated[LoginKey | None, PlainValidator(f.choice(LoginKey))] = Field(

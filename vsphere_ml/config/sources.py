@@ -27,5 +27,5 @@ def one_source(table: schema.Password | None, at: KeyPath, mistakes: Mistakes) -
     ways = sorted(table.model_fields_set) if table else ["env"]
     if len(ways) > 1:
         mistakes.add(at, f"has several sources: {', '.join(f'`{way}`' for way in ways)}; leave one")
-    elif not ways and not any(mistakes.told((*at, way)) for way in ("env", "file", "keyring")):
+    elif not ways and not mistakes.told_inside(at):
         mistakes.add(at, "is empty; name one of `env`, `file`, `keyring`")

@@ -66,7 +66,8 @@ def refusal(asked: GpuRequest) -> str | None:
     if asked.whole:
         return next(_against_whole(asked), None)
     if asked.device or asked.label:
-        return f"`{asked.device or asked.label}` is of DirectPath, and the kind is `{asked.kind}`; name a profile"
+        told = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
+        return f"{told}; leave it out, or name another kind"
     return profile_refusal(asked.profile) or next(_against(asked, parse(asked.profile)), None)
 
 

@@ -14,6 +14,7 @@ from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.guest import Playbook
+from vsphere_ml.core.wording import clip
 from vsphere_ml.guest.fields import Source, Template, Wrong
 from vsphere_ml.guest.reading import Reading, read
 from vsphere_ml.guest.registry import KINDS
@@ -139,7 +140,7 @@ class _Mistakes:
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Keep a mistake of the playbook itself."""
-        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{clip(part)}" for part in path).lstrip(".")
         self.problems.append(Problem(file=self.file, line=self._line(path), key=shown, message=message, hint=hint))
 
     def _line(self, path: KeyPath) -> int | None:

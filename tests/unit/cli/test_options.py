@@ -140,3 +140,21 @@ def test_every_command_of_a_cluster_file_takes_it_as_an_option() -> None:
     }
     assert len(of_a_file) > 12
     assert all({"-f", "--file"} <= options for options in of_a_file.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("check", "-o", "yaml"), "'yaml' is not one of 'table', 'json'"),
+        (("plan", "--timeout", "abc"), "'abc' is not a number"),
+        (("plan", "--timeout", "0"), "expected at least 0.1, found 0"),
+        (("lab", "up", "--port", "x"), "'x' is not a whole number"),
+    ],
+)
+def test_a_wrong_value_is_told_in_our_words(
+    arguments: tuple[str, ...], wanted: str, vsml: Callable[..., Ended]
+) -> None:
+    told = vsml(*arguments)
+    assert (told.status, wanted in told.err) == (2, True), told.err
+    assert "Input should" not in told.err
+    assert "Value error" not in told.err
