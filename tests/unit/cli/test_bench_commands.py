@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import QUAD
+from tests.fakes import public_logs
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.record import Environment
@@ -168,6 +170,32 @@ def test_logs_are_imported_and_reported(capsys: pytest.CaptureFixture[str], tmp_
     assert (status, told["errors"][0]["code"]) == (2, "import.unknown")
     status, told = answer(capsys, "import", tmp_path / "none", "--into", into)
     assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+
+
+@pytest.mark.parametrize("special", ["/dev/zero", "fifo"])
+def test_a_device_or_fifo_is_no_log_and_no_record(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, special: str
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    status, told = answer(capsys, "import", tmp_path / special, "--into", tmp_path / "into")
+    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+    assert not (tmp_path / "into").exists()
+
+
+def test_what_a_log_does_not_tell_is_given_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    described = next(each for each in public_logs.descriptions() if each["id"] == "nccl-tests-44-all-gather")
+    log = tmp_path / "log"
+    log.write_text(public_logs.text(described))
+    arguments = ("import", log, "--into", tmp_path / "into", "--ranks", "2", "--nodes", "1")
+    status, told = answer(capsys, *arguments)
+    assert (status, told["errors"][0]["code"]) == (2, "import.collective")
+    assert told["errors"][0]["hint"].startswith("--collective")
+    status, told = answer(capsys, *arguments, "--collective", "all_gather")
+    assert (status, told["data"]["runs"][0]["configuration"]["options"]["collective"]) == (0, "all_gather")
+    status, told = answer(capsys, *arguments, "--collective", "all_to_some")
+    assert (status, told["errors"][0]["code"]) == (2, "usage")
 
 
 def test_published_figures_come_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
