@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from vsphere_ml.bench import nccl_tests
+from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.bench.imports.parsed import Asked
 
 RECORDED = Path(__file__).parents[2] / "cases" / "nvidia"
 MIB = 1 << 20
@@ -45,3 +48,14 @@ def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_fi
     told = nccl_tests.parsed("", said, 2) if kind == "json" else nccl_tests.parsed(said, "", 2)
     assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
     assert told.ranks == 2
+
+
+@pytest.mark.parametrize("file", sorted((RECORDED / "collectives").glob("*.txt")), ids=lambda file: file.stem)
+def test_every_collective_is_read_alike_from_its_table_and_its_file(file: Path) -> None:
+    table = imports.text(file.read_text(encoding="utf-8").splitlines(), Asked())
+    written = imports.json(json.loads(file.with_suffix(".json").read_text(encoding="utf-8")), Asked())
+    for told in (table, written):
+        assert (told.options["collective"], told.ranks) == (file.stem, 4)
+        assert [point.size_bytes for point in told.sweep] == [written.sweep[0].size_bytes]
+        assert [each.index for each in told.devices] == [0, 1, 2, 3]
+    assert table.sweep[0].time_s[0] == pytest.approx(written.sweep[0].time_s[0], abs=0.5e-8)
