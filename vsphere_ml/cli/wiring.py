@@ -234,4 +234,7 @@ def _environment_names_one() -> bool:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"line {line} is not UTF-8 text"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _SECRET_KEY = re.compile(r"(?:pass|passwd|password|passphrase|pwd|secret|token|api_?key|private_?key)$", re.IGNORECASE)
 _SECRET_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
-_PLACEHOLDER = re.compile(r"<[^<>\n]{1,80}>")
+_PLACEHOLDER = re.compile(r"<[^<>\n]{1,80}>|\$\{[^{}\n]{1,80}\}")
+_FREE = frozenset({"extra_config", "settings"})  # tables whose values other programs read in ways of their own
 _IN_VCENTER = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }, or { keyring = "vsml" }'
 _ELSEWHERE = "leave it out; who can read the file, the plan or the VM's settings can read it"
 
@@ -32,7 +33,7 @@ def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tu
         elif _SECRET_KEY.search(key) or any(_is_secret(text) for text in _texts(value)):
             hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
-        elif "extra_config" not in at and (blank := _blank(value)):
+        elif not _FREE.intersection(at) and (blank := _blank(value)):
             mistakes.add(path, f"`{blank}` is still to be filled in")
         else:
             yield key, _list(value, path, mistakes) if isinstance(value, list) else value

@@ -28,6 +28,10 @@ def kind_of(profile: str) -> GpuKind:
     return GpuKind.VGPU if parse(profile).mig_slices is None else GpuKind.MIG
 
 
+# Boards with vGPUs that are no slips of the keyboard, and that the tables do not have: older than Volta.
+_OTHER_BOARDS = frozenset({"M6", "M10", "M60", "P4", "P6", "P40", "P100", "P100C", "P100X"})
+
+
 def profile_refusal(name: str) -> str | None:
     """Return why there is no such compute profile, in words for a person, or None when there is; ValueError as `parse`.
 
@@ -36,7 +40,7 @@ def profile_refusal(name: str) -> str | None:
     profile = parse(name)
     board = BY_CODE.get(profile.board)
     if board is None:
-        known = nearest(str(profile), known_names())
+        known = None if profile.board in _OTHER_BOARDS else nearest(str(profile), known_names())
         meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
         return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
     if catalogue.find(profile) is not None:

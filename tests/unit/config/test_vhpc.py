@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from vsphere_ml.config.load import load_text, mistakes_of
+from vsphere_ml.config.mistakes import MOST
 from vsphere_ml.config.vhpc.translate import Translated, translate
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.spec import CloneKind, FirstBootBy, Latency, NicKind
@@ -141,6 +142,53 @@ def test_what_the_file_does_not_say_is_left_to_fill_in(old: str, new: str, key: 
     assert key == "network.address" or any(wanted in each for each in lacking), "check asks for it too"
 
 
+def test_what_a_netmask_to_fill_in_leaves_open_is_carried_over_all_the_same() -> None:
+    made = translate(swapped("netmask: 255.255.255.0", "netmask: ${mask}"), "train.conf")
+    network = tomllib.loads(made.text)["nodes"][0]["network"]
+    assert network == {"port_group": "VM Network", "gateway": "10.0.7.1", "dns": ["10.0.0.53", "10.0.1.53"]}
+
+
+def test_adapters_on_one_port_group_are_a_count_and_others_are_told() -> None:
+    both = "RDMA sriov_port_group: roce sriov_port_group: storage VGPU"
+    made = translate(swapped("RDMA VGPU", both), "train.conf")
+    nodes = load_text(made.text).nodes
+    assert {(node.nic.kind, node.nic.count, node.nic.port_group) for node in nodes} == {(NicKind.SRIOV, 2, "roce")}
+    assert [note.line for note in made.notes if note.key == "sriov_port_group"] == [40]
+
+
+def test_a_board_that_the_tables_do_not_have_is_no_slip_of_the_keyboard() -> None:
+    made = translate(swapped("vgpu: grid_a100-40c", "vgpu: grid_p100-4q"), "train.conf")
+    assert "did you mean" not in next(note.why for note in made.notes if note.key == "gpu.profile")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[_VMS_]\n" + "".join(f"vm{at}: nothing\n" for at in range(5_000)),
+        "[A]\n" + "nonsense\n" * 5_000,
+        "".join(f"[s{at}]\na: 1\n" for at in range(2_000))
+        + "[_VMS_]\n"
+        + "".join(f"v{at}: x\n" for at in range(2_000)),
+    ],
+)
+def test_of_very_many_mistakes_the_first_are_told(text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        translate(text, "train.conf")
+    assert len(refused.value.problems) == MOST
+
+
+def test_vms_are_bounded_together() -> None:
+    text = "[A]\ntemplate: t\n[_VMS_]\n" + "".join(f"v{at}-{{1:9000}}: A\n" for at in range(500))
+    with pytest.raises(ConfigError) as refused:
+        translate(text, "train.conf")
+    assert [problem.line for problem in refused.value.problems] == [5]
+
+
+def test_a_value_may_go_on_over_very_many_lines() -> None:
+    text = "[A]\ntemplate: t\ndns: ['1.1.1.1'" + "\n 1.1.1.1" * 20_000 + "\n" + " " * 100_000 + "\n[_VMS_]\nvm: A\n"
+    assert translate(text, "train.conf").nodes == 1
+
+
 def test_a_gateway_outside_the_network_is_no_gateway() -> None:
     made = translate(swapped("gateway: 10.0.7.1", "gateway: 172.1.101.1"), "train.conf")
     assert notes_of(made)["gateway"] == 17
@@ -151,8 +199,9 @@ def test_a_gateway_outside_the_network_is_no_gateway() -> None:
     ("old", "new", "line", "words"),
     [
         ("RDMA VGPU HOSTS", "RDMA VGPUS HOSTS", 40, "`VGPUS` is neither `key:value` nor a section"),
-        ("cpu = 16", "cpu = many", 4, "`many` is no number"),
-        ("cpu = 16", "cpu = inf", 4, "`inf` is no number"),
+        ("cpu = 16", "cpu = many", 4, "`many` is no whole number"),
+        ("cpu = 16", "cpu = 4.7", 4, "`4.7` is no whole number"),
+        ("memory: 64.5", "memory: inf", 5, "`inf` is no number"),
         ("{5:8}.ex", "{8:5}.ex", 34, "runs backwards"),
         ("{5:8}.ex", "{5:5000000}.ex", 34, "stands for too many"),
         ("{5:8}.ex", "{01:20}.ex", 34, "stands for 20 values, and there are only 8 VMs"),

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
+from vsphere_ml.config.mistakes import MOST, invalid
 from vsphere_ml.core.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HEADER = re.compile(r"\[([^\]]+)\]\s*")
-# A VM's name may hold ranges, whose colon is none that ends it.
-_ITEM = re.compile(r"((?:\{[^{}:=\s]*:[^{}:=\s]*\}|[^:=])+?)\s*[:=]\s*(.*)", re.DOTALL)
-_AROUND = re.compile(r"\s*([:,])\s*")
+# A VM's name may hold ranges, whose colon is none that ends it. Possessive: a long line takes no time by its square.
+_KEY = re.compile(r"(?:\{[^{}:=\s]*+:[^{}:=\s]*+\}|[^:=])++(?=[:=])")
+_AROUND = re.compile(r" ?([:,]) ?")
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Item:
     key: str
     value: str
     line: int
+    more: list[str] = field(default_factory=list)  # the lines that go on with it, until all are read
 
 
 @dataclass(slots=True)
@@ -36,8 +38,10 @@ class Sections:
     problems: list[Problem] = field(default_factory=list)
 
     def refuse(self, line: int | None, key: str, message: str, hint: str = "") -> None:
-        """Keep a mistake of the file; it is told with the others."""
+        """Keep a mistake of the file; it is told with the others. ConfigError when there are too many to be of use."""
         self.problems.append(Problem(file=self.file, line=line, key=clip(key), message=message, hint=hint))
+        if len(self.problems) >= MOST:
+            raise invalid(self.file, self.problems, f"the first {MOST:,} mistakes")
 
 
 def sections(text: str, file: str) -> Sections:
@@ -50,7 +54,7 @@ def sections(text: str, file: str) -> Sections:
         if not bare or bare.startswith(("#", ";")):
             continue
         if line[0].isspace() and last is not None:
-            last.value = f"{last.value} {bare}".strip()
+            last.more.append(bare)
         elif header := _HEADER.fullmatch(bare):
             here, last = _opened(read, header[1], number), None
         elif here is None:
@@ -58,12 +62,14 @@ def sections(text: str, file: str) -> Sections:
             here = {}  # told once; what follows up to a section is not read
         else:
             last = _added(read, here, bare, number)
+    for item in (each for items in read.items.values() for each in items.values()):
+        item.value = " ".join([item.value, *item.more]).strip()
     return read
 
 
 def words(value: str) -> Iterator[str]:
     """Yield what a row is made of: names of sections, and `key:value`."""
-    yield from _AROUND.sub(r"\1", value).split()
+    yield from _AROUND.sub(r"\1", " ".join(value.split())).split()
 
 
 def _opened(read: Sections, name: str, line: int) -> dict[str, Item]:
@@ -73,11 +79,11 @@ def _opened(read: Sections, name: str, line: int) -> dict[str, Item]:
 
 
 def _added(read: Sections, here: dict[str, Item], bare: str, line: int) -> Item | None:
-    match = _ITEM.fullmatch(bare)
-    if match is None:
+    key = _KEY.match(bare) or re.match(r"[^:=]+(?=[:=])", bare)
+    if key is None:
         read.refuse(line, "", "is neither a [SECTION] nor `key: value`")
         return None
-    item = Item(match[1].strip(), match[2].strip(), line)
+    item = Item(key[0].strip(), bare[key.end() + 1 :].strip(), line)
     if item.key in here:
         read.refuse(line, item.key, f"is there twice; line {here[item.key].line} has it too")
     return here.setdefault(item.key, item)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _QUOTED = re.compile(r"""['"]([^'"]*)['"]""")
 _MEMORY_STEP_MIB = 4
+_MOST_NICS = 8
 _MMIO_GIB = [1 << power for power in range(1, 21)]
 
 
@@ -67,7 +68,7 @@ def _placing(made: Block) -> None:
 
 
 def _size(made: Block) -> None:
-    if (cpus := _number(made, "cpu")) is not None:
+    if (cpus := _number(made, "cpu", whole=True)) is not None:
         made.keys["cpus"] = int(cpus)
     if (memory := _number(made, "memory")) is not None:
         mib = math.ceil(int(memory * 1024) / _MEMORY_STEP_MIB) * _MEMORY_STEP_MIB
@@ -123,10 +124,15 @@ def _gpu(made: Block) -> None:
 
 def _nic(made: Block) -> None:
     sriov, pvrdma = made.wish.items.get("sriov_port_group", []), made.wish.item("pvrdma_port_group")
-    for item in (*sriov[1:], *([pvrdma] if pvrdma and sriov else [])):
-        made.notes.leave(item, f"`{clip(item.value)}`: a node has one fast NIC")
+    alike = [item for item in sriov if item.value == sriov[0].value]
+    for item in (each for each in sriov if each.value != sriov[0].value):
+        made.notes.leave(item, f"`{clip(item.value)}`: the fast NICs of a node are on one port group")
+    if pvrdma and sriov:
+        made.notes.leave(pvrdma, f"`{clip(pvrdma.value)}`: the fast NICs of a node are of one kind")
     if sriov:
         made.keys |= {"nic.kind": "sriov", "nic.port_group": sriov[0].value}
+        if 1 < len(alike) <= _MOST_NICS:
+            made.keys["nic.count"] = len(alike)
     elif pvrdma:
         made.keys |= {"nic.kind": "pvrdma", "nic.port_group": pvrdma.value}
     else:
@@ -154,6 +160,9 @@ def _static(made: Block, ip: Item) -> None:
     prefix = _prefix(made.wish.item("netmask"))
     if prefix is None:
         made.notes.ask(ip.line, "network.address", f"`{clip(ip.value)}` with its prefix; there is no netmask to read")
+        if gateway := made.wish.item("gateway"):
+            made.keys["network.gateway"] = gateway.value
+        _dns(made)
         return
     found, values = made.dealt(ip)
     if len(set(values)) != len(values):
@@ -165,6 +174,10 @@ def _static(made: Block, ip: Item) -> None:
             made.notes.leave(gateway, f"`{clip(gateway.value)}` is not in the network of {clip(values[0])}/{prefix}")
         else:
             made.keys["network.gateway"] = gateway.value
+    _dns(made)
+
+
+def _dns(made: Block) -> None:
     if (dns := made.wish.item("dns")) and (servers := _listed(dns.value)):
         made.keys["network.dns"] = servers
 
@@ -195,7 +208,7 @@ _CARRIED: tuple[Callable[[Block], None], ...] = (
 )
 
 
-def _number(made: Block, key: str) -> float | None:
+def _number(made: Block, key: str, *, whole: bool = False) -> float | None:
     item = made.wish.item(key)
     if item is None:
         return None
@@ -203,8 +216,11 @@ def _number(made: Block, key: str) -> float | None:
         number = float(item.value)
     except ValueError:
         number = math.nan
+    if whole and not re.fullmatch(r"[0-9]+", item.value):
+        number = math.nan
     if not 0 < number < 1 << 40:
-        made.read.refuse(item.line, item.key, f"`{clip(item.value)}` is no number of them")
+        kind = "whole number" if whole else "number"
+        made.read.refuse(item.line, item.key, f"`{clip(item.value)}` is no {kind} of them")
         return None
     return number
 

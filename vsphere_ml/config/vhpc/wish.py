@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
+from vsphere_ml.config.ranges import MOST
 from vsphere_ml.config.vhpc.ini import Item, words
 from vsphere_ml.config.vhpc.ranges import Ranged, ranged
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 VMS = "_VMS_"
 SWITCHES = ("_SVS_", "_DVS_")
+_SHOWN = 20  # sections
 _APPENDED = frozenset({"script", "pf", "sriov_port_group", "sriov_dvs_name"})
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
 
@@ -66,8 +69,16 @@ def wishes(read: Sections, notes: Notes) -> list[Wish]:
         read.refuse(
             None, VMS, "there is no such section, so there are no VMs", "is this a cluster file of vhpc-toolkit?"
         )
-    made = (_wish(row, read, notes) for row in read.items.get(VMS, {}).values())
-    return [each for each in made if each is not None]
+    made: list[Wish] = []
+    count = 0
+    for row in read.items.get(VMS, {}).values():
+        if (wish := _wish(row, read, notes)) is not None:
+            made.append(wish)
+            count += len(wish.names)
+        if count > MOST:
+            read.refuse(row.line, row.key, f"more than {MOST:,} VMs in one file; this is where there are too many")
+            break
+    return made
 
 
 def _wish(row: Item, read: Sections, notes: Notes) -> Wish | None:
@@ -112,6 +123,7 @@ def _items(word: str, row: Item, read: Sections) -> list[Item]:
     if colon:
         return [Item(key, value, row.line)]
     shown = "a word" if "password" in row.value else f"`{clip(word)}`"  # it may be a part of one
-    known = ", ".join(f"[{clip(each, 20)}]" for each in read.items if each not in {VMS, *SWITCHES})
+    names = (each for each in read.items if each not in {VMS, *SWITCHES})
+    known = ", ".join(f"[{clip(each, 20)}]" for each in islice(names, _SHOWN))
     read.refuse(row.line, row.key, f"{shown} is neither `key:value` nor a section", f"there are {known or 'none'}")
     return []
