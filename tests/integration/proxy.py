@@ -220,10 +220,16 @@ class Proxy:
     def breaking(self, method: str, trouble: Trouble, nth: int | None = 1, words: str = "") -> Iterator[Rule]:
         """Get answers into trouble for a while."""
         rule = Rule(method, trouble, nth, words)
+        with self.breaking_all([rule]):
+            yield rule
+
+    @contextmanager
+    def breaking_all(self, rules: list[Rule]) -> Iterator[None]:
+        """Let all these rules be in force for a while."""
         with self.listening():
-            self.rules = [rule]
+            self.rules = rules
             try:
-                yield rule
+                yield
             finally:
                 self.rules = []
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration import labs
+from tests.integration import labs, proxy
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.ports import Scope
 from vsphere_ml.vsphere.gateway import Gateway
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.integration.proxy import Proxy
     from vsphere_ml.lab.state import Lab
 
 pytestmark = pytest.mark.lab
@@ -74,3 +75,38 @@ def test_what_is_not_there_is_told_by_its_name(file: str, vcenter: Gateway) -> N
         vcenter.file_size(file)
     assert caught.value.code in {"datastore.no-file", "datastore.refused"}
     assert file in caught.value.message
+
+
+@pytest.fixture
+def between(lab: Lab) -> Iterator[Proxy]:
+    with proxy.before(lab) as made:
+        yield made
+
+
+def through(between: Proxy, cache: Path, timeout_s: float = 60) -> Path:
+    """Fetch the file by way of the proxy."""
+    gateway = Gateway(between.sign_in(timeout_s=timeout_s), cache)
+    try:
+        gateway.look(Scope())
+        return gateway.fetch(FILE, lambda *_: None)
+    finally:
+        gateway.close()
+
+
+PATH = "/folder/a%20folder/driver%20100%25.run"
+
+
+@pytest.mark.parametrize("trouble", [proxy.dropped, proxy.cut, proxy.status(503)])
+def test_a_download_that_breaks_is_begun_again(
+    between: Proxy, there: Path, tmp_path: Path, trouble: proxy.Trouble
+) -> None:
+    with between.breaking(PATH, trouble) as rule:
+        assert through(between, tmp_path / "other").read_bytes() == there.read_bytes()
+        assert rule.done == 1
+
+
+def test_a_download_that_drips_is_left(between: Proxy, there: Path, tmp_path: Path) -> None:
+    with between.breaking(PATH, proxy.drip, nth=None), pytest.raises(VSphereError) as refused:
+        through(between, tmp_path / "other", timeout_s=4)
+    assert refused.value.code == "vcenter.timeout"
+    assert list((tmp_path / "other").rglob("*.run")) == []

@@ -92,7 +92,7 @@ _TYPES: dict[str, Any] = {
         float | None,
         typer.Option(
             min=0.1,
-            help="Wait this long for an answer of vCenter (60 when not given).",
+            help="Wait this long for a whole answer of vCenter (60 when not given).",
             rich_help_panel=GLOBAL,
             metavar="SECONDS",
         ),

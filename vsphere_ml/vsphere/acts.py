@@ -33,6 +33,7 @@ from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.vsphere import customization, specs
 from vsphere_ml.vsphere.collect import managed, of, reference
 from vsphere_ml.vsphere.marks import not_ours
+from vsphere_ml.vsphere.session import InterruptedWriteError
 from vsphere_ml.vsphere.tickets import DONE, Awaited
 
 if TYPE_CHECKING:
@@ -110,9 +111,22 @@ class Acts:
         yield from ()
 
     def _new_folder(self, above: Any, name: str, change: CreateFolder) -> Any:
-        made = self._session.write(lambda: above.CreateFolder(name))
-        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
+        try:
+            made = self._session.write(lambda: above.CreateFolder(name))
+        except InterruptedWriteError:
+            # It was not there at the look, and the cluster's lock is held: one that is there now is what we made.
+            made = self._child(above, name) or self._session.write(lambda: above.CreateFolder(name))
+        self._mark_as_ours(made, change.marks.cluster)
         return made
+
+    def _child(self, folder: Any, name: str) -> Any | None:
+        """Return what bears a name in a folder."""
+        inside = self._read(folder, "childEntity").get("childEntity") or ()
+        rows = self._session.read(lambda: list(of(self._session, inside, {vim.Folder: ["name"]})))
+        return next((found for found, props in rows if props.get("name") == name), None)
+
+    def _mark_as_ours(self, found: Any, cluster: str) -> None:
+        self._session.read(lambda: self._fields.mark(found, cluster))  # twice is as once
 
     def _clone(self, change: CloneVm) -> Steps:
         source = managed(self._session, "vim.VirtualMachine", change.source)
@@ -137,7 +151,7 @@ class Acts:
             growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))
             yield self._do(lambda: made.ReconfigVM_Task(spec=growth))
         yield DONE  # the clone carries our mark in its extra config, so that its attribute keeps nobody waiting
-        self._session.write(lambda: self._fields.mark(made, change.marks.cluster))
+        self._mark_as_ours(made, change.marks.cluster)
 
     def _begun_earlier(self, change: CloneVm, found: Any) -> Any:
         """Return the clone that a cut run of ours began and vCenter has finished since the look; None for other VMs.
@@ -186,7 +200,7 @@ class Acts:
         keys = _keys(self._read(vm, "config.extraConfig"))
         if (keys.get(CLUSTER_KEY), keys.get(NODE_KEY)) != (change.marks.cluster, change.marks.node):
             raise not_ours(change.vm)
-        self._session.write(lambda: self._fields.mark(vm, change.marks.cluster))
+        self._mark_as_ours(vm, change.marks.cluster)
         yield from ()
 
     def _move_to_folder(self, change: MoveToFolder) -> Steps:

@@ -30,11 +30,16 @@ def below(session: Session, container: Any, wanted: Mapping[Any, Iterable[str]])
         yield from _pages(session, [start], wanted)
 
 
-def of(session: Session, objects: Iterable[Any], wanted: Mapping[Any, Iterable[str]]) -> Iterator[Row]:
-    """Yield these objects, with their properties that are set. Objects that are gone meanwhile are left out."""
+def of(
+    session: Session, objects: Iterable[Any], wanted: Mapping[Any, Iterable[str]], page: int = PAGE
+) -> Iterator[Row]:
+    """Yield these objects, with their properties that are set. Objects that are gone meanwhile are left out.
+
+    They are read so many at once: an answer is bounded in time and size.
+    """
     starts = [_P.ObjectSpec(obj=each, skip=False) for each in objects]
-    for begin in range(0, len(starts), PAGE):
-        yield from _pages(session, starts[begin : begin + PAGE], wanted)
+    for begin in range(0, len(starts), page):
+        yield from _pages(session, starts[begin : begin + page], wanted)
 
 
 @contextmanager

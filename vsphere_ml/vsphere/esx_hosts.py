@@ -139,7 +139,7 @@ class EsxHosts:
     def _write(self, found: Any, attribute: str, text: str, target: str) -> None:
         """Write a custom attribute, and read it back: what the next run depends on must be there whole."""
         with self._attributes:
-            self._session.write(lambda: self._fields.set(found, attribute, text))
+            self._session.read(lambda: self._fields.set(found, attribute, text))  # twice is as once
             seen = self._fields.value(self._property(found, "customValue"), attribute)
         if (seen or "") != text:
             raise VSphereError(

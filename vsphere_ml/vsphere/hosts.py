@@ -58,6 +58,7 @@ DEVICES = (
     "configManager.graphicsManager",
     "configManager.assignableHardwareManager",
 )
+DEVICES_PAGE = 100  # hosts at once: each with 500 PCI functions takes half a megabyte
 
 # Newest virtual hardware by ESXi release (VMware KB 1003746), where vCenter does not say.
 _NEWEST_HARDWARE = (((9, 0), 22), ((8, 0, 2), 21), ((8, 0), 20), ((7, 0, 2), 19), ((7, 0, 1), 18), ((7, 0), 17))

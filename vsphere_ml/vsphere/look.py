@@ -17,7 +17,7 @@ from vsphere_ml.core.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.marks import cut_short
 from vsphere_ml.vsphere import customization, hosts, modules, nics, pvrdma, surroundings, vms
 from vsphere_ml.vsphere.assignable import Assignable
-from vsphere_ml.vsphere.collect import Row, below, of, reference
+from vsphere_ml.vsphere.collect import PAGE, Row, below, of, reference
 from vsphere_ml.vsphere.site import Site
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class _Read:
         self._merge(self.scoped, hosts.REACH)
         with_gpus = [ref for ref in self.scoped if self.scope.direct_path or hosts.has_gpus(self.host_props[ref])]
         if self.scope.devices:
-            self._merge(with_gpus, hosts.DEVICES)
+            self._merge(with_gpus, hosts.DEVICES, hosts.DEVICES_PAGE)
             self.assignable.ask(self._machines(with_gpus))
         if self.scope.pvrdma and self.scope.devices:
             self._merge(self.scoped, pvrdma.PATHS)
@@ -149,8 +149,9 @@ class _Read:
     def _all_clusters(self) -> tuple[Any, ...]:
         return tuple(found for found, _ in self.rows["cluster"])
 
-    def _merge(self, refs: Iterable[HostRef], paths: tuple[str, ...]) -> None:
-        for found, props in of(self.session, [self.host_objects[ref] for ref in refs], {vim.HostSystem: paths}):
+    def _merge(self, refs: Iterable[HostRef], paths: tuple[str, ...], page: int = PAGE) -> None:
+        objects = [self.host_objects[ref] for ref in refs]
+        for found, props in of(self.session, objects, {vim.HostSystem: paths}, page):
             self.host_props[HostRef(reference(found))].update(props)
 
     def _who_matters(self, gpu_hosts: list[HostRef]) -> list[VmRef]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class InterruptedWriteError(VSphereError):
+    """The connection broke during a change: it was made, or was not."""
+
+
 def connect(
     server: str,
     username: str,
@@ -134,7 +138,7 @@ class Session:
     def write(self, call: Callable[[], T]) -> T:
         """Return `call()`, tried once more only when vCenter refused it unseen for want of a session.
 
-        When the connection breaks nobody knows whether the write happened: VSphereError `vcenter.interrupted`.
+        When the connection breaks nobody knows whether the write happened: InterruptedWriteError `vcenter.interrupted`.
         """
         seen = self._generation
         try:
@@ -144,7 +148,7 @@ class Session:
                 self._sign_in_again(seen, lost=True)
             return call()
         except BROKEN as error:
-            raise VSphereError(
+            raise InterruptedWriteError(
                 f"the connection to {self.name} broke during a change; whether it happened is not known",
                 code="vcenter.interrupted",
                 target=self.name,
