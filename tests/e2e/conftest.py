@@ -90,23 +90,22 @@ class Shell:
         out, err = process.communicate(timeout=DEADLINE_S)
         return Ended(process.returncode, out, err)
 
-    def here(self, *arguments: str) -> Ended:
-        """Run in this process, which saves its start: for what a test takes for granted, not for what it tries.
-
-        Paths are to be absolute, since the process stays in its own folder.
-        """
+    def here(self, *arguments: str, **env: str) -> Ended:
+        """Run in this process, which saves its start: where a test tries what a command does, and not how it ends."""
         out, err = io.StringIO(), io.StringIO()
+        wanted = self.env | env
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-            for name in set(os.environ) - set(self.env):
+            patch.chdir(self.folder)
+            for name in set(os.environ) - set(wanted):
                 patch.delenv(name)
-            for name, value in self.env.items():
+            for name, value in wanted.items():
                 patch.setenv(name, value)
             status = app.run([*arguments])
         return Ended(status, out.getvalue(), err.getvalue())
 
     def provisioned(self, *more: str) -> None:
         """Provision what the cluster file of this folder says."""
-        made = self.here("provision", str(self.folder / "cluster.toml"), "--yes", *more)
+        made = self.here("provision", "--yes", *more)
         assert made.status == 0, made.err
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:

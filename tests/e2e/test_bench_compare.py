@@ -60,12 +60,13 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
     answer, ratio = compared(cluster, whole, fewer)
     assert (answer, round(ratio, 2)) == ("slower", 0.9)
     assert compared(cluster, whole, again)[0] == "no difference shown"
-    assert cluster.shell.vsml("bench", "gate", fewer, "--baseline", whole).status == 6
+    assert cluster.shell.here("bench", "gate", fewer, "--baseline", whole).status == 6
 
 
 def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
-    sweep = (*ALLREDUCE, "--sizes", "4194304", "--sweeps", "5")
-    launch_in_turn(cluster, {"whole": "50mbit", "tenth-less": "45mbit"}, LAUNCHES, *sweep)
+    # Each takes two seconds on the wire: what ranks wait for the CPU is little beside that, however busy it is.
+    sweep = (*ALLREDUCE, "--sizes", "2097152", "--sweeps", "5")
+    launch_in_turn(cluster, {"whole": "10mbit", "tenth-less": "9mbit"}, LAUNCHES, *sweep)
     answer, ratio = compared(cluster, "whole", "tenth-less")
     assert answer == "slower", ratio
     assert ratio == pytest.approx(0.9, abs=0.03)

@@ -50,7 +50,7 @@ def settings(cluster: Cluster, mpi: str, **more: str) -> None:
 
 
 def bench(cluster: Cluster, *more: str) -> Ended:
-    return cluster.shell.vsml(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json", *more)
+    return cluster.shell.here(*ONCE, "--in", "container", "--steps", "12", "--limit", "500", "-o", "json", *more)
 
 
 def run_of(ended: Ended) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
     run_of(bench(cluster, "--script", "where.py", "--into", "where"))
     same = f'test "$(cat {FILE})" = "$(docker exec vsml-worker readlink /proc/self/ns/mnt)"'
     other = f'test "$(cat {FILE})" != "$(readlink /proc/self/ns/mnt)"'
-    told = cluster.shell.vsml("run", "--", f"{same} && {other}")
+    told = cluster.shell.here("run", "--", f"{same} && {other}")
     assert told.status == 0, told.out + told.err
 
 
@@ -95,7 +95,7 @@ def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
 
 
 def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Cluster) -> None:
-    assert cluster.shell.vsml("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
+    assert cluster.shell.here("run", "--only", "node-2", "--", "docker rm -f vsml-worker").status == 0
     refused = bench(cluster, "--into", "without")
     assert refused.status != 0
     assert "node-2: container vsml-worker does not run" in refused.err
@@ -104,7 +104,7 @@ def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Clus
 
 
 def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(cluster: Cluster) -> None:
-    run = run_of(cluster.shell.vsml(*ONCE, "--workload", "link", "--into", "link", "-o", "json"))
+    run = run_of(cluster.shell.here(*ONCE, "--workload", "link", "--into", "link", "-o", "json"))
     assert [(each["tool"], each["sender"]) for each in run["link_results"]] == [
         ("iperf3", "node-1"),
         ("iperf3", "node-2"),
@@ -114,13 +114,13 @@ def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(clust
         ("ib_write_bw", "ib_write_bw from GPU memory"), "not measured: node-1, node-2: no RDMA device"
     )
     asked = (*ONCE, "--workload", "link", "--transport", "roce", "--into", "roce")
-    refused = cluster.shell.vsml(*asked)
+    refused = cluster.shell.here(*asked)
     assert refused.status != 0
     assert "the links cannot be measured by ib_write_bw: node-1, node-2: no RDMA device" in refused.err
 
 
 def test_nccl_without_nccl_tests_is_told_with_the_command_that_builds_it(cluster: Cluster) -> None:
-    refused = cluster.shell.vsml("bench", "cluster.toml", "--in", "container", "--workload", "nccl", "--into", "nccl")
+    refused = cluster.shell.here("bench", "cluster.toml", "--in", "container", "--workload", "nccl", "--into", "nccl")
     assert refused.status != 0
     assert "no all_reduce_perf of nccl-tests is in the container" in refused.err
     assert "make -C /opt/nccl-tests MPI=1" in refused.err
@@ -133,7 +133,7 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     program = compiled(tmp_path)
     put = f"mkdir -p {PLACE} && base64 -d >{PLACE}/all_reduce_perf && chmod 755 {PLACE}/all_reduce_perf"
     text = base64.b64encode(program.read_bytes()).decode()
-    assert cluster.shell.vsml("run", "--", f"echo {text} | {{ {put}; }}").status == 0
+    assert cluster.shell.here("run", "--", f"echo {text} | {{ {put}; }}").status == 0
     wanted = ("--workload", "nccl", "--nccl-sizes", "1M:4M", "--nccl-iterations", "3", "--into", "measured")
     run = run_of(bench(cluster, *wanted))
     assert [point["size_bytes"] for point in run["sweep"]] == [1 << 20, 2 << 20, 4 << 20]
@@ -147,7 +147,7 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     assert "nccl" not in run["environment"]["versions"]
     (kept,) = (cluster.shell.folder / "measured").glob("*.log")
     assert "# stand-in of the vsml lab" in kept.read_text()
-    told = cluster.shell.vsml("bench", "report", "measured")
+    told = cluster.shell.here("bench", "report", "measured")
     assert "All-reduce: nccl, 2 nodes, 2 ranks, tcp" in told.out
 
 

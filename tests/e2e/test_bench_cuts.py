@@ -50,7 +50,7 @@ def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_
 def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--into", "killed", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
-    cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
+    cluster.shell.here("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]
@@ -61,7 +61,7 @@ def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster)
 
 def test_an_elastic_job_goes_on_when_a_node_is_lost(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "300", "--least-nodes", "1", "--into", "elastic", "-o", "json")
-    struck = cluster.shell.vsml("run", "--only", "node-2", "--", KILL_AMONG_STEPS)
+    struck = cluster.shell.here("run", "--only", "node-2", "--", KILL_AMONG_STEPS)
     assert struck.status == 0, struck.err
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 0, err
@@ -89,27 +89,27 @@ def test_what_the_guests_cannot_carry_is_said_aloud_and_never_goes_over_tcp(clus
 
 def test_what_an_earlier_run_left_is_ended_and_what_others_run_is_refused(cluster: Cluster) -> None:
     left = "VSML_BENCH_RUN=old setsid sleep 900 </dev/null >/dev/null 2>&1 &"
-    assert cluster.shell.vsml("run", "--only", "node-2", "--", left).status == 0
+    assert cluster.shell.here("run", "--only", "node-2", "--", left).status == 0
     others = "HOROVOD_RANK=1 setsid sleep 901 </dev/null >/dev/null 2>&1 & echo $!"
-    assert cluster.shell.vsml("run", "--only", "node-1", "--", others).status == 0
+    assert cluster.shell.here("run", "--only", "node-1", "--", others).status == 0
     refused = bench(cluster, "--into", "refused")
     assert refused.status == 6
     assert "node-1: 1 processes of a distributed job run there that vsml did not start" in refused.err
     assert "node-2: ended 1 process that an earlier run left" in refused.err
     assert leftovers(cluster) == []
-    assert cluster.shell.vsml("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
+    assert cluster.shell.here("run", "--only", "node-1", "--", "pkill -f '[s]leep 901'").status == 0
 
 
 def test_a_host_key_that_changed_ends_the_launch_though_horovodrun_would_not_mind(cluster: Cluster) -> None:
     known = "/root/.ssh/vsml-train-known_hosts"
     spoil = f"cp {known} {known}.was; sed -i 's/AAAAC3NzaC1lZDI1NTE5AAAAI./AAAAC3NzaC1lZDI1NTE5AAAAIz/' {known}"
-    assert cluster.shell.vsml("run", "--only", "node-1", "--", spoil).status == 0
+    assert cluster.shell.here("run", "--only", "node-1", "--", spoil).status == 0
     try:
         refused = bench(cluster, "--into", "spoilt")
         assert refused.status == 6
         assert "a node's SSH host key is not the one that is pinned in the mesh" in refused.err
     finally:
-        cluster.shell.vsml("run", "--only", "node-1", "--", f"mv {known}.was {known}")
+        cluster.shell.here("run", "--only", "node-1", "--", f"mv {known}.was {known}")
 
 
 def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(cluster: Cluster) -> None:
@@ -117,10 +117,10 @@ def test_a_guest_that_is_lost_leaves_failed_launches_and_the_rest_is_not_begun(c
     until(lambda: training(cluster), "no rank trains")
     try:
         for fault in ("ssh-refused", "cut"):
-            assert cluster.shell.vsml("lab", "fault", "node-2", fault).status == 0
+            assert cluster.shell.here("lab", "fault", "node-2", fault).status == 0
         out, err = process.communicate(timeout=LAUNCH_S)
     finally:
-        cluster.shell.vsml("lab", "fault", "node-2", "--clear")
+        cluster.shell.here("lab", "fault", "node-2", "--clear")
     assert process.returncode == 6, err
     launched, refused = json.loads(out)["data"]["runs"]
     assert (launched["outcome"], refused["outcome"]) == ("failed", "failed")

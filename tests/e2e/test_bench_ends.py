@@ -54,7 +54,7 @@ def ended(process: subprocess.Popen[str]) -> Ended:
 
 
 def on(cluster: Cluster, node: str, command: str) -> Ended:
-    return cluster.shell.vsml("run", "--only", node, "--", command)
+    return cluster.shell.here("run", "--only", node, "--", command)
 
 
 def begun(process: subprocess.Popen[str]) -> None:
@@ -68,7 +68,7 @@ def begun(process: subprocess.Popen[str]) -> None:
 
 
 def nothing_is_left(cluster: Cluster) -> None:
-    seen = cluster.shell.vsml("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    seen = cluster.shell.here("run", "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
     assert seen.status == 0, seen.err
     assert "/proc" not in seen.out
 
@@ -93,11 +93,11 @@ def test_a_full_disk_ends_the_launch_though_no_status_can_be_written_and_is_name
     vm = cluster.moid("node-1")
     try:
         begun(process)
-        assert cluster.shell.vsml("lab", "fault", "node-1", "disk-full").status == 0
+        assert cluster.shell.here("lab", "fault", "node-1", "disk-full").status == 0
         faults._in(cluster.home, vm, "pkill -f '[f]orever.py'")
         done = ended(process)
     finally:
-        cluster.shell.vsml("lab", "fault", "node-1", "--clear")
+        cluster.shell.here("lab", "fault", "node-1", "--clear")
     assert (done.status, done.document["errors"][0]["code"]) == (6, "bench.no-status"), done.err
     (run,) = recorded(cluster, "full")
     assert run["outcome"] == "failed"
@@ -138,21 +138,21 @@ def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
         process.communicate()
     (run,) = recorded(cluster, "cut")
     assert run["outcome"] == "cut"
-    told = cluster.shell.vsml("bench", "report", "cut", "-o", "json")
+    told = cluster.shell.here("bench", "report", "cut", "-o", "json")
     assert told.status == 0, told.err
     assert [each["outcome"] for each in told.document["data"]["left_out"]] == ["cut"]
     # Nobody looks after it any more, which the next benchmark need not wait a minute to see.
-    assert cluster.shell.vsml("run", "--", f"rm -rf {SHARED}/*").status == 0
+    assert cluster.shell.here("run", "--", f"rm -rf {SHARED}/*").status == 0
 
 
 def test_the_defaults_of_bench_baseline_and_gate_fit_each_other(cluster: Cluster) -> None:
     """However busy the machine is: against itself the gate opens, or names the command after which it can tell."""
     sweep = ("bench", "cluster.toml", "--workload", "allreduce", "--sizes", "1048576", "--sweeps", "5")
-    done = cluster.shell.vsml(*sweep, "--into", "usual")
+    done = cluster.shell.here(*sweep, "--into", "usual")
     assert done.status == 0, done.err
-    made = cluster.shell.vsml("bench", "baseline", "make", "usual", "--into", "baseline")
+    made = cluster.shell.here("bench", "baseline", "make", "usual", "--into", "baseline")
     assert made.status == 0, made.err
-    gate = cluster.shell.vsml("bench", "gate", "usual", "--baseline", "baseline", "-o", "json")
+    gate = cluster.shell.here("bench", "gate", "usual", "--baseline", "baseline", "-o", "json")
     if gate.status == 0:
         return
     (error,) = gate.document["errors"]

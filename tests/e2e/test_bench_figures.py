@@ -64,10 +64,10 @@ def test_a_guest_that_is_held_up_is_the_straggler(cluster: Cluster) -> None:
     settings(cluster, OPEN_MPI_5)
     hold_up = f"setsid python3 -c {shlex.quote(_HELD_UP)} held-up </dev/null >/dev/null 2>&1 &"
     try:
-        assert cluster.shell.vsml("run", "--only", "node-2", "--", hold_up).status == 0
+        assert cluster.shell.here("run", "--only", "node-2", "--", hold_up).status == 0
         trained.runs(bench(cluster.shell, *ONCE, "--steps", "40", "--limit", "900", *PAIR, "--into", "straggler"))
     finally:
-        cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
+        cluster.shell.here("run", "--only", "node-2", "--", "pkill -f '[h]eld-up'")
     assert causes(cluster, "straggler", "bench.straggler") == ["node-2"]
 
 
@@ -89,7 +89,7 @@ chmod +x /opt/trap/bin/mpirun
 
 def test_open_mpi_5_with_every_rank_on_one_node_is_caught(cluster: Cluster) -> None:
     trap = shlex.join(["sh", "-c", _TRAP.format(real=f"{runtime.IN_GUESTS}/openmpi-5")])
-    made = cluster.shell.vsml("run", *PAIR, "--", trap)
+    made = cluster.shell.here("run", *PAIR, "--", trap)
     assert made.status == 0, made.out + made.err
     settings(cluster, OPEN_MPI_5 | {"mpirun": "/opt/trap/bin/mpirun"})
     ended = bench(cluster.shell, *SWEEP, "--sizes", "4194304", "--sweeps", "3", *PAIR, "--into", "trap")
@@ -105,7 +105,7 @@ def test_two_vms_on_one_host_are_said_to_be_no_inter_host_figure(cluster: Cluste
     text = (cluster.shell.folder / "cluster.toml").read_text()
     packed = text.replace(QUAD[: QUAD.index("\n\n")], '[cluster]\nname = "packed"\nspread = "pack"')
     cluster.shell.write("packed.toml", packed.replace("node-[1-3]", "packed-[1-2]"))
-    built = cluster.shell.vsml("provision", "packed.toml", "--yes")
+    built = cluster.shell.here("provision", "packed.toml", "--yes")
     assert built.status == 0, built.err
     (run,) = trained.runs(
         bench(cluster.shell, "packed.toml", *SWEEP, "--sizes", "4194304", "--sweeps", "3", "--into", "packed")
@@ -120,13 +120,13 @@ def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluste
     train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--into", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
     trains = ("run", *PAIR, "--", "pgrep -f '[t]rain.py'")
-    until(lambda: cluster.shell.vsml(*trains).status == 0, "no rank trains")
-    assert cluster.shell.vsml("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'").status == 0
+    until(lambda: cluster.shell.here(*trains).status == 0, "no rank trains")
+    assert cluster.shell.here("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'").status == 0
     out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]
     assert (run["outcome"], run["steps"]) == ("failed", None)
     assert "mpirun on node-1 ended with status" in run["reason"]
-    left = cluster.shell.vsml("run", *PAIR, "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
+    left = cluster.shell.here("run", *PAIR, "--", "grep -lz ^VSML_BENCH_RUN= /proc/[0-9]*/environ 2>/dev/null || :")
     assert left.status == 0
     assert "/proc" not in left.out

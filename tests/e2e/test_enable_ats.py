@@ -52,17 +52,17 @@ def vms_run(site: Lab) -> set[str]:
 
 def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: Up) -> None:
     site = standing(shell, lab)
-    before = shell.vsml("enable-ats", "--check", "-o", "json")
+    before = shell.here("enable-ats", "--check", "-o", "json")
     assert before.status == 7
     assert states(before)["atsSupport"] == states(before)["ATS_ENABLED 0000:3c:00.0"] == "not configured"
     assert before.document["data"]["lab"] is True
 
-    refused = shell.vsml("enable-ats", "--yes")
+    refused = shell.here("enable-ats", "--yes")
     assert refused.status == 3
     assert "node-01, node-02" in refused.err
     assert "--allow-downtime" in refused.err
 
-    ended = shell.vsml(*GO, "-o", "json")
+    ended = shell.here(*GO, "-o", "json")
     assert ended.status == 0, ended.err
     host = ended.document["data"]["hosts"][0]
     assert set(states(ended).values()) == {"effective"}
@@ -70,15 +70,15 @@ def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: 
     assert host["former"]["kernel"] == "FALSE"
     assert vms_run(site) == {"node-01", "node-02"}
 
-    again = shell.vsml(*GO)
+    again = shell.here(*GO)
     assert again.status == 0
     assert "nothing to do: ATS is in effect on 1 host of train" in again.out
-    assert shell.vsml("enable-ats", "--check").status == 0
+    assert shell.here("enable-ats", "--check").status == 0
 
     with_tools(site)
-    back = shell.vsml(*GO, "--revert")
+    back = shell.here(*GO, "--revert")
     assert back.status == 0, back.err
-    after = shell.vsml("enable-ats", "--check", "-o", "json")
+    after = shell.here("enable-ats", "--check", "-o", "json")
     assert states(after) == states(before)
     assert vms_run(site) == {"node-01", "node-02"}
 
@@ -86,7 +86,7 @@ def test_from_a_factory_host_to_one_that_is_enabled_and_back(shell: Shell, lab: 
 def test_nothing_is_changed_by_a_look(shell: Shell, lab: Up) -> None:
     site = standing(shell, lab)
     for option in ("--check", "--dry-run"):
-        shown = shell.vsml("enable-ats", option)
+        shown = shell.here("enable-ats", option)
         assert "enter maintenance mode" in shown.out
         assert "lab: " in shown.out
     calls = site.control("calls")
@@ -96,7 +96,7 @@ def test_nothing_is_changed_by_a_look(shell: Shell, lab: Up) -> None:
 
 def test_a_run_without_a_terminal_wants_yes(shell: Shell, lab: Up) -> None:
     standing(shell, lab)
-    assert shell.vsml("enable-ats", "--allow-downtime").status == 2
+    assert shell.here("enable-ats", "--allow-downtime").status == 2
 
 
 FAULTS = {
@@ -115,7 +115,7 @@ def test_what_goes_wrong_is_told_and_the_vms_run_again(fault: str, shell: Shell,
     site = standing(shell, lab)
     site.control("hosts/esx-01.lab.test", {"faults": [fault]})
     status, words = FAULTS[fault]
-    ended = shell.vsml(*GO)
+    ended = shell.here(*GO)
     assert ended.status == status, ended.err
     assert words in ended.out + ended.err
     assert "Traceback" not in ended.err
@@ -123,7 +123,7 @@ def test_what_goes_wrong_is_told_and_the_vms_run_again(fault: str, shell: Shell,
     assert not in_maintenance(site)
     site.control("hosts/esx-01.lab.test", {"faults": []})
     with_tools(site)
-    mended = shell.vsml(*GO)
+    mended = shell.here(*GO)
     assert mended.status == 0, mended.err
 
 
@@ -135,10 +135,10 @@ def test_each_version_of_a_mixed_cluster_is_taken_as_it_is(shell: Shell, lab: Up
     names = ("esx-u2.lab.test", "esx-u3.lab.test", "esx-8.lab.test", "esx-amd.lab.test")
     hosts = ", ".join(f'"{name}"' for name in names)
     standing(shell, lab, "mixed-ats", on_hosts(hosts, len(names)))
-    refused = shell.vsml("enable-ats", "--yes", "--allow-downtime", "--host", "esx-u*")
+    refused = shell.here("enable-ats", "--yes", "--allow-downtime", "--host", "esx-u*")
     assert refused.status == 3
     assert "7.0 U2" in refused.err
-    ended = shell.vsml(*GO, "-o", "json")
+    ended = shell.here(*GO, "-o", "json")
     assert ended.status == 0, ended.err
     told = {host["host"]: host for host in ended.document["data"]["hosts"]}
     assert set(told) == set(names)
@@ -152,7 +152,7 @@ def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shel
     site = standing(shell, lab, "sixteen-7.0u2", on_hosts('"esx-[01-16].lab.test"', 16))
     for number in range(1, 17):
         site.control(f"hosts/esx-{number:02}.lab.test", {"reboot_ms": 100, "notice_ms": 0})
-    ended = shell.vsml(*GO, "--reboot-deadline", "30", "-o", "json")
+    ended = shell.here(*GO, "--reboot-deadline", "30", "-o", "json")
     assert ended.status == 4
     (error,) = ended.document["errors"]
     assert (error["code"], error["target"]) == ("ats.host-failed", "esx-11.lab.test")
@@ -162,7 +162,7 @@ def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shel
     assert [each["begun"] for each in outcomes] == [True] * 11 + [False] * 5
     site.control("hosts/esx-11.lab.test", {"faults": [], "connection": "connected"})
     with_tools(site)
-    mended = shell.vsml(*GO)
+    mended = shell.here(*GO)
     assert mended.status == 0, mended.err
     assert len(vms_run(site)) == 16
 
@@ -186,9 +186,9 @@ def test_a_killed_run_is_finished_by_the_next(method: str, shell: Shell, lab: Up
     process.kill()
     process.communicate(timeout=DEADLINE_S)
     with_tools(site)
-    mended = shell.vsml(*GO)
+    mended = shell.here(*GO)
     assert mended.status == 0, mended.err
-    assert shell.vsml("enable-ats", "--check").status == 0
+    assert shell.here("enable-ats", "--check").status == 0
     assert vms_run(site) == {"node-01", "node-02"}
     assert not in_maintenance(site)
     resumed: list[Any] = [vm for vm in site.vms.values() if vm.get("resume")]
@@ -220,6 +220,6 @@ def test_ctrl_c_says_what_is_left(shell: Shell, lab: Up) -> None:
     assert "esx-01.lab.test is in maintenance mode" in err
     assert "node-01 is powered off" in err
     assert "Traceback" not in out + err
-    mended = shell.vsml(*GO)
+    mended = shell.here(*GO)
     assert mended.status == 0, mended.err
     assert vms_run(site) == {"node-01", "node-02"}

@@ -54,13 +54,13 @@ def provisioned(shell: Shell, name: str, cluster: str, gpu: str, more: str = "")
     lines += [f'{secret} = {{ file = "{secret}" }}' for secret in SECRETS]
     tables = f"{more}\n{GUEST}" + "\n".join(lines)
     shell.write(f"{name}.toml", cluster_file(name, cluster=cluster, gpu=gpu, more=tables))
-    made = shell.vsml("provision", f"{name}.toml", "--yes")
+    made = shell.here("provision", f"{name}.toml", "--yes")
     assert made.status == 0, made.err
     return f"{name}.toml"
 
 
 def facts(shell: Shell, file: str) -> dict[str, Any]:
-    seen = shell.vsml("verify", file, "-o", "json")
+    seen = shell.here("verify", file, "-o", "json")
     return {each["fact"]: each for each in seen.document["data"]["facts"]}
 
 
@@ -68,7 +68,7 @@ def facts(shell: Shell, file: str) -> dict[str, Any]:
 def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shell) -> None:
     cluster, gpu, called, shown, count = KINDS[name]
     file = provisioned(shell, name, cluster, gpu)
-    seen = shell.vsml("run", "-f", file, "--", f"{{ {ASKED}; }} 2>/dev/null")
+    seen = shell.here("run", "-f", file, "--", f"{{ {ASKED}; }} 2>/dev/null")
     assert seen.out.count(called) == count
     assert shown in seen.out
     assert seen.out.splitlines()[-2:] == [str(count), "/sys/class/net/eth1"], "a GPU is no adapter"
@@ -77,8 +77,8 @@ def test_a_guest_sees_what_its_vm_has_and_verify_is_green(name: str, shell: Shel
     assert wrong.keys() == {"ATS"}, wrong
     assert ("licence" in found) is ("driver branch" in found) is (cluster != "direct")
     assert ("NVLink" in found) is (name == "linked")
-    assert shell.vsml("verify", file).status == 0
-    assert shell.vsml("provision", file, "--yes", "--detailed-exitcode").status == 0
+    assert shell.here("verify", file).status == 0
+    assert shell.here("provision", file, "--yes", "--detailed-exitcode").status == 0
 
 
 def test_unified_memory_takes_nvlink_away_and_verify_sees_it(shell: Shell) -> None:

@@ -35,31 +35,31 @@ def mig(cluster: str, profile: str) -> str:
 
 def hosts(shell: Shell) -> dict[str, Any]:
     """Return the hosts as `vsml inventory` sees them, by name."""
-    return {each["name"]: each for each in shell.vsml("inventory", "-o", "json").document["data"]["hosts"]}
+    return {each["name"]: each for each in shell.here("inventory", "-o", "json").document["data"]["hosts"]}
 
 
 def test_one_command_makes_hosts_ready_and_provisions_and_the_next_finds_nothing_to_do(shell: Shell, lab: Up) -> None:
     lab("unready-8.0u3", READY)
-    plan = shell.vsml("plan", "-o", "json").document["data"]
+    plan = shell.here("plan", "-o", "json").document["data"]
     assert [each["host"] for each in plan["hosts"]] == ["esx-01.lab.test", "esx-02.lab.test"]
     assert {fact["name"] for each in plan["hosts"] for fact in each["settings"]} == {
         "default graphics type",
         "virtual functions",
     }
     assert plan["stages"][0]["title"] == "hosts"
-    ended = shell.vsml("provision", "--yes", "-o", "json")
+    ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
     assert {seat["host"] for seat in ended.document["data"]["seats"]} == {"esx-01.lab.test", "esx-02.lab.test"}
     seen = hosts(shell)["esx-01.lab.test"]
     assert {gpu["graphics_type"] for gpu in seen["gpus"]} == {"sharedDirect"}
     assert [nic["vfs"] for nic in seen["nics"]] == [1]
-    again = shell.vsml("provision", "--yes", "-o", "json").document["data"]
+    again = shell.here("provision", "--yes", "-o", "json").document["data"]
     assert (again["acted"], again["done"]) == (False, True)
 
 
 def test_not_asked_the_plan_says_what_to_type(shell: Shell, lab: Up) -> None:
     lab("unready-8.0u3", AMPERE)
-    ended = shell.vsml("plan")
+    ended = shell.here("plan")
     assert ended.status == 3
     assert "esxcli graphics host set --default-type SharedPassthru" in ended.err
     assert 'esxcli system module parameters set -m nmlx5_core -p "max_vfs=1"' in ended.err
@@ -78,9 +78,9 @@ def test_mig_mode_is_switched_on_over_ssh_with_the_reboot_that_ampere_needs(
     lab: Up,
 ) -> None:
     lab("unready-8.0u3", mig(cluster, profile))
-    plan = shell.vsml("plan", "-o", "json").document["data"]
+    plan = shell.here("plan", "-o", "json").document["data"]
     assert [each["reboots"] for each in plan["hosts"]] == [reboots]
-    ended = shell.vsml("provision", "--yes", "-o", "json")
+    ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
     [seat] = ended.document["data"]["seats"]
     modes = {gpu["address"]: gpu["vgpu_mode"] for gpu in hosts(shell)[seat["host"]]["gpus"]}
@@ -95,11 +95,11 @@ def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: st
     site.begun(process, moment, 1)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=DEADLINE_S)
-    ended = shell.vsml("provision", "--yes", "-o", "json")
+    ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
     assert {seat["host"] for seat in ended.document["data"]["seats"]} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert not any(host["maintenance"] for host in hosts(shell).values())
-    assert shell.vsml("provision", "--yes", "-o", "json").document["data"]["acted"] is False
+    assert shell.here("provision", "--yes", "-o", "json").document["data"]["acted"] is False
 
 
 def test_ctrl_c_among_the_hosts_says_what_is_left(shell: Shell, lab: Up) -> None:

@@ -70,10 +70,10 @@ class Cluster:
         self.shell.write("cluster.toml", nodes + guest + "\n".join(lines) + "\n")
 
     def configure(self, *more: str) -> Ended:
-        return self.shell.vsml("configure", "--yes", *more)
+        return self.shell.here("configure", "--yes", *more)
 
     def verify(self, *more: str) -> Ended:
-        return self.shell.vsml("verify", *more)
+        return self.shell.here("verify", *more)
 
     def moid(self, name: str) -> str:
         """Return the VM's id, by which the lab knows its guest."""
