@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyVmomi import vim
 
 from tests.e2e.conftest import QUAD, Shell, clean_environment
-from tests.integration.guests import needed
+from tests.integration import labs
+from tests.integration.guests import needed, published
+from tests.waiting import until
 from vsphere_ml.lab import runtime, server
 
 if TYPE_CHECKING:
@@ -108,7 +111,20 @@ def cluster(folder: Path) -> Iterator[Cluster]:
         made = Cluster(shell, lab)
         made.playbooks("base")
         shell.provisioned("--skip-guests")
+        await_first_boot(lab)
         yield made
+
+
+def await_first_boot(lab: Lab) -> None:
+    """Return once the nodes' guests tell vCenter their addresses and host keys."""
+    session = labs.sign_in(lab)
+    try:
+        root, kinds = session.content.rootFolder, [vim.VirtualMachine]
+        seen = session.content.viewManager.CreateContainerView(root, kinds, recursive=True).view
+        nodes = [vm for vm in seen if vm.name in NAMES]
+        until(lambda: all(vm.guest.ipAddress and published(vm) for vm in nodes), "a guest tells no address")
+    finally:
+        session.close()
 
 
 @contextmanager
