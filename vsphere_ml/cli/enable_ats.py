@@ -93,6 +93,7 @@ def enable_ats(
             Site(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
             task,
             approve=_approval(terminal, yes=yes),
+            show=lambda plan: _say(terminal, plan),
             tell=Lines(terminal.err),
             tell_host=tell_host,
             clock=clock,
@@ -106,12 +107,17 @@ def enable_ats(
     )
 
 
-def _approval(terminal: Terminal, *, yes: bool) -> Callable[[AtsPlan], bool]:
-    from vsphere_ml.cli import consent
+def _say(terminal: Terminal, plan: AtsPlan) -> None:
     from vsphere_ml.cli.views import ats_text
 
+    terminal.say(ats_text.plan(plan, every_step=terminal.settings.verbose))
+
+
+def _approval(terminal: Terminal, *, yes: bool) -> Callable[[AtsPlan], bool]:
+    from vsphere_ml.cli import consent
+
     def approve(plan: AtsPlan) -> bool:
-        terminal.say(ats_text.plan(plan, every_step=terminal.settings.verbose))
+        _say(terminal, plan)
         if yes or terminal.ask(consent.QUESTION):
             return True
         raise consent.Declined("declined; nothing was changed", code="confirm.declined")

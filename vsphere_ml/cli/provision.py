@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from vsphere_ml.cli.options import (
     command,
 )
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.flows.proposal import Proposal
 
 
 @command
@@ -58,6 +61,10 @@ def provision(
         consent.needed(terminal, yes=yes)
     spec = load(file)
     agreed = saved.load(wiring.read(plan), str(plan)) if plan else None
+
+    def say(found: Proposal) -> None:
+        terminal.say(shown(found))
+
     clock, shown = wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
@@ -74,5 +81,6 @@ def provision(
                 dry_run=dry_run,
                 saved=agreed,
                 door=door,
+                show=told.before(say),
             )
     return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

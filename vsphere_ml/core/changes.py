@@ -54,6 +54,7 @@ class CloneVm:
     target: Target
     devices: bool
     first_boot: FirstBoot | None = None
+    datastore_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,6 +132,7 @@ class _Work:
                 host_name=seat.host_name,
                 pool=ground.pool,
                 datastore=ground.datastore.ref,
+                datastore_name=ground.datastore.name,
                 folder=ground.folder,
                 target=seat.target,
                 devices=whole,

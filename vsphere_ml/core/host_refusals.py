@@ -65,6 +65,7 @@ def refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
             target=sight.name,
             message=f"VMs run there that are not this cluster's: {', '.join(map(stranger, foreign))}",
             hint="move them away" if case.ready else _FOREIGN_HINT,
+            flags=() if case.ready else ("--allow-foreign", *_hard_stop(case, running)),
         )
     if running and not case.leave.downtime:
         yield Finding(
@@ -72,7 +73,14 @@ def refusals(case: Case, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
             target=sight.name,
             message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
             hint="add --allow-downtime when that is wanted",
+            flags=("--allow-downtime", *_hard_stop(case, running)),
         )
+
+
+def _hard_stop(case: Case, running: tuple[VmOnHost, ...]) -> tuple[str, ...]:
+    """Return the option that stops VMs whose guests nobody can ask to shut down, when there are such."""
+    deaf = not case.ready and not case.leave.power_off and not all(vm.tools for vm in running)
+    return ("--allow-power-off",) if deaf else ()
 
 
 def _unknown(case: Case) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from vsphere_ml.core.fitness import too_new
 from vsphere_ml.core.groups import group_fits, link_fits, nic_kind
 from vsphere_ml.core.inventory import ComponentKind, EthernetCard, PciAddress, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.locality import apart
-from vsphere_ml.core.numa import node, settle
+from vsphere_ml.core.numa import larger, node, settle
 from vsphere_ml.core.profiles import ProfileName, same
 from vsphere_ml.core.rooms import Option
 from vsphere_ml.core.seats import Locality, Way
@@ -168,8 +168,9 @@ def _bound(room: Room, wish: Wish, option: Option, hold: Hold) -> Option | None:
         settled = settle(room, wish, option)
         return settled if isinstance(settled, Option) else None
     home = node(room.host, hold.numa_node)
-    fits = home is not None and wish.cpus <= home.cores and wish.memory <= home.memory
-    return replace(option, numa_node=hold.numa_node if fits else None)
+    if home is not None and (words := larger(wish, home)):
+        return replace(option, note=f"no NUMA affinity: {words}")
+    return replace(option, numa_node=hold.numa_node if home is not None else None)
 
 
 def _distance(option: Option, hold: Hold) -> tuple[bool, bool, bool]:

@@ -35,16 +35,16 @@ def settle(room: Room, wish: Wish, option: Option, *, lenient: bool = False) -> 
         return Reason(Lack.AFFINITY, f"{sits}, NUMA node {wish.numa_node} wanted")
     if home is None:
         return replace(option, note=f"no NUMA affinity: {_why_no_home(room.host, option.gpus)}")
-    larger = _larger(wish, home)
-    words = larger or _crowded(room, wish, home)
+    too_large = larger(wish, home)
+    words = too_large or _crowded(room, wish, home)
     if not words:
         return replace(option, numa_node=home.id)
-    if wish.numa_node is None and (larger or lenient):
+    if wish.numa_node is None and (too_large or lenient):
         return replace(option, note=f"no NUMA affinity: {words}")
     return Reason(Lack.NUMA, words)
 
 
-def _larger(wish: Wish, home: NumaNode) -> str:
+def larger(wish: Wish, home: NumaNode) -> str:
     """Return in words that a VM is larger than a NUMA node; empty when it is not."""
     if wish.cpus <= home.cores and wish.memory <= home.memory:
         return ""

@@ -136,6 +136,8 @@ def _notes(spec: ClusterSpec, ground: Ground, table: Table) -> Iterator[str]:
                 "GPUDirect RDMA wants them under one root complex (rule gpu-near-nic)"
             )
             told.setdefault(words, []).append(node.name)
+        if unused := _unused_port_group(node, option):
+            told.setdefault(unused, []).append(node.name)
         if table.wishes[node.name].nic is NicKind.PVRDMA:
             told.setdefault(_PVRDMA_NOTE, []).append(node.name)
     for words, nodes in told.items():
@@ -145,3 +147,11 @@ def _notes(spec: ClusterSpec, ground: Ground, table: Table) -> Iterator[str]:
             f"DRS is fully automated in cluster {ground.cluster.name}; "
             "NVIDIA asks for partially automated or manual where vGPU VMs run"
         )
+
+
+def _unused_port_group(node: NodeSpec, option: Option) -> str:
+    """Return in words that the network of a node's fast NIC plays no part: its NIC is on no virtual switch."""
+    group = option.group if option.way is Way.DEVICE_GROUP else None
+    if node.nic.port_group is None or group is None or group.has_function:
+        return ""
+    return f"nic.port_group `{node.nic.port_group}` is not used: device group {group.name} hands its NIC over whole"

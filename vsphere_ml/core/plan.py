@@ -28,6 +28,7 @@ class Finding:
     message: str
     hint: str = ""
     drift: bool = False
+    flags: tuple[str, ...] = ()  # options of the command with which it would be no refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, assert_never
 
 from vsphere_ml.core.changes import (
@@ -142,6 +143,33 @@ def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
     for change in every:
         if not (isinstance(change, PowerOn) and change.vm in stopped):
             yield from ((object_name(change), lack) for lack in lacks_of(change))
+
+
+_TITLES = {
+    "CloneVm": "clone",
+    "MarkVm": "ownership mark",
+    "NewMac": "new MAC",
+    "PowerOn": "power-on",
+    "PowerOff": "power-off",
+    "SetSettings": "settings",
+    "AttachDevices": "devices",
+    "UpgradeHardware": "hardware upgrade",
+    "CustomizeGuest": "customization",
+    "MoveToFolder": "change of folder",
+    "MoveToPool": "change of resource pool",
+    "MakeRule": "making of rule",
+    "CreateFolder": "making of folder",
+    "SetSwitchMtu": "MTU of switch",
+    "DeleteVm": "removal",
+    "DeleteRule": "removal of rule",
+    "DeleteFolder": "removal of folder",
+}
+
+
+def title(kind: str) -> str:
+    """Return a kind of change, given by its name in a saved plan, as a noun; `SetMig` is `set mig`."""
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower()
+    return _TITLES.get(kind, plain)
 
 
 def is_off(vm: str) -> str:

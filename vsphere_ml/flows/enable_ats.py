@@ -94,15 +94,18 @@ def enable_ats(
     tell: Listener,
     tell_host: HostListener,
     clock: Clock,
+    show: Callable[[AtsPlan], None] | None = None,
 ) -> AtsReport:
     """Look, plan, ask, and bring one host after another to the wish; each is believed only when seen after its reboot.
 
-    Raises NotPossible, before anything is touched, when one of the hosts must not be.
+    Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """
     seen = HostsLook(spec, site, task, tell, tell_host, clock)
     todo = _planned(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
+    if show is not None and any(host.refusals for host in todo.hosts):
+        show(todo)
     refuse(todo.hosts)
     run = _Run(seen, clock)
     plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)

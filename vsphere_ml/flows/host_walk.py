@@ -299,10 +299,12 @@ def refuse(hosts: Iterable[HostPlan]) -> None:
     reasons = [reason for host in hosts for reason in host.refusals]
     if reasons:
         first = reasons[0]
+        flags = dict.fromkeys(flag for each in reasons for flag in each.flags)
+        consent = bool(flags) and all(each.flags for each in reasons)
         raise NotPossible(
             f"{first.target}: {first.message}",
             code=first.code,
             target=first.target,
-            hint=first.hint,
+            hint=f"add {' '.join(flags)} when that is wanted" if consent else first.hint,
             details=tuple(f"{each.target}: {each.message}" for each in reasons[1:]),
         )

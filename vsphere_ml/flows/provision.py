@@ -47,11 +47,13 @@ def provision(
     dry_run: bool = False,
     saved: SavedPlan | None = None,
     door: HostsDoor | None = None,
+    show: Callable[[Proposal], None] | None = None,
 ) -> Report:
     """Look, seat, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
 
     Raises NotPossible when a node has no seat, when somebody else works on the cluster, when running VMs would be
-    stopped without `allow_downtime`, or when the site is not the one that `saved` was made for.
+    stopped without `allow_downtime`, or when the site is not the one that `saved` was made for. A plan that is
+    refused is given to `show` before.
     """
     ready = Readiness(spec, door, clock) if door is not None and spec.make_ready else None
     walk = Walk(vcenter, tell, clock, pace or Pace())
@@ -59,9 +61,14 @@ def provision(
 
     def proposed(why: str, before: Proposal | None = None) -> Proposal:
         found = propose(spec, vcenter, given=run.given, tell=tell, clock=clock, why=why, before=before, ready=ready)
-        if not dry_run:
-            refuse(found.plan.hosts)
-        _refuse(found, spec, saved, allow_downtime=allow_downtime or dry_run)
+        try:
+            if not dry_run:
+                refuse(found.plan.hosts)
+            _refuse(found, spec, saved, allow_downtime=allow_downtime or dry_run)
+        except NotPossible:
+            if show is not None:
+                show(found)
+            raise
         return found
 
     first = proposed("first")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.firstboot import FirstBoot, in_words
+from vsphere_ml.core.wording import title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -236,7 +237,8 @@ def _listed(value: Json) -> list[Json]:
 
 def _title(change: dict[str, Json]) -> str:
     about = change.get("vm") or change.get("name") or change.get("path") or change.get("host_name") or "?"
-    return f"{change.get('change', '?')} {about}"
+    noun = title(str(change.get("change", "?")))
+    return f"{noun} {about}" if " of " in noun else f"{noun} of {about}"
 
 
 def _unreadable(file: str, why: str) -> ConfigError:

@@ -13,8 +13,10 @@ from vsphere_ml.cli.views import plan as view
 from vsphere_ml.core.changes import Change, PowerOff, PowerOn, SetSettings, subject
 from vsphere_ml.core.diff import diff
 from vsphere_ml.core.firstboot import Customization
+from vsphere_ml.core.inventory import NetworkRef
 from vsphere_ml.core.placement import solve
 from vsphere_ml.core.plan import Finding, Plan, Stage
+from vsphere_ml.core.seats import WantPvrdma, Way
 from vsphere_ml.core.wording import object_name
 
 if TYPE_CHECKING:
@@ -59,6 +61,24 @@ def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Show
     assert "power off" not in lines
     assert "   ~ node-1: set what lacks: memory reservation is not locked" in lines
     assert lines[-1].endswith("1 of them interrupting")
+
+
+def test_a_clone_is_shown_with_its_datastore_and_the_network_of_its_fast_nic(shown: Callable[..., Shown]) -> None:
+    told = text(fresh(), shown)
+    assert "datastore vsan" in told
+    assert "%SameSwitch on roce" in told
+
+
+def test_a_node_with_pvrdma_is_shown_with_its_adapter(shown: Callable[..., Shown]) -> None:
+    plan = fresh(1)
+    (seat,) = plan.seats
+    want = WantPvrdma(network=NetworkRef("dvportgroup-2"), network_name="roce")
+    by_software = replace(seat, nics=(), way=Way.GPU_ONLY, target=replace(seat.target, devices=(want,)))
+    row = next(
+        line for line in text(replace(plan, seats=(by_software,)), shown).splitlines() if line.startswith("node-1 ")
+    )
+    assert "PVRDMA on roce" in row
+    assert "GPU only" not in row
 
 
 def test_nothing_to_do_is_one_line(shown: Callable[..., Shown]) -> None:

@@ -196,7 +196,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: noted(cluster(nodes(1, nic=PVRDMA)), pvrdma=Pvrdma(vmknic="vmk1", firewall=True)),
         "GPUDirect RDMA through it is documented nowhere",
     ),
-    "nvlink-of-single-gpus": (lambda: told(cluster(1)), "info: nvlink-of-single-gpus: its GPU is given alone"),
+    "nvlink-of-single-gpus": (
+        lambda: told(cluster(nodes(1, gpu=GpuRequest(profile="A100-20C", count=2)))),
+        "info: nvlink-of-single-gpus: its GPUs are given in parts",
+    ),
     "mig-or-time-sliced": (
         lambda: on_host(
             cluster(nodes(1)), gpus=tuple(replace(gpu, vgpu_mode="multiInstanceGpu") for gpu in r750xa(1).gpus)

@@ -173,3 +173,18 @@ def test_a_node_that_is_to_have_no_fast_nic_any_more_gets_no_other_one_for_it() 
     change = only(planned(cluster(nodes(1, nic=NicRequest(kind=NicKind.NONE))), done), AttachDevices)
     assert [type(want) for want in change.add] == [WantVgpu]
     assert len(change.remove_names) == 2
+
+
+def test_a_node_that_outgrows_its_numa_node_is_told_why_it_loses_its_affinity() -> None:
+    site = provisioned(cluster(1), one_host())
+    plan = planned(cluster(nodes(1, memory=gib(900))), site)
+    assert any("no NUMA affinity" in note and "512 GiB" in note for note in plan.notes)
+
+
+def test_a_port_group_that_no_virtual_function_uses_is_told() -> None:
+    sriov = A100_GROUP.components[1]
+    whole = replace(A100_GROUP, components=(A100_GROUP.components[0], replace(sriov, kind=ComponentKind.PASSTHROUGH)))
+    assert any(
+        "nic.port_group `roce` is not used" in note for note in planned(cluster(1), one_host(groups=(whole,))).notes
+    )
+    assert planned(cluster(1), one_host()).notes == ()

@@ -46,6 +46,7 @@ def provision(
     dry_run: bool = False,
     saved: SavedPlan | None = None,
     given: ForGuests | None = None,
+    show: Callable[[Plan], None] | None = None,
 ) -> Report:
     return provisioning.provision(
         spec,
@@ -58,6 +59,7 @@ def provision(
         allow_downtime=allow_downtime,
         dry_run=dry_run,
         saved=saved,
+        show=None if show is None else lambda proposal: show(proposal.plan),
     )
 
 

@@ -128,6 +128,16 @@ def test_a_dry_run_tells_the_plan_also_of_a_host_that_would_be_refused() -> None
     assert [each.code for each in report.plan.hosts[0].refusals] == ["plan.interrupts"]
 
 
+def test_every_option_that_is_missing_is_named_at_once(shared: Rig) -> None:
+    hint = refused(shared, leave=Leave()).hint
+    assert "--allow-foreign" in hint
+    assert "--allow-downtime" in hint
+    assert "--allow-power-off" not in hint
+    shared.esx(1).tools_missing = {"etl-7"}
+    assert "--allow-power-off" in refused(shared, leave=Leave()).hint
+    assert "--allow-power-off" not in refused(shared, leave=Leave(power_off=True)).hint
+
+
 def test_vms_are_not_stopped_without_leave() -> None:
     assert refused(standing(1), leave=Leave()).code == "plan.interrupts"
 

@@ -242,10 +242,12 @@ def test_running_vms_are_stopped_only_when_that_is_allowed() -> None:
     site = FakeVCenter(quad_8u3())
     provision(cluster(2), site)
     wanted = cluster((node("node-1", cpus=24), node("node-2")))
+    shown: list[Plan] = []
     with pytest.raises(NotPossible) as refusal:
-        provision(wanted, site)
+        provision(wanted, site, show=shown.append)
     assert refusal.value.code == "plan.interrupts"
     assert refusal.value.details == ("power-off of node-1",)
+    assert [list(each.interrupting) for each in shown] == [[PowerOff(vm="node-1")]], "what is refused is shown"
 
     report = provision(wanted, site, allow_downtime=True)
     assert report.done

@@ -402,7 +402,7 @@ def test_a_saved_plan_holds_for_the_hosts_it_was_made_for() -> None:
     with pytest.raises(NotPossible) as stale:
         site.run(plan=agreed)
     assert stale.value.code == "plan.stale"
-    assert any("SetFunctions esx-01.lab.test" in each for each in stale.value.details)
+    assert any("set functions of esx-01.lab.test" in each for each in stale.value.details)
     machine.functions[PciAddress("0000:3d:00.0")].vfs = [0, 0]
     assert site.run(plan=agreed).done
 

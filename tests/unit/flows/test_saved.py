@@ -59,7 +59,7 @@ def test_a_site_that_moved_on_refuses_the_plan() -> None:
     error = refusal(cluster(2), site, saved)
     assert error.code == "plan.stale"
     assert error.message == "the plan in night.plan is not what would be done now"
-    assert "other than planned: CloneVm node-1" in error.details
+    assert "other than planned: clone of node-1" in error.details
     assert site.started == 0
 
 
@@ -70,7 +70,7 @@ def test_a_plan_that_was_carried_out_is_refused_the_second_time() -> None:
     with pytest.raises(NotPossible) as caught:
         provision(cluster(2), site, saved=saved)
     assert caught.value.code == "plan.stale"
-    assert "no longer needed: CloneVm node-1" in caught.value.details
+    assert "no longer needed: clone of node-1" in caught.value.details
 
 
 def test_a_changed_wish_refuses_the_plan() -> None:
@@ -78,7 +78,7 @@ def test_a_changed_wish_refuses_the_plan() -> None:
     saved = saved_from(cluster(2), site)
     error = refusal(cluster((node("node-1", cpus=8), node("node-2"))), site, saved)
     assert error.details[0] == "the cluster's file was changed since"
-    assert "other than planned: CloneVm node-1" in error.details
+    assert "other than planned: clone of node-1" in error.details
 
 
 def test_another_site_or_cluster_refuses_the_plan() -> None:
@@ -94,7 +94,7 @@ def test_an_edited_plan_asks_for_nothing_of_its_own() -> None:
     document = json.loads(text_of(cluster(2), site))
     document["stages"][-1]["changes"].append({"change": "DeleteVm", "vm": "etl-7"})
     error = refusal(cluster(2), site, load(json.dumps(document), "night.plan"))
-    assert error.details == ("no longer needed: DeleteVm etl-7",)
+    assert error.details == ("no longer needed: removal of etl-7",)
 
 
 @pytest.mark.parametrize(

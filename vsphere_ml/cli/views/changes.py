@@ -25,6 +25,7 @@ from vsphere_ml.core.changes import (
     UpgradeHardware,
 )
 from vsphere_ml.core.firstboot import in_words
+from vsphere_ml.core.seats import WantGroup
 from vsphere_ml.core.wording import device_name
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ def _clone(change: CloneVm) -> str:
     size = f"{target.cpus} CPUs, {target.memory}"
     how = "linked clone" if change.snapshot else "clone"
     devices = _devices(target.devices) if change.devices else "its devices once the hardware version is raised"
-    return f"{how} of {change.source_name} on {change.host_name}: {size}, {devices}"
+    store = f", datastore {change.datastore_name}" if change.datastore_name else ""
+    return f"{how} of {change.source_name} on {change.host_name}{store}: {size}, {devices}"
 
 
 def _customize(change: CustomizeGuest) -> str:
@@ -159,8 +161,14 @@ def _attach(change: AttachDevices) -> str:
 def _devices(wanted: Iterable[WantedDevice]) -> str:
     counted: dict[str, int] = {}
     for each in wanted:
-        counted[device_name(each)] = counted.get(device_name(each), 0) + 1
+        counted[_device(each)] = counted.get(_device(each), 0) + 1
     return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counted.items()) or "no devices"
+
+
+def _device(want: WantedDevice) -> str:
+    """Return a device with the network it is on; a group's NIC has one when it is a virtual function."""
+    on = f" on {want.network_name}" if isinstance(want, WantGroup) and want.group.has_function else ""
+    return f"{device_name(want)}{on}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ from vsphere_ml.cli.views.envelope import plain
 from vsphere_ml.cli.views.text import count, line, table
 from vsphere_ml.core.changes import CloneVm, PowerOn, subject
 from vsphere_ml.core.plan import Plan, Stage
-from vsphere_ml.core.seats import Locality
-from vsphere_ml.core.wording import object_name
+from vsphere_ml.core.seats import Locality, WantPvrdma
+from vsphere_ml.core.wording import device_name, object_name
 from vsphere_ml.flows.saved import stages_of
 
 if TYPE_CHECKING:
@@ -199,7 +199,13 @@ def _seat_row(each: Seat) -> tuple[str, ...]:
         each.host_name,
         "-" if each.numa_node is None else str(each.numa_node),
         ", ".join(each.gpus) or "-",
-        ", ".join(each.nics) or "-",
+        ", ".join(each.nics) or nic_by_software(each) or "-",
         "-" if each.locality is Locality.UNKNOWN else each.locality.value,
-        each.way.value,
+        "PVRDMA" if nic_by_software(each) else each.way.value,
     )
+
+
+def nic_by_software(each: Seat) -> str:
+    """Return a node's PVRDMA adapter, which no PCI function stands for; empty when it has none."""
+    found = (device_name(want) for want in each.target.devices if isinstance(want, WantPvrdma))
+    return next(found, "")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.events import GuestEvent, GuestListener
 
 T = TypeVar("T")
+R = TypeVar("R")
 WHY = {
     "first": "looking at the site",
     "before acting": "looking again before the first change",
@@ -59,14 +60,14 @@ class Both:
     guests: GuestListener
     leave: Callable[[], None] = lambda: None
 
-    def before(self, approve: Callable[[T], bool]) -> Callable[[T], bool]:
-        """Return what asks a person once nothing moves any more."""
+    def before(self, speak: Callable[[T], R]) -> Callable[[T], R]:
+        """Return what asks or tells a person once nothing moves any more."""
 
-        def ask(plan: T) -> bool:
+        def spoken(plan: T) -> R:
             self.leave()
-            return approve(plan)
+            return speak(plan)
 
-        return ask
+        return spoken
 
 
 @contextmanager

@@ -83,10 +83,15 @@ def _row(node: Standing) -> tuple[str | Text, ...]:
         line((state, STYLES.get(state, ""))),
         node.host or "-",
         ", ".join(node.gpus) or "-",
-        ", ".join(node.nics) or "-",
+        ", ".join(node.nics) or _by_software(node) or "-",
         "-" if node.locality is Locality.UNKNOWN else node.locality.value,
         node.address or "-",
     )
+
+
+def _by_software(node: Standing) -> str:
+    """Return the PVRDMA adapter of a node that lacks nothing."""
+    return plans.nic_by_software(node.seat) if node.seat is not None and node.whole else ""
 
 
 def _end(status: Status) -> Text:

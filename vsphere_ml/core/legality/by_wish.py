@@ -105,9 +105,8 @@ def link_unused(node: NodeSpec) -> Iterator[Words]:
     profile = _profile(node)
     if profile is None or node.gpu.kind is GpuKind.NVLINK or profile.board not in catalogue.NVLINK:
         return
-    if node.gpu.count == 1 or not profile.is_full:
-        how = "alone" if profile.is_full else "in parts"
-        yield Words(f"its GPU is given {how}, so the GPU's NVLink, where it has one, carries nothing")
+    if node.gpu.count > 1 and not profile.is_full:  # of one GPU nobody expects a link
+        yield Words("its GPUs are given in parts, so their NVLink, where they have one, carries nothing")
 
 
 def no_migration(node: NodeSpec) -> Iterator[Words]:
