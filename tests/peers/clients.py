@@ -1,4 +1,4 @@
-"""Builds other people's clients, once per checksum of their lock: govc, govmomi's simulator, and Ansible."""
+"""Builds other people's clients, once per checksum of their lock: govc, govmomi's simulator, Ansible, OpenTofu."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 import venv
 from pathlib import Path
 
-from vsphere_ml.lab import build, folders
+from vsphere_ml.lab import build, folders, toolchain
 
 LOCK = Path(__file__).parents[2] / "requirements" / "peers.lock"
+TERRAFORM = Path(__file__).parent / "terraform"
 
 
 def ansible() -> Path:
@@ -25,6 +26,30 @@ def ansible() -> Path:
             subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
             done.touch()
     return home / "bin"
+
+
+def opentofu() -> Path:
+    """Return OpenTofu's program `tofu`, built first where it is not: some minutes of CPU time."""
+    return _go_program(TERRAFORM / "opentofu", "github.com/opentofu/opentofu/cmd/tofu")
+
+
+def vsphere_provider() -> Path:
+    """Return Terraform's vSphere provider, built first where it is not: some minutes of CPU time."""
+    return _go_program(TERRAFORM / "vsphere", "github.com/hashicorp/terraform-provider-vsphere")
+
+
+def _go_program(module: Path, package: str) -> Path:
+    """Return a program of other people's that a module of ours names as its tool, with all its sources by checksum."""
+    sources = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()
+    home = folders.cache() / f"peers-{hashlib.sha256(sources).hexdigest()[:16]}"
+    program = home / Path(package).name
+    with folders.alone(home.with_suffix(".lock")):
+        if not program.exists():
+            go = toolchain.find(build.to_stderr)
+            command = [str(go), "build", "-ldflags=-s -w", "-o", f"{program}.new", package]
+            subprocess.run(command, cwd=module, env=toolchain.environment(go), check=True)
+            Path(f"{program}.new").replace(program)
+    return program
 
 
 if __name__ == "__main__":

@@ -200,6 +200,7 @@ func (v *vm) inherit(ctx *simulator.Context, made *simulator.VirtualMachine, req
 	config.MemoryAllocation = blended(source.MemoryAllocation, &types.ResourceAllocationInfo{})
 	config.LatencySensitivity = blended(source.LatencySensitivity, &types.LatencySensitivity{})
 	config.BootOptions = blended(source.BootOptions, &types.VirtualMachineBootOptions{})
+	config.Tools, config.SwapPlacement = blended(source.Tools, &types.ToolsConfigInfo{}), source.SwapPlacement
 	config.CpuAffinity, config.MemoryAffinity = source.CpuAffinity, source.MemoryAffinity
 	config.DeviceGroups, config.NumaInfo = source.DeviceGroups, source.NumaInfo
 	config.FixedPassthruHotPlugEnabled = source.FixedPassthruHotPlugEnabled

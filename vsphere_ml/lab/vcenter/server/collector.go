@@ -80,7 +80,8 @@ func (newcomers) Reference() types.ManagedObjectReference {
 	return types.ManagedObjectReference{Type: "VsmlLab", Value: "newcomers"}
 }
 
-// PutObject fills the two enumerations that the simulator leaves empty; pyvmomi cannot read an empty enumeration.
+// PutObject fills what the simulator leaves empty: two enumerations, which pyvmomi cannot read empty, and the usual
+// settings.
 func (n newcomers) PutObject(ctx *simulator.Context, object mo.Reference) {
 	if task, ok := object.(*simulator.Task); ok {
 		n.lab.concern(ctx, task)
@@ -93,6 +94,9 @@ func (n newcomers) PutObject(ctx *simulator.Context, object mo.Reference) {
 	for _, runtime := range []*types.VirtualMachineRuntimeInfo{&machine.Runtime, &machine.Summary.Runtime} {
 		runtime.FaultToleranceState = types.VirtualMachineFaultToleranceStateNotConfigured
 		runtime.RecordReplayState = types.VirtualMachineRecordReplayStateInactive
+	}
+	if machine.Config != nil {
+		asUsual(machine.Config)
 	}
 }
 

@@ -112,6 +112,9 @@ func (l *Lab) keep(ctx *simulator.Context, machine *simulator.VirtualMachine, sp
 	if spec.SwapPlacement != "" {
 		config.SwapPlacement = spec.SwapPlacement
 	}
+	if spec.Tools != nil {
+		config.Tools = blended(config.Tools, spec.Tools)
+	}
 	if spec.MaxMksConnections != 0 {
 		config.MaxMksConnections = spec.MaxMksConnections
 	}

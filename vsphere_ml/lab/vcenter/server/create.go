@@ -92,6 +92,7 @@ func fillDefaults(spec *types.VirtualMachineConfigSpec, at place) {
 	if spec.Firmware == "" {
 		spec.Firmware = string(types.GuestOsDescriptorFirmwareTypeBios)
 	}
+	asUsualIn(spec)
 }
 
 func blankConfig(spec *types.VirtualMachineConfigSpec) *types.VirtualMachineConfigInfo {

@@ -116,7 +116,7 @@ func (l *Lab) rest() http.Handler {
 	for _, pattern := range patterns {
 		l.service.Handle(pattern, handler) // Handle also tells the simulator where tags are kept
 	}
-	return onlyPasswords(l.service.ServeMux)
+	return onlyPasswords(plainTypes(l.service.ServeMux))
 }
 
 // calls counts the SOAP calls by method.
