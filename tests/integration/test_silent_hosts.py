@@ -105,6 +105,17 @@ def test_a_look_at_the_hosts_themselves_goes_on_without_one(between: Proxy) -> N
     assert len(seen) == len(refs)
 
 
+def test_a_value_that_an_enumeration_of_the_api_does_not_have_is_carried(between: Proxy) -> None:
+    gateway, session = between.gateway(), between.sign_in()
+    with between.breaking("RetrievePropertiesEx", proxy.rewritten(">connected<", ">quiesced<"), nth=None):
+        site = gateway.look(Scope())
+        seen = EsxHosts(session).see([host.ref for host in site.hosts])
+    gateway.close()
+    session.close()
+    assert {host.connected for host in site.hosts} == {False}
+    assert {str(each.connection) for each in seen.values()} == {"quiesced"}
+
+
 def test_a_component_of_an_unknown_kind_is_carried_and_named(between: Proxy) -> None:
     gateway = between.gateway()
     with between.breaking("RetrieveVendorDeviceGroupInfo", proxy.rewritten(">sriovNic<", ">quantumNic<"), nth=None):

@@ -15,7 +15,7 @@ from pyVmomi import vim
 from tests.integration import labs
 from tests.waiting import PATIENCE_S, until
 from vsphere_ml.core.changes import CreateFolder, Marks
-from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.marks import LOCK_FOLDER
 from vsphere_ml.core.ports import Scope
 from vsphere_ml.vsphere import lock
@@ -151,6 +151,17 @@ def read_holder(session: Session) -> lock.Holder:
     holder = lock.parse(fields.value(values, LOCK_ATTRIBUTE))
     assert holder is not None
     return holder
+
+
+def test_a_lock_that_has_not_beaten_for_long_counts_as_lost_although_nobody_says_so(gateway: Gateway) -> None:
+    with gateway.hold(CLUSTER):
+        assert gateway._lock is not None
+        gateway._lock.assert_held()
+        gateway._lock._last -= lock.DEAD_S
+        with pytest.raises(VSphereError) as refusal:
+            gateway._lock.assert_held()
+        assert refusal.value.code == "lock.lost"
+    assert locks(gateway) == []
 
 
 def test_nothing_is_changed_any_more_once_the_lock_is_lost(
