@@ -197,3 +197,10 @@ def test_a_process_with_more_gpus_than_there_can_be_is_refused_at_once() -> None
     made["config"] |= {"nthreads": 10**9, "ngpus": 10**9}
     with pytest.raises(ValueError, match="GPUs of one process"):
         nccl_tests.json(made, Asked())
+
+
+def test_two_tables_in_one_file_are_refused_though_no_device_is_listed() -> None:
+    lines = [line for line in table("all_reduce", "2022", 2, [1000.0]).splitlines() if "Rank" not in line]
+    with pytest.raises(ConfigError) as caught:
+        read("\n".join([*lines, *lines]), Asked(ranks=2))
+    assert caught.value.code == "import.joined"

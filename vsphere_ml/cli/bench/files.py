@@ -12,11 +12,12 @@ from vsphere_ml.core.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-LARGEST = 256 << 20  # bytes
+LARGEST_LOG = 256 << 20  # bytes
+LARGEST = 1 << 20  # of a script or a file of thresholds; the syntax tree of one takes a hundred times as much
 
 
 def content(file: Path) -> bytes:
-    """Return what a file holds; raises ConfigError when it cannot be read, or is larger than 256 MiB."""
+    """Return what a script or text holds; raises ConfigError when it cannot be read, or is larger than 1 MiB."""
     try:
         return read_bytes(file, LARGEST)
     except OSError as error:
@@ -24,9 +25,12 @@ def content(file: Path) -> bytes:
 
 
 def pieces(file: Path) -> Iterator[bytes]:
-    """Yield what a file holds piece by piece, so that it is never in memory as a whole; errors as `content`."""
+    """Yield what a log of up to 256 MiB holds piece by piece, so that it is never in memory as a whole.
+
+    Errors as `content`.
+    """
     try:
-        yield from chunks(file, LARGEST)
+        yield from chunks(file, LARGEST_LOG)
     except OSError as error:
         raise _unreadable(file, error.strerror or str(error)) from error
 
