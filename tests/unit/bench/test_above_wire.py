@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.fakes import public_logs
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.codec import Mismatch
@@ -84,6 +85,7 @@ def test_what_a_link_allows_of_each_collective(collective: str, ranks: int, node
         node_level(1.0, ranks, 1, collective)
 
 
+@counted
 @given(
     collective=st.sampled_from([each for each in COLLECTIVES if each != "alltoallv"]),
     nodes=st.integers(1, 64),
@@ -105,6 +107,7 @@ def test_no_gate_passes_what_exceeds_the_wire(
         assert checks == []
         return
     (only,) = checks
+    checked()
     if share > AT_CEILING * 1.0001:
         assert (only.passed, "bench.above-wire" in told) == (Passed.UNKNOWN, True)
     elif share < AT_CEILING * 0.9999:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.bench.compare import Answer, compare
 from vsphere_ml.bench.explain import explain
 from vsphere_ml.bench.gate import Passed, gate
@@ -187,6 +188,7 @@ def test_what_no_log_says_has_to_be_given() -> None:
 NAMES = sorted(each.name for each in FOLDER.iterdir() if each.suffix in {".txt", ".json"})
 
 
+@counted
 @given(st.sampled_from(NAMES), st.data())
 def test_a_log_with_anything_in_it_is_read_or_refused(name: str, data: Any) -> None:
     content = (FOLDER / name).read_bytes()
@@ -196,6 +198,7 @@ def test_a_log_with_anything_in_it_is_read_or_refused(name: str, data: Any) -> N
     broken = content[:at] + other + content[at + cut :]
     try:
         imported_from(broken, Given(nodes=2, ranks=2))
+        checked()
     except ConfigError as error:
         assert error.code.startswith("import.")  # noqa: PT017 - most are still read
 

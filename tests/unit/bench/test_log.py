@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.prefixes import bare, without_names
 from vsphere_ml.core.errors import ConfigError
@@ -18,10 +19,12 @@ def read(content: bytes, piece: int = 1 << 20) -> log.Log:
     return log.read((content[at : at + piece] for at in range(0, len(content), piece)), "log")
 
 
+@counted
 @given(st.binary(max_size=300), st.integers(1, 50))
 def test_how_a_file_is_cut_into_pieces_changes_nothing(content: bytes, piece: int) -> None:
     if content[:2] in {b"\xff\xfe", b"\xfe\xff", b"\xef\xbb"} or b"\x00" in content[:2] or piece < 4:
         return
+    checked()
     assert read(content, piece) == read(content)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.config.positions import KeyPath, line_of, positions, shown
 
 TEXT = """\
@@ -93,6 +94,7 @@ TABLES = st.tuples(
 ).map(lambda each: each[0] + "".join(f"{key} = {value}\n" for key, value in each[1].items()))
 
 
+@counted
 @settings(deadline=None)
 @given(st.lists(TABLES, max_size=5).map("".join))
 def test_the_grammar_finds_every_value_that_tomllib_reads(text: str) -> None:
@@ -100,6 +102,7 @@ def test_the_grammar_finds_every_value_that_tomllib_reads(text: str) -> None:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
+    checked()
     lines = positions(text)
     assert not {path for path in paths(values) if path not in lines}
     assert all(1 <= line <= text.count("\n") + 1 for line in lines.values())

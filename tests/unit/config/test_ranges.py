@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.config.ranges import MOST, expand, is_range, numbered
 
 
@@ -31,18 +32,22 @@ def test_what_is_no_range_is_refused_with_words(text: str) -> None:
         expand(text)
 
 
+@counted
 @given(st.integers(0, 10**9), st.integers(0, 300))
 def test_a_range_has_as_many_names_as_numbers(first: int, more: int) -> None:
     if first + more < 10**9:
+        checked()
         assert len(set(expand(f"n[{first}-{first + more}]"))) == more + 1
 
 
+@counted
 @given(st.text(alphabet="n-[]0123456789,{}", max_size=20))
 def test_any_text_expands_or_is_refused(text: str) -> None:
     try:
         names = expand(text)
     except ValueError:
         return
+    checked()
     assert 1 <= len(names) <= MOST
     assert not any("[" in name for name in names)
 

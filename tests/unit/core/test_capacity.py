@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.core import catalogue
 from vsphere_ml.core.boards import BOARDS, BY_CODE
 from vsphere_ml.core.capacity import MIG, MIXED_SIZE, SAME_SIZE, left
@@ -168,6 +169,7 @@ def test_a_gpu_with_something_unknown_on_it_has_nothing_left() -> None:
     assert left(parse("A100-4C"), (unknown,), SAME_SIZE) == 0
 
 
+@counted
 @given(st.sampled_from(sorted({each.name.board for each in EVERY if each.instance})), st.data())
 def test_what_is_left_can_be_taken_one_by_one_and_no_more(code: str, data: st.DataObject) -> None:
     names = [each.name for each in catalogue.of(BY_CODE[code]) if each.instance]
@@ -179,5 +181,6 @@ def test_what_is_left_can_be_taken_one_by_one_and_no_more(code: str, data: st.Da
     wanted = data.draw(st.sampled_from(names))
     more = left(wanted, beside, MIG)
     for taken in range(more):
+        checked()
         assert left(wanted, (*beside, *(wanted,) * taken), MIG) == more - taken
     assert left(wanted, (*beside, *(wanted,) * more), MIG) == 0

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.core.packing import Bundle, OutOfTriesError, cover
 
 KINDS = 3
@@ -15,6 +16,7 @@ BUNDLES = st.tuples(*[st.integers(0, 3)] * KINDS)
 PLENTY = 10_000
 
 
+@counted
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*[st.integers(0, 5)] * KINDS), st.lists(st.lists(BUNDLES, min_size=1, max_size=4), max_size=4))
 def test_a_demand_is_covered_exactly_when_some_choice_of_bundles_covers_it(
@@ -27,6 +29,7 @@ def test_a_demand_is_covered_exactly_when_some_choice_of_bundles_covers_it(
     )
     assert (found is not None) == enough
     if found is not None:
+        checked()
         assert tuple(map(sum, zip((0,) * KINDS, *found, strict=True))) == demand
         for gives, able in zip(found, bins, strict=True):
             assert any(all(map(int.__le__, gives, bundle)) for bundle in able)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.fakes.pictures import A100_PROFILES
 from vsphere_ml.core.boards import BY_CODE
 from vsphere_ml.core.profiles import ProfileName, offered, parse
@@ -29,10 +30,15 @@ def test_what_is_no_profile_says_what_one_looks_like() -> None:
         parse("A10040C")
 
 
-@given(st.text(max_size=30))
+LIKE_PROFILES = st.from_regex(r"(grid_)?[A-Z][0-9]{1,3}[A-Z]?-([1-7]-)?[0-9]{1,3}[A-Z]", fullmatch=True)
+
+
+@counted
+@given(st.text(max_size=30) | LIKE_PROFILES)
 def test_any_text_is_a_profile_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
         assert parse(str(parse(text))) == parse(text)
+        checked()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.fakes.pictures import A100_GROUP, held, quad_8u3, r750xa, seed_7u2, vm
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.applied import applied
@@ -94,12 +95,14 @@ def says_why(refusal: NotPossible) -> None:
     assert all(": " in line and not line.endswith(": ") for line in refusal.details)
 
 
+@counted
 @settings(deadline=None)
 @given(wishes(), sites())
 def test_seats_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
     placement = seated(spec, site)
     if placement is None:
         return
+    checked()
     by_host: dict[str, list[Seat]] = {}
     for seat in placement.seats:
         by_host.setdefault(seat.host, []).append(seat)
@@ -127,6 +130,7 @@ def wanted(seats: Sequence[Seat]) -> list[object]:
     return [want for seat in seats for want in seat.target.devices]
 
 
+@counted
 @settings(deadline=None)
 @given(wishes(), sites(), st.booleans(), st.data())
 def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
@@ -138,6 +142,7 @@ def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
     placement = seated(spec, site)
     if placement is None:
         return
+    checked()
     plan = diff(spec, placement, site)
     assert plan
     cut = data.draw(st.integers(0, len(list(plan.changes))))
@@ -150,6 +155,7 @@ def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
     assert sum(each.cluster_mark == spec.name for each in done.vms) == len(spec.nodes)
 
 
+@counted
 @settings(deadline=None)
 @given(wishes(), sites(), st.randoms(use_true_random=False))
 def test_the_order_of_hosts_and_devices_changes_nothing(
@@ -163,16 +169,19 @@ def test_the_order_of_hosts_and_devices_changes_nothing(
     one, two = seated(spec, site), seated(replace(spec, nodes=shuffled(spec.nodes)), other)  # type: ignore[arg-type]
     assert (one is None) == (two is None)
     if one is not None and two is not None:
+        checked()
         places = [{seat.node.name: (seat.host, seat.gpus, seat.nic) for seat in each.seats} for each in (one, two)]
         assert places[0] == places[1]
 
 
+@counted
 @settings(deadline=None)
 @given(wishes(), sites())
 def test_what_was_provisioned_can_be_destroyed_and_nothing_else_is(spec: ClusterSpec, site: Inventory) -> None:
     placement = seated(spec, site)
     if placement is None:
         return
+    checked()
     done = applied(diff(spec, placement, site).changes, site)
     gone = applied(plan_destroy(spec, done).changes, done)
     assert gone == site

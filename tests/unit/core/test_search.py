@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.brute import MOST, possible
@@ -91,6 +92,7 @@ def wanted(draw: st.DrawFn) -> ClusterSpec:
     return cluster(nodes, spread=draw(st.sampled_from(Spread)))
 
 
+@counted
 @settings(deadline=None, max_examples=200)
 @given(wanted(), st.tuples(hosts(1), hosts(2)), st.sampled_from([0, search.STEPS]))
 def test_a_cluster_is_seated_exactly_when_there_is_any_way(
@@ -101,6 +103,8 @@ def test_a_cluster_is_seated_exactly_when_there_is_any_way(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "STEPS", steps)
         told = refusal(spec, site)
+    if told is not None:
+        checked()  # that a refusal is right is what the walk alone does not show
     assert (told is None) == possible(spec.nodes, site.hosts)
     assert told is None or not told.details[-1].startswith("not proven")
 

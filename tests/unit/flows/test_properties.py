@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.fakes.pictures import held, quad_8u3, seed_7u2, vm
 from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node
@@ -84,6 +85,7 @@ def placed(spec: ClusterSpec, site: FakeVCenter) -> None:
         assume(False)
 
 
+@counted
 @settings(max_examples=150, deadline=None)
 @given(sites(), wishes(), st.booleans())
 def test_a_plan_carried_out_leaves_no_plan(picture: Inventory, wish: ClusterSpec, far: bool) -> None:  # noqa: FBT001
@@ -93,19 +95,23 @@ def test_a_plan_carried_out_leaves_no_plan(picture: Inventory, wish: ClusterSpec
     # ESXi may take GPUs from afar that a later group needs nearby; then a VM may fail, and is told
     assert first.done or (far and first.failed)
     if first.done:
+        checked()
         assert not provision(spec, site, dry_run=True).plan
 
 
+@counted
 @settings(max_examples=60, deadline=None)
 @given(sites(), wishes())
 def test_what_was_made_can_be_taken_away_and_nothing_else_is(picture: Inventory, wish: ClusterSpec) -> None:
     spec, site = on(picture, wish), FakeVCenter(picture)
     placed(spec, site)
     provision(spec, site)
+    checked()
     assert destroy(spec, site).done
     assert site.inventory == picture
 
 
+@counted
 @settings(max_examples=60, deadline=None)
 @given(sites(), wishes(), wishes())
 def test_a_changed_wish_is_reached_from_where_the_cluster_is(
@@ -116,5 +122,6 @@ def test_a_changed_wish_is_reached_from_where_the_cluster_is(
     placed(old, site)
     provision(old, site)
     placed(new, site)
+    checked()
     report = provision(new, site, allow_downtime=True)
     assert report.done, report.error and report.error.details

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from vsphere_ml.config.positions import positions
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.guest import playbook
@@ -186,6 +187,7 @@ ANYTHING = st.recursive(
 )
 
 
+@counted
 @given(kind=st.sampled_from(sorted(KINDS)), data=st.data())
 def test_any_value_in_any_field_is_a_step_or_a_refusal_with_words(kind: str, data: st.DataObject) -> None:
     names = [name for name in KINDS[kind].__dataclass_fields__ if name != "KIND"]
@@ -197,6 +199,7 @@ def test_any_value_in_any_field_is_a_step_or_a_refusal_with_words(kind: str, dat
         assert answer.problems
         assert all(problem.line and problem.message for problem in answer.problems)
     else:
+        checked()
         assert answer.steps[0].title
 
 

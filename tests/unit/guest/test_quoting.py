@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import ConfigError
@@ -180,9 +181,11 @@ def test_no_name_is_run_by_verify(text: str) -> None:
     harmless([each.command for each in verify.verify(shell, hostile_facts(text), hostile_wish(text))])
 
 
+@counted
 @given(text=HOSTILE)
 def test_a_path_reaches_the_guest_as_it_is(text: str) -> None:
     if "\n" not in text:
+        checked()
         probe = File(path=f"/tmp/{text}x", text="x").probes(NODE_1)["file"]
         assert shlex.split(probe).count(f"/tmp/{text}x") == 2
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted import checked, counted
 from tests.unit.bench.port.test_cases import base
 from vsphere_ml.bench.port.check import check
 from vsphere_ml.bench.port.script import parse
@@ -72,11 +73,13 @@ def test_a_condition_that_means_itself_comes_to_an_end() -> None:
     check(body.encode(), "train.py")
 
 
+@counted
 @given(st.lists(st.integers(0, len(LOOP.splitlines()) - 1), max_size=12))
 def test_whatever_lines_are_left_out_it_is_told_or_refused(gone: list[int]) -> None:
     text = "\n".join(line for at, line in enumerate(LOOP.splitlines()) if at not in gone)
     try:
         assert len(check(text.encode(), "train.py").found) == 7
+        checked()
     except ConfigError as error:
         assert error.code == "script.invalid"  # noqa: PT017 - some are no Python any more
 
