@@ -33,8 +33,8 @@ COVERAGE = ("--cov", "--cov-report=term:skip-covered")
 MAKE = ("lint", "types", "layers", "go-test")
 PYTEST = {
     "unit": ("tests/unit", "-n", str(CORES), *COVERAGE),
-    "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadgroup"),
-    "e2e": ("tests/e2e", "-n", str(WAITING), "--dist", "loadgroup", "--no-loadscope-reorder"),
+    "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadscope"),
+    "e2e": ("tests/e2e", "-n", str(WAITING), "--dist", "loadscope", "--no-loadscope-reorder"),
 }
 LONG = {"long": ("tests", "-m", "long")}  # one after another: its figures need the machine for themselves
 LONG_MAKE = ("fuzz",)

@@ -6,10 +6,13 @@ Tests that share something made once for their module run one after another on o
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests import skips
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+ROOT = Path(__file__).parents[1]
 LONGEST = (
     *("test_bench_selftest", "test_bench_compare", "test_bench_figures", "test_bench", "test_bench_cuts"),
     *("test_bench_ends", "test_bench_container", "test_playbooks", "test_demo", "test_guest_faults", "test_gpu_kinds"),
@@ -44,17 +48,28 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     # What takes long begins first, so that nothing of it is left for the end.
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
-def shares_a_fixture(item: pytest.Item) -> bool:
-    """Return whether something is made once for the tests of this one's module."""
-    if not isinstance(item, pytest.Function):
-        return False
-    return any(each[-1].scope == "module" for each in item._fixtureinfo.name2fixturedefs.values())
+class ByModule(LoadScopeScheduling):  # type: ignore[misc] # untyped
+    """Gives a module to one worker, or each of its tests to any where they share nothing.
+
+    pytest-xdist 3.8 has `--dist loadgroup` for that, whose groups pytest 9.2 does not let it see.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return nodeid if apart(module) else module
+
+
+@cache
+def apart(module: str) -> bool:
+    """Return whether each test of a module has what it needs for itself."""
+    return module.startswith("tests/e2e/") and 'scope="module"' not in (ROOT / module).read_text()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    return ByModule(config, log) if config.getvalue("dist") == "loadscope" else None
