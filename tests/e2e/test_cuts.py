@@ -45,6 +45,7 @@ def test_ctrl_c_names_what_still_runs_and_the_next_run_finishes(
     assert "error: interrupted\n" in err
     assert "still running in vCenter: node-" in err
     assert "Traceback" not in out + err
+    assert shell.vsml("status", "-o", "json").document["data"]["running"], "vCenter is still at work"
     finishes(site, shell)
 
 

@@ -119,6 +119,37 @@ def test_the_status_of_a_cluster_that_drifted_says_what_lacks(lab: Callable[[], 
     assert shell.vsml("status", "--detailed-exitcode").status == 0
 
 
+def test_no_vm_is_stopped_for_what_cannot_be_and_one_whose_change_fails_runs_again(
+    lab: Callable[[], Lab], shell: Shell
+) -> None:
+    site = lab()
+    file = (shell.folder / "cluster.toml").read_text()
+    file = file.replace("node-[01-04]", "node-[01-02]")
+    shell.write("cluster.toml", file)
+    assert shell.vsml("provision", "--yes").status == 0
+
+    shell.write("cluster.toml", file.replace("cpus = 16", "cpus = 16\nhardware_version = 22"))
+    for command in (("plan",), ("provision", "--yes", "--allow-downtime")):
+        refused = shell.vsml(*command, "-o", "json")
+        assert (refused.status, refused.document["errors"][0]["code"]) == (3, "placement.no-seat")
+
+    shell.write("cluster.toml", file.replace('folder = "train"', 'folder = "other"'))
+    assert shell.vsml("provision", "--yes").status == 0
+    assert shell.vsml("plan", "--detailed-exitcode").status == 0
+
+    shell.write("cluster.toml", file.replace('folder = "train"', 'folder = "other"').replace("cpus = 16", "cpus = 20"))
+    site.control(
+        "faults", {"method": "ReconfigVM_Task", "fault": "GenericVmConfigFault", "kind": "task", "name": "node-01"}
+    )
+    part = shell.vsml("provision", "--yes", "--allow-downtime", "-o", "json")
+    assert part.status == 4
+    assert part.document["data"]["off"] == []
+    assert {name: vm["powered_on"] for name, vm in site.vms.items() if name.startswith("node-")} == {
+        "node-01": True,
+        "node-02": True,
+    }
+
+
 def test_a_new_cluster_begins_with_init(shell: Shell) -> None:
     begun = shell.vsml("init", "new.toml")
     assert begun.status == 0, begun.err

@@ -367,6 +367,15 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTask:
+    """A task on a VM that vCenter is at work on; of a clone the VM is the source."""
+
+    vm: VmRef
+    vm_name: str
+    what: str  # vCenter's own id of it, such as VirtualMachine.clone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """One data centre as seen at one moment. Every tuple is in the order of names, so plans are stable."""
 
@@ -380,6 +389,7 @@ class Inventory:
     networks: tuple[Network, ...]
     folders: tuple[Folder, ...]
     switches: tuple[Switch, ...] = ()
+    tasks: tuple[RunningTask, ...] = ()  # only read when they are asked for
     customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
 
     def host(self, ref: HostRef) -> Host:

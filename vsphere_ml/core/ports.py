@@ -27,7 +27,7 @@ class Scope:
     or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
     `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers. Settings are
     read in full for VMs that carry the mark `owner` or have one of the names in `vms`. With `customizations` the names
-    of vCenter's customization specifications are read.
+    of vCenter's customization specifications are read, with `tasks` the tasks that it is at work on.
     """
 
     datacenter: str | None = None
@@ -39,6 +39,7 @@ class Scope:
     pvrdma: bool = False
     roce: bool = False
     customizations: bool = False
+    tasks: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

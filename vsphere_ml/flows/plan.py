@@ -107,12 +107,19 @@ def _solved(spec: ClusterSpec, inventory: Inventory) -> Placement:
 
 
 def look(
-    spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock, why: str, devices: bool = True
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    tell: Listener,
+    clock: Clock,
+    why: str,
+    devices: bool = True,
+    tasks: bool = False,
 ) -> Inventory:
     """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
     tell(Looking(why=why))
     begun = clock.now()
-    inventory = vcenter.look(replace(scope(spec), devices=devices))
+    inventory = vcenter.look(replace(scope(spec), devices=devices, tasks=tasks))
     tell(Looked(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
     return inventory
 

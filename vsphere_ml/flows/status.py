@@ -15,9 +15,11 @@ from vsphere_ml.core.wording import lacks_in
 from vsphere_ml.flows.plan import compare, look
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.events import Listener
-    from vsphere_ml.core.inventory import Inventory, PciAddress, Vm
+    from vsphere_ml.core.inventory import Inventory, PciAddress, RunningTask, Vm
     from vsphere_ml.core.plan import Finding, Plan
     from vsphere_ml.core.ports import Clock, VCenter
     from vsphere_ml.core.seats import Seat
@@ -66,6 +68,7 @@ class Status:
     lacking: Plan
     lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
     unseated: VsmlError | None = None  # why some nodes have no seat
+    running: tuple[RunningTask, ...] = ()  # what vCenter is at work on: with the cluster's VMs, or with their source
 
     @property
     def whole(self) -> bool:
@@ -78,7 +81,7 @@ class Status:
 
 def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock) -> Status:
     """Return what stands of the cluster and what it lacks; nodes without a seat never hide the others."""
-    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first")
+    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)
     return Status(
@@ -88,7 +91,15 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
         lacking=_without_renamed(spec, compared.plan, inventory),
         lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
         unseated=compared.unseated,
+        running=tuple(_running(spec, inventory)),
     )
+
+
+def _running(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
+    """Yield the tasks on the cluster's VMs, and those on their source, which may be clones for it."""
+    source = spec.source.template.rstrip("/").rpartition("/")[2]
+    ours = {vm.ref for vm in inventory.vms if marked(vm, spec.name) or cut_short(vm, spec.name) or (vm.name == source)}
+    return (task for task in inventory.tasks if task.vm in ours)
 
 
 def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:

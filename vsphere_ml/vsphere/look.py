@@ -15,7 +15,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.inventory import ClusterRef, HostRef, Inventory, VmRef
 from vsphere_ml.core.marks import cut_short
-from vsphere_ml.vsphere import customization, hosts, modules, nics, pvrdma, surroundings, vms
+from vsphere_ml.vsphere import customization, hosts, modules, nics, pvrdma, running, surroundings, vms
 from vsphere_ml.vsphere.assignable import Assignable
 from vsphere_ml.vsphere.collect import PAGE, Row, below, of, reference
 from vsphere_ml.vsphere.site import Site
@@ -55,6 +55,7 @@ def look(session: Session, fields: Fields, scope: Scope) -> tuple[Inventory, Sit
         folders=around.folders,
         switches=around.switches,
         customizations=customization.names(session) if scope.customizations else None,
+        tasks=running.tasks(session) if scope.tasks else (),
     )
     return inventory, read.site(around, inventory)
 

@@ -10,7 +10,7 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.sites import direct
 from tests.unit.flows.acting import Told, provision
-from vsphere_ml.core.inventory import Inventory, PciAddress, Vm
+from vsphere_ml.core.inventory import Inventory, PciAddress, RunningTask, Vm, VmRef
 from vsphere_ml.core.seats import Locality
 from vsphere_ml.core.spec import GpuKind, GpuRequest
 from vsphere_ml.flows.status import State, Status, status
@@ -159,3 +159,13 @@ def test_gpus_of_others_are_never_told_as_ours() -> None:
     theirs = [gpu.used_by for host in site.inventory.hosts for gpu in host.gpus if gpu.used_by]
     assert any(use.vm_name == "etl-7" for uses in theirs for use in uses)
     assert sum(len(each.gpus) for each in seen(cluster(2), site).nodes) == 2
+
+
+def test_what_vcenter_is_at_work_on_is_told_as_far_as_it_may_be_of_the_cluster() -> None:
+    site = standing_site()
+    node_1 = next(each.ref for each in site.inventory.vms if each.name == "node-1")
+    clone = RunningTask(vm=VmRef("vm-1"), vm_name="ubuntu-22.04-gpu", what="VirtualMachine.clone")
+    start = RunningTask(vm=node_1, vm_name="node-1", what="VirtualMachine.powerOn")
+    other = RunningTask(vm=VmRef("vm-7"), vm_name="etl-7", what="VirtualMachine.powerOff")
+    site.inventory = replace(site.inventory, tasks=(clone, start, other))
+    assert seen(cluster(3), site).running == (clone, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -38,6 +39,7 @@ def data(status: Status) -> dict[str, Any]:
         "nodes": [_node(node) for node in status.nodes],
         "lacks": list(status.lacks),
         "lacking": plans.data(status.lacking),
+        "running": plain(status.running),
         "findings": plain(status.findings),
         "unseated": as_data(status.unseated) if status.unseated else None,
     }
@@ -66,6 +68,10 @@ def _parts(status: Status) -> Iterator[RenderableType]:
     if lacks:
         yield line(("lacking", "bold"))
         yield from (line(("   ~ ", "yellow"), lack) for lack in lacks)
+    if status.running:
+        yield line(("at work in vCenter now", "bold"))
+        told = Counter(f"{task.what} of {task.vm_name}" for task in status.running)
+        yield from (line("   ", f"{number} × {each}" if number > 1 else each) for each, number in told.items())
     if status.unseated is not None:
         yield line(("no seat", "bold"))
         yield from (line("   ", each) for each in (status.unseated.message, *status.unseated.details))
