@@ -1,6 +1,6 @@
 """Whatever is in a lab topology: this side of the lab reads it, or refuses it in words.
 
-The lab's own program is fuzzed by Go's fuzzer: `FuzzParse` in vsphere_ml/lab/vcenter/topology.
+The lab's own program is fuzzed by Go's fuzzer: `go test -fuzz FuzzParse ./topology` in vsphere_ml/lab/vcenter.
 """
 
 from __future__ import annotations
