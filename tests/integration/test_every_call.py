@@ -143,6 +143,7 @@ def test_a_read_is_mended_at_the_first_call_of_each_kind(between: Proxy) -> None
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)  # some ninety runs
 @pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("name", READS)
 def test_a_read_is_mended_at_every_call(between: Proxy, name: str, trouble: str) -> None:
@@ -235,6 +236,7 @@ def test_a_change_that_breaks_is_told_and_the_next_run_finishes(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)  # some ninety runs
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_provision_with_a_broken_answer_at_any_call_is_mended_or_finished_by_the_next(
     between: Proxy, trouble: str

@@ -95,6 +95,14 @@ def test_a_group_of_a_kind_that_nobody_knows_is_not_counted() -> None:
     assert free(one_host(groups=(strange,)), strange.name) == [None]
 
 
+def test_a_group_with_a_component_of_an_unknown_kind_is_not_counted() -> None:
+    gpu = next(part for part in A100_GROUP.components if part.kind is ComponentKind.VGPU)
+    strange = DeviceGroup(
+        name="Acme:1@gpu:1@quantum", components=(gpu, GroupComponent(kind=ComponentKind("quantumNic"), device_name="q"))
+    )
+    assert free(one_host(groups=(strange,)), strange.name) == [None]
+
+
 def test_what_a_vm_needs_and_whether_nvlink_joins_it_is_told() -> None:
     whole, half, *_ = stock(one_host())
     assert (whole.name, whole.nvlink, whole.mmio_gib) == ("grid_a100-40c", True, 128)
