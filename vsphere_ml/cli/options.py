@@ -130,7 +130,7 @@ ParallelGuests = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
 DetailedExitcode = Annotated[
-    bool, typer.Option("--detailed-exitcode", help="Exit with 7 when there was something to do.")
+    bool, typer.Option("--detailed-exitcode", help="Exit with 7 when the site differs, or differed, from the file.")
 ]
 Parallel = Annotated[
     int, typer.Option(min=1, max=1024, help="Make at most this many changes at the same time.", metavar="N")

@@ -9,7 +9,7 @@ import pytest
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.options import Output, Settings
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.core.changes import PowerOff, PowerOn
 from vsphere_ml.core.errors import (
     BenchError,
     ConfigError,
@@ -19,7 +19,7 @@ from vsphere_ml.core.errors import (
     VsmlError,
     VSphereError,
 )
-from vsphere_ml.core.outcome import InGuest, Interrupted
+from vsphere_ml.core.outcome import Done, InGuest, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +110,14 @@ def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFi
     assert told.startswith("error: interrupted\n  still running in vCenter: ")
     assert "node-01" in told
     assert "hint: " in told
+
+
+def test_an_interrupt_names_the_vms_that_it_leaves_off(capsys: pytest.CaptureFixture[str]) -> None:
+    off = tuple(Done(change=PowerOff(vm=name), seconds=1.0) for name in ("node-01", "node-02"))
+    ending(Settings(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=off))
+    told = capsys.readouterr().err
+    assert "govc vm.power -on node-02" in told
+    assert "govc vm.power -on node-01" not in told, "it is being started"
 
 
 def test_being_told_to_end_is_as_ctrl_c() -> None:
