@@ -27,6 +27,12 @@ def state(name: str) -> Path:
     return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute() / "lab" / name
 
 
+def size(at: Path) -> int:
+    """Return the bytes that a folder's files take; one with two names counts once."""
+    statuses = (path.lstat() for path in at.rglob("*"))
+    return sum({(each.st_dev, each.st_ino): each.st_size for each in statuses}.values())
+
+
 @contextmanager
 def alone(lock: Path) -> Iterator[None]:
     """Hold a lock file against other processes; the system drops it when its holder dies."""

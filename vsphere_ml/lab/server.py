@@ -15,10 +15,10 @@ from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, runtime, state
 from vsphere_ml.lab import topology as sites
-from vsphere_ml.lab.guests import artifacts, datastores, hub, needs, packages, power_hook, wheels
+from vsphere_ml.lab.guests import artifacts, datastores, hub, image, needs, packages, power_hook, wheels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 DEFAULT_TOPOLOGY = "quad-8.0u3"
 START_DEADLINE_S = 120.0  # ten thousand VMs take a while to make
@@ -73,8 +73,9 @@ def up(
             _same_guests(lab, guests=guests)
             return lab, False
         program = build.binary(say)
+        images = image.for_topology(file, say) if guests else {}
         _sweep(home)
-        return _start(program, file, home, name, port, guests=guests), True
+        return _start(program, file, home, port, images), True
 
 
 def down(name: str = state.DEFAULT) -> bool:
@@ -113,28 +114,35 @@ def down_command(name: str) -> str:
     return "vsml lab down" if name == state.DEFAULT else f"vsml lab down --name {name}"
 
 
-def _start(program: Path, topology: Path, home: Path, name: str, port: int, *, guests: bool) -> state.Lab:
+def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping[str, Path]) -> state.Lab:
     home.mkdir(parents=True, mode=0o700)
     password = home / "password"
     with os.fdopen(os.open(password, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(secrets.token_urlsafe(24) + "\n")
     arguments = [str(program), "serve", "--topology", str(topology), "--state", str(home)]
     arguments += ["--listen", f"127.0.0.1:{port}", "--password-file", str(password)]
-    if guests:
-        packages.build(home / power_hook.GUESTS / "packages", packages.driver_version(topology))
-        wheels.build(home / power_hook.GUESTS / "wheelhouse.tar")
-        artifacts.build(home / power_hook.GUESTS / "files", home / power_hook.GUESTS / "packages")
-        (home / power_hook.GUESTS / "runtime").symlink_to(runtime.home())  # leads nowhere until it is made
+    if images:
+        _furnish(home / power_hook.GUESTS, topology, images)
         arguments += ["--power-hook", str(power_hook.write(home))]
-    pid = _spawn(arguments, home / "log")
+    pid, name = _spawn(arguments, home / "log"), home.name
     try:
         lab = _answering(pid, name, home)
-        if guests:
+        if images:
             datastores.lay(topology, home / power_hook.GUESTS / "packages", home / "datastores")
     except BaseException:
         _sweep(home)
         raise
     return lab
+
+
+def _furnish(guests: Path, topology: Path, images: Mapping[str, Path]) -> None:
+    """Lay down what guests are made of and what they find."""
+    packages.build(guests / "packages", packages.driver_version(topology), images.values())
+    wheels.build(guests / "wheelhouse.tar")
+    artifacts.build(guests / "files", guests / "packages")
+    image.link(guests, images)
+    runtime.home().mkdir(parents=True, exist_ok=True)  # guests see it from their start, made or not yet
+    (guests / "runtime").symlink_to(runtime.home())
 
 
 def _spawn(arguments: list[str], log: Path) -> int:

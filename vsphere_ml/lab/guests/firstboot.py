@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.lab.guests import cloudinit
+from vsphere_ml.lab.guests import cloudinit, image
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +43,11 @@ class Vm:
     def adapters(self) -> list[Mapping[str, Any]]:
         """The adapters as the guest numbers them: the one for management first, then the fast ones."""
         return sorted(self.nics, key=lambda nic: nic.get("kind") in FAST) or [{}]
+
+    @property
+    def image(self) -> str:
+        """The name of the image that its disk begins with."""
+        return str(self.template.get("image") or image.CLOUD.name)
 
     @property
     def has_cloud_init(self) -> bool:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.lab import folders
-from vsphere_ml.lab.guests.needs import SEARCH
+from vsphere_ml.lab.machine_packages import SEARCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,23 +1,14 @@
-# One boot of a guest: its own root over the machine's, cloud-init's part, sshd. Pid 1 in the guest.
-# Arguments: the VM's folder, its disk.
+# One boot of a guest: its own disk over the image, cloud-init's part, sshd. Pid 1 in the guest.
+# Arguments: the VM's folder, its disk, the image's root.
 set -eu
-at=$1 disk=$2
+at=$1 disk=$2 image=$3
 first=
 if [ ! -d "$disk/upper" ]; then
     first=yes
     mkdir "$disk/upper" "$disk/work" "$disk/root"
-    # A guest sees the machine's operating system and nothing else of it. A device 0/0 hides what lies below.
-    for each in /* /.[!.]*; do
-        case $each in
-        /bin | /etc | /lib | /lib32 | /lib64 | /libx32 | /sbin | /usr | /var) ;;
-        *) [ ! -e "$each" ] || mknod "$disk/upper$each" c 0 0 ;;
-        esac
-    done
-    mkdir -p "$disk/upper/usr" "$disk/upper/etc"
-    mknod "$disk/upper/usr/local" c 0 0
-    mknod "$disk/upper/etc/ssh" c 0 0
 fi
-mount -t overlay overlay -o "lowerdir=/,upperdir=$disk/upper,workdir=$disk/work" "$disk/root"
+# Lower layers are never written.
+mount -t overlay overlay -o "lowerdir=$image,upperdir=$disk/upper,workdir=$disk/work" "$disk/root"
 cd "$disk/root"
 if [ "$first" ]; then
     mkdir -p .old boot dev etc/ssh home media mnt opt/vsml-lab proc root run srv sys tmp \

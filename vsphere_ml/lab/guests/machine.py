@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.lab.guests import cloudinit, firstboot, hub
+from vsphere_ml.lab.guests import cloudinit, firstboot, hub, image
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +69,8 @@ def begin(center: hub.Hub, vm: Vm) -> None:
     mount = f"mkdir {quote(str(disk))} && mount -t tmpfs -o mode=755,size={DISK} vsml-lab {quote(str(disk))}"
     make = f"mountpoint -q {quote(str(disk))} || {{ {mount}; }}"
     machine = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]
-    machine += ["sh", str(hub.HERE / "machine.sh"), str(at), str(disk), str(center.pid), *_adapters(vm)]
+    machine += ["sh", str(hub.HERE / "machine.sh"), str(at), str(disk)]
+    machine += [str(image.root_of(center.home, vm.image)), str(center.pid), *_adapters(vm)]
     inside = ["nsenter", "--target", str(center.pid), "--mount", "--net", "--pid"]
     command = f"{make}; exec {' '.join(map(quote, machine))}"
     hub.spawn([*inside, "sh", "-c", command], at / "console.log")

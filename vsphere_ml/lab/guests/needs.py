@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from vsphere_ml.core.errors import NotPossible
-
-SEARCH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
-# Each program, and the Debian package it comes with.
-PROGRAMS = {
-    "ip": "iproute2",
-    "tc": "iproute2",
-    "nsenter": "util-linux",
-    "setpriv": "util-linux",
-    "sshd": "openssh-server",
-    "ssh-keygen": "openssh-client",
-    "sudo": "sudo",
-    "unshare": "util-linux",
-    "useradd": "passwd",
-    "apt-get": "apt",
-    "dpkg-deb": "dpkg",
-}
+from vsphere_ml.lab import machine_packages
 
 
 def lacking() -> str | None:
@@ -32,9 +16,9 @@ def lacking() -> str | None:
         return "lab guests need Linux namespaces"
     if os.geteuid() != 0:
         return "lab guests need root, for network namespaces and mounts"
-    missing = sorted({package for name, package in PROGRAMS.items() if not shutil.which(name, path=SEARCH)})
-    if missing:
-        return f"lab guests need the Debian packages {', '.join(missing)}: apt-get install -y {' '.join(missing)}"
+    if missing := machine_packages.missing_packages("guests"):
+        command = machine_packages.install_command(missing)
+        return f"lab guests need the Debian packages {', '.join(missing)}: {command}"
     if "overlay" not in Path("/proc/filesystems").read_text().split() and not _loadable():
         return "lab guests need overlayfs, which this kernel does not offer"
     return None

@@ -8,9 +8,13 @@ import shutil
 import tempfile
 from email.utils import formatdate
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vsphere_ml.lab import topology as topologies
-from vsphere_ml.lab.guests import hub
+from vsphere_ml.lab.guests import hub, image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 VERSIONS = {
     "docker.io": "20.10.24+lab",
@@ -40,11 +44,15 @@ def driver_version(topology: Path) -> str:
     return found[0] if found else _NO_HOST_DRIVER
 
 
-def build(repository: Path, driver: str) -> None:
-    """Make the repository, a flat one: `deb [trusted=yes] file:/opt/vsml-lab ./` in a guest."""
+def build(repository: Path, driver: str, images: Iterable[Path] = ()) -> None:
+    """Make the repository, a flat one: `deb [trusted=yes] file:/opt/vsml-lab ./` in a guest.
+
+    Beside the stand-ins it has the distribution's packages that came with the guests' images.
+    """
     repository.mkdir(parents=True, exist_ok=True)
     shipped = sorted(each.name for each in (hub.HERE / "standins").iterdir() if each.name != _BASE)
     entries = [_package(repository, source, driver) for source in (*shipped, *_EMPTY)]
+    entries += [_adopted(repository, deb) for at in images for deb in sorted((at / image.POOL).glob("*.deb"))]
     index = "\n".join(entries).encode()
     (repository / "Packages").write_bytes(index)
     digest = hashlib.sha256(index).hexdigest()
@@ -74,6 +82,17 @@ def _package(repository: Path, source: str, driver: str) -> str:
             each.chmod(0o755 if each.is_dir() or each.parent.name == "bin" else 0o644)
         _control(root / "DEBIAN", name, control)
         hub.run("dpkg-deb", "--root-owner-group", "-Znone", "--build", str(root), str(file))
+    return _entry(file, control)
+
+
+def _adopted(repository: Path, deb: Path) -> str:
+    """Take a package of the distribution and return its entry in the index."""
+    file = repository / deb.name.replace("%3a", ".")  # apt reads a file's name as an address
+    shutil.copy(deb, file)
+    return _entry(file, hub.run("dpkg-deb", "--field", str(file)))
+
+
+def _entry(file: Path, control: str) -> str:
     content = file.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     return f"{control}Filename: ./{file.name}\nSize: {len(content)}\nSHA256: {digest}\n"

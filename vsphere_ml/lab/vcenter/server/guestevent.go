@@ -49,6 +49,7 @@ type hookTemplate struct {
 	CloudInit      bool     `json:"cloud_init"`
 	User           string   `json:"user,omitempty"`
 	AuthorizedKeys []string `json:"authorized_keys,omitempty"`
+	Image          string   `json:"image,omitempty"` // what its disk holds; empty for a cloud image
 }
 
 type hookCustomization struct {

@@ -23,6 +23,7 @@ func (o *origins) add(machine types.ManagedObjectReference, described topology.T
 	o.from[machine] = hookTemplate{
 		CloudInit: described.CloudInit == nil || *described.CloudInit,
 		User:      described.User, AuthorizedKeys: described.AuthorizedKeys,
+		Image: described.Image,
 	}
 }
 

@@ -170,6 +170,8 @@ type Template struct {
 	// User can sign in with AuthorizedKeys, whatever the first boot is told.
 	User           string   `toml:"user"`
 	AuthorizedKeys []string `toml:"authorized_keys"`
+	// Image is what its disk holds: `cloud` (the default) or `minimal`, a server without Python.
+	Image string `toml:"image"`
 }
 
 // VM is a standing VM of somebody else's. Name may be a range; Host then takes the hosts in turn when empty.
