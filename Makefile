@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-seats fuzz lock clean
+.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-seats bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench-seats: setup ## CPU time of seating 64 to 512 VMs on 1,000 hosts
 
 fuzz: setup ## hostile inputs for FUZZ_SECONDS (60) a target: files, templates, logs, topologies
 	$(BIN)/python -m tests.fuzz
+
+bench-first-hour: packages setup ## the demo from a bare clone in a bare root, timed (needs root on Debian or Ubuntu)
+	$(BIN)/python -m benchmarks.first_hour
 
 lock: ## renew the locked requirements (needs uv)
 	scripts/lock
