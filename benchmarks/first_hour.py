@@ -89,6 +89,7 @@ def bare_root() -> Iterator[Path]:
         subprocess.run(["tar", "-xf", archive, "-C", root], check=True)
         subprocess.run(["git", "clone", "-q", HERE, root / CLONE], check=True)
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+        (root / "etc/hosts").write_text("127.0.0.1 localhost\n")  # what an installer writes, and no bootstrap does
         yield root
     finally:
         shutil.rmtree(root, ignore_errors=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from tests.integration import guests
 from vsphere_ml.guest import firstboot
-from vsphere_ml.lab.guests import artifacts, hub, machine, packages, wheels
+from vsphere_ml.lab.guests import folder as lab_folder
+from vsphere_ml.lab.guests import hub, image, machine
 from vsphere_ml.lab.guests.firstboot import Gpu, Vm
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ class Guest:
 @contextmanager
 def guest(folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0) -> Iterator[Guest]:
     """Run one guest with a fast NIC and these GPUs."""
-    packages.build(folder / "packages", DRIVER)
-    wheels.build(folder / "wheelhouse.tar")
-    artifacts.build(folder / "files", folder / "packages")
+    lab_folder.make(folder, DRIVER, {image.CLOUD.name: image.made()})
     lifeline, held = os.pipe()
     center = hub.start(folder, lifeline)
     try:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
-from vsphere_ml.lab import build, folders, runtime, state
+from vsphere_ml.lab import build, folders, state
 from vsphere_ml.lab import topology as sites
-from vsphere_ml.lab.guests import artifacts, datastores, hub, image, needs, packages, power_hook, wheels
+from vsphere_ml.lab.guests import datastores, folder, hub, image, needs, packages, power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -122,7 +122,7 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
     arguments = [str(program), "serve", "--topology", str(topology), "--state", str(home)]
     arguments += ["--listen", f"127.0.0.1:{port}", "--password-file", str(password)]
     if images:
-        _furnish(home / power_hook.GUESTS, topology, images)
+        folder.make(home / power_hook.GUESTS, packages.driver_version(topology), images)
         arguments += ["--power-hook", str(power_hook.write(home))]
     pid, name = _spawn(arguments, home / "log"), home.name
     try:
@@ -133,16 +133,6 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
         _sweep(home)
         raise
     return lab
-
-
-def _furnish(guests: Path, topology: Path, images: Mapping[str, Path]) -> None:
-    """Lay down what guests are made of and what they find."""
-    packages.build(guests / "packages", packages.driver_version(topology), images.values())
-    wheels.build(guests / "wheelhouse.tar")
-    artifacts.build(guests / "files", guests / "packages")
-    image.link(guests, images)
-    runtime.home().mkdir(parents=True, exist_ok=True)  # guests see it from their start, made or not yet
-    (guests / "runtime").symlink_to(runtime.home())
 
 
 def _spawn(arguments: list[str], log: Path) -> int:
