@@ -34,15 +34,20 @@ CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 # How this machine's package clients reach their registries; nothing else of its environment goes along.
 KEPT = ("PIP_", "GOPROXY", "GONOSUMDB", "GOSUMDB", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy")
 DEADLINE_S = 1800
+# A root of its own rather than a chroot, in which unshare can make no mount private (util-linux 2.38).
 MOUNTS = """\
 set -eu
+mount --bind "$1" "$1"
 cd "$1"
 mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount --rbind /dev dev
 mount -t tmpfs run run
 mount --bind "$2" etc/ssl/certs/ca-certificates.crt
-exec chroot . sh -c 'cd /root/vsml && exec make demo'
+pivot_root . mnt
+umount -l /mnt
+cd /root/vsml
+exec make demo
 """
 
 
@@ -147,6 +152,7 @@ def watch(output: IO[str], began: float) -> dict[str, float]:
         for line in output:
             at = time.monotonic() - began
             log.write(f"{at:6.1f} {line}")
+            log.flush()
             for promise in PROMISES:
                 if promise.line in line:
                     seen.setdefault(promise.what, at)
