@@ -31,6 +31,8 @@ def made(say: Callable[[str], None] = runtime.to_stderr) -> Path:
     NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
     """
     at = runtime.made(say)
+    if (at / _done()).exists():
+        return at
     with folders.alone(at.with_suffix(".lock")):
         if not (at / _done()).exists():
             _make(at, say)

@@ -84,10 +84,12 @@ def made(say: Callable[[str], None] = to_stderr, *, gloo_alone: bool = False) ->
 
     NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
     """
+    at = home()
+    if is_made(gloo_alone=gloo_alone):  # whoever adds to it meanwhile does not hold up who uses it
+        return at
     if reason := lacking():
         packages = reason.rpartition("packages ")[2].replace(",", "")
         raise NotPossible(reason, code="lab.no-runtime", target="Horovod", hint=f"apt-get install -y {packages}")
-    at = home()
     with folders.alone(at.with_suffix(".lock")):
         if not is_made(gloo_alone=gloo_alone):  # somebody else may have made it while we waited
             began = time.monotonic()

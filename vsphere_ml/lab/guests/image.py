@@ -76,6 +76,8 @@ def made(variant: Variant = CLOUD, say: Callable[[str], None] = runtime.to_stder
     NotPossible `lab.no-guests` when the machine cannot make it, `lab.build-failed` when that fails.
     """
     at = home(variant)
+    if is_made(variant):
+        return at
     if missing := machine_packages.missing_packages("guests"):
         command = machine_packages.install_command(missing)
         raise NotPossible(
