@@ -148,3 +148,15 @@ def _linux_only() -> None:
             target=f"{os.uname().sysname}",
             hint="run it in a Linux VM or container, and give its address as [vcenter] server",
         )
+
+
+def main() -> None:
+    """Build the lab vCenter and print where it lies; for scripts."""
+    try:
+        print(binary())  # noqa: T201 - a script's output
+    except NotPossible as error:
+        sys.exit("\n".join((f"error: {error.message}", *error.details, *([f"hint: {error.hint}"] * bool(error.hint)))))
+
+
+if __name__ == "__main__":
+    main()

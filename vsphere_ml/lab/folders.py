@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -19,12 +17,20 @@ if TYPE_CHECKING:
 
 def cache() -> Path:
     """Return the folder of built programs; VSML_CACHE_DIR overrides it."""
-    return Path(os.environ.get("VSML_CACHE_DIR") or platformdirs.user_cache_dir("vsml")).absolute() / "lab"
+    return _folder("VSML_CACHE_DIR", "user_cache_dir") / "lab"
 
 
 def state(name: str) -> Path:
     """Return the folder of the lab called `name`; VSML_STATE_DIR overrides where labs lie."""
-    return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute() / "lab" / name
+    return _folder("VSML_STATE_DIR", "user_state_dir") / "lab" / name
+
+
+def _folder(variable: str, otherwise: str) -> Path:
+    if set_to := os.environ.get(variable):
+        return Path(set_to).absolute()
+    import platformdirs  # noqa: PLC0415 - the demo builds the lab before anything but Python is installed
+
+    return Path(getattr(platformdirs, otherwise)("vsml")).absolute()
 
 
 def size(at: Path) -> int:
