@@ -35,7 +35,8 @@ CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 KEPT = ("PIP_", "GOPROXY", "GONOSUMDB", "GOSUMDB", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy")
 DEADLINE_S = 1800
 # A root of its own rather than a chroot, in which unshare can make no mount private (util-linux 2.38).
-MOUNTS = """\
+# Arguments: the root, this machine's CA certificates, a shell's command for the clone in the root.
+ENTER = """\
 set -eu
 mount --bind "$1" "$1"
 cd "$1"
@@ -47,7 +48,7 @@ mount --bind "$2" etc/ssl/certs/ca-certificates.crt
 pivot_root . mnt
 umount -l /mnt
 cd /root/vsml
-exec make demo
+exec sh -c "$3"
 """
 
 
@@ -110,7 +111,7 @@ def timed_demo(root: Path) -> int:
         "--kill-child",
         "sh",
         "-c",
-        MOUNTS,
+        ENTER,
         "demo",
         str(root),
         CERTIFICATES,
