@@ -43,6 +43,9 @@ func (l *Lab) addSwitches() error {
 	return nil
 }
 
+// addSwitch makes a switch and its port group of uplinks. The simulator makes the latter in a task of its own, which
+// CreateDVS_Task does not wait for: one that ends later writes the switch's list of port groups anew, and those that
+// were added meanwhile are lost.
 func (l *Lab) addSwitch(described topology.Switch) (*simulator.DistributedVirtualSwitch, error) {
 	spec := &types.VMwareDVSConfigSpec{MaxMtu: int32(described.MTU)}
 	spec.Name = described.Name
@@ -54,7 +57,13 @@ func (l *Lab) addSwitch(described topology.Switch) (*simulator.DistributedVirtua
 	if err != nil {
 		return nil, err
 	}
-	return l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.DistributedVirtualSwitch), nil
+	made := l.Context.Map.Get(result.(types.ManagedObjectReference)).(*simulator.DistributedVirtualSwitch)
+	for _, task := range made.RecentTask {
+		if _, err := l.wait(task); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
 }
 
 func (l *Lab) addPortgroups(made *simulator.DistributedVirtualSwitch, name string) error {

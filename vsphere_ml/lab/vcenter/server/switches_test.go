@@ -5,6 +5,7 @@ import (
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -92,5 +93,19 @@ func TestAHostShowsWhichAdaptersLinkItsSwitches(t *testing.T) {
 	backing := proxy.Spec.Backing.(*types.DistributedVirtualSwitchHostMemberPnicBacking)
 	if len(backing.PnicSpec) != 1 || backing.PnicSpec[0].PnicDevice != "vmnic4" {
 		t.Errorf("it is backed by %v", backing.PnicSpec)
+	}
+}
+
+func TestASwitchIsMadeOnlyWhenItsUplinksAre(t *testing.T) {
+	r := newRig(t, "seed-7.0u2", nil)
+	// Of the simulator's whole process: no test of this package runs beside another.
+	simulator.TaskDelay.MethodDelay = map[string]int{"AddDVPortgroup": 200}
+	defer func() { simulator.TaskDelay = simulator.DelayConfig{} }()
+	made, err := r.lab.addSwitch(topology.Switch{Name: "late", MTU: 1500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(made.Portgroup) != 1 {
+		t.Errorf("the switch has %d port groups, its uplinks are missing", len(made.Portgroup))
 	}
 }
