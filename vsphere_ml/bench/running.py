@@ -47,14 +47,15 @@ mv rc.new rc
 kill $watch
 """
 # Waits in the guest, so that the end is known soon and nobody has to ask often: asking costs the guest time.
-# The script leaves its status before it ends, so the status is looked for after the script was seen to be gone.
+# The script leaves its status before it ends, so the status is looked for after the script was seen to be gone. That it
+# is gone is printed and never concluded from silence: a guest that is short of time or processes says nothing at all.
 _PEEK = """\
-cd {folder} || exit 1
+cd {folder} || {{ echo gone; exit; }}
 i=0 state=running
 while [ ! -e rc ] && [ -d /proc/{pid} ] && [ $i -lt {turns} ]; do sleep 0.5; i=$((i + 1)); done
 [ -d /proc/{pid} ] || state=gone
-[ ! -s rc ] || state=$(cat rc)
-echo $state
+[ ! -s rc ] || read -r state <rc
+echo "$state"
 tail -c +{offset} rank-0.jsonl 2>/dev/null | head -c {piece}
 """
 # The last of what was printed since a place, in bytes: what a job prints is any bytes.
@@ -119,7 +120,7 @@ class Peek:
     status: int | None
     text: str  # more of rank 0's lines
     printed: Mapping[str, Printed] = field(default_factory=dict)  # by output
-    gone: bool = False  # its script ended and left no status: killed, or unable to write
+    gone: bool = False  # its script ended and left no status, or its folder is gone
 
 
 def leftovers(shell: Probe) -> tuple[Leftover, ...]:
@@ -252,7 +253,7 @@ def peek(
         status=status,
         text=rest,
         printed={name: _printed(answers[name].out) for name in outputs if answers[name].ok},
-        gone=status is None and first != "running",  # no answer at all is of a guest that lost the job's folder
+        gone=first == "gone",
     )
 
 

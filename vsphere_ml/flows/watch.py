@@ -108,15 +108,18 @@ class Watch:
 
     def _follow(self, shell: Shell, pid: int) -> Ended:
         began = looked_after = self.clock.now()
+        gone = False
         while not self.left.is_set():
             seen = running.peek(shell, self.job, pid, self.offset, PEEK_S, printed=self.printed)
             self._take(seen.text)
+            over = seen.gone and gone  # asked twice: what started the script may be killed, and the script live on
             for name, printed in seen.printed.items():
-                self._show(name, printed, ended=seen.status is not None or seen.gone)
+                self._show(name, printed, ended=seen.status is not None or over)
             if seen.status is not None:
                 return Ended(status=seen.status, stop=self.stop)
-            if seen.gone:
+            if over:
                 raise self._no_status(shell)
+            gone = seen.gone
             now = self.clock.now()
             self._suffice(shell, now - began)
             if now - looked_after > LOOK_AFTER_S:

@@ -162,25 +162,47 @@ def test_a_job_that_goes_on_past_its_limit_is_given_up() -> None:
 class Killed(Running):
     """A guest in which the job's script is killed while the job runs."""
 
-    state: str = "gone"
+    back: bool = False  # it is there when it is asked for again
 
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
         if "troubles" in commands:
             return {"troubles": Answer(0, "the file system / is full\n")}
         told = super(Killed, self).ask(commands)["peek"].out
-        ended = len(self.step_s) <= 2
-        return {"peek": Answer(0, told.replace("running", self.state, 1) if ended else told)}
+        ended = len(self.step_s) == 2 if self.back else len(self.step_s) <= 2
+        return {"peek": Answer(0, "gone\n" + told.partition("\n")[2] if ended else told)}
 
 
-@pytest.mark.parametrize("state", ["gone", ""])
-def test_a_job_whose_script_is_gone_without_a_status_is_over(state: str) -> None:
-    running = Killed(FakeClock(), [0.1] * 9, state=state)
+def test_a_job_whose_script_is_gone_without_a_status_is_over() -> None:
+    running = Killed(FakeClock(), [0.1] * 9)
     watch, events = watched(running, Enough(half_width=0))
     with pytest.raises(BenchError) as raised:
         watch.until_end(Only(running), FIRST, lambda shell: PID)  # type: ignore[arg-type]
     assert (raised.value.code, raised.value.target) == ("bench.no-status", "node-1")
     assert "the file system / is full" in raised.value.message
-    assert len([each for event in events if isinstance(event, Stepped) for each in event.step_s]) == 7
+    assert len([each for event in events if isinstance(event, Stepped) for each in event.step_s]) == 9
+
+
+def test_a_job_whose_script_seems_gone_once_goes_on() -> None:
+    running = Killed(FakeClock(), [0.1] * 9, back=True)
+    watch, _ = watched(running, Enough(half_width=0))
+    assert watch.until_end(Only(running), FIRST, lambda shell: PID).status == 0  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Starved(Running):
+    """A guest so short of time that a question is ended, twice in turn, before it says anything."""
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        if len(self.step_s) in {2, 3}:
+            self.step_s.pop()
+            return dict.fromkeys(commands, Answer(124, ""))
+        return super(Starved, self).ask(commands)
+
+
+def test_a_guest_that_says_nothing_of_a_job_has_not_said_that_it_is_gone() -> None:
+    running = Starved(FakeClock(), [0.1] * 9)
+    watch, _ = watched(running, Enough(half_width=0))
+    assert watch.until_end(Only(running), FIRST, lambda shell: PID).status == 0  # type: ignore[arg-type]
 
 
 @dataclass(slots=True)
