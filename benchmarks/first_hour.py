@@ -71,6 +71,7 @@ WHOLE_S = 360
 def main() -> int:
     if os.geteuid() != 0 or machine_packages.missing_packages("guests"):
         sys.exit(f"needs root, and: {machine_packages.install_command(['mmdebstrap', 'iproute2'])}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the root goes also then
     print(
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.platform()}, {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f} at the start",
