@@ -6,7 +6,8 @@ import re
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 _UNITS = {"kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(KiB|MiB|GiB|TiB)\s*", re.IGNORECASE | re.ASCII)
+# A hundred digits are more than anybody has, and still a float.
+_SIZE = re.compile(r"\s*(\d{1,100}(?:\.\d{1,100})?)\s*(KiB|MiB|GiB|TiB)\s*", re.IGNORECASE | re.ASCII)
 
 
 class Bytes(int):

@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import pytest
+
+from vsphere_ml.core.units import GIB, parse_size
+
+
+@pytest.mark.parametrize(("text", "size"), [("64GiB", 64 * GIB), ("1.5 GiB", 3 * GIB // 2), (" 2 mib ", 2 << 20)])
+def test_a_size_is_read_with_its_unit(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["64", "GiB", "-1GiB", "1e3GiB", "١GiB", "9" * 400 + "GiB", "0." + "1" * 400 + "TiB"])
+def test_what_is_no_size_is_refused_however_long_its_number(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        parse_size(text)
