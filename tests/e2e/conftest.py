@@ -96,6 +96,7 @@ class Shell:
         wanted = self.env | env
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
             patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["vsml", *arguments])
             for name in set(os.environ) - set(wanted):
                 patch.delenv(name)
             for name, value in wanted.items():

@@ -13,7 +13,8 @@ import pytest
 from tests.e2e import trained
 from tests.e2e.conftest import DEADLINE_S
 from tests.integration.guests import needed
-from vsphere_ml.lab.guests import faults
+from tests.waiting import until
+from vsphere_ml.lab.guests import faults, machine
 
 if TYPE_CHECKING:
     import subprocess
@@ -28,6 +29,7 @@ FILE = '[[step]]\nkind = "file"\npath = "/etc/vsml-test/{name}"\ntext = "here\\n
 NUMACTL = '[[step]]\nkind = "packages"\nnames = ["numactl"]\n'
 # What takes long enough to be hit in the middle.
 RUNTIME = (
+    '[[step]]\nkind = "packages"\nnames = ["python3-venv"]\n'
     '[[step]]\nkind = "python_runtime"\npath = "/opt/{name}"\npackages = ["horovod==0.28.1"]\n'
     'wheelhouse = {{ value = "wheelhouse" }}\n'
 )
@@ -116,8 +118,14 @@ def test_a_cut_in_mid_step(broken: Broken) -> None:
 
 def test_a_guest_that_reboots_in_mid_step(broken: Broken) -> None:
     broken.playbook(RUNTIME.format(name="rebooted"))
+    at = machine.folder(broken.home, broken.first)
+    before = (at / "boot_id").read_text()
     error = broken.struck("Python runtime /opt/rebooted", faults.reboot)
     assert error["code"] == "guest.connection-lost"
+    # Else the next run may meet the boot that is just ending.
+    until(
+        lambda: (at / "boot_id").read_text() != before and (at / "tools" / machine.BOOTED).exists(), "it did not reboot"
+    )
     broken.mended()
 
 
