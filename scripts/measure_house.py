@@ -373,26 +373,40 @@ def measure(root: Path = ROOT) -> Measures:
     return made
 
 
-def count_names(offenders: Iterable[Offender]) -> dict[str, int]:
-    """Count offenders by name, in the order of names."""
-    return dict(sorted(Counter(offender.name for offender in offenders).items()))
+Allowed = dict[str, dict[str, int]]  # how many offenders: by `names`, and by `files`
 
 
-def read_allowed(root: Path = ROOT) -> dict[str, dict[str, int]]:
-    """Read how often each offending name is still allowed, for each ratchet."""
-    allowed: dict[str, dict[str, int]] = json.loads((root / ALLOWED).read_text("utf-8"))
+def file_of(offender: Offender) -> str:
+    """Return the file that an offender stands in."""
+    return offender.place.rpartition(":")[0]
+
+
+def count_offenders(offenders: list[Offender]) -> Allowed:
+    """Count offenders by name and by file, each in order."""
+    return {
+        "names": dict(sorted(Counter(each.name for each in offenders).items())),
+        "files": dict(sorted(Counter(file_of(each) for each in offenders).items())),
+    }
+
+
+def read_allowed(root: Path = ROOT) -> dict[str, Allowed]:
+    """Read how many offenders are still allowed, for each ratchet."""
+    allowed: dict[str, Allowed] = json.loads((root / ALLOWED).read_text("utf-8"))
     return allowed
 
 
-def new_offenders(found: list[Offender], allowed: dict[str, int]) -> list[Offender]:
+def new_offenders(found: list[Offender], allowed: Allowed) -> list[Offender]:
     """List what stands for more offenders than are allowed: none while their number has not grown.
 
-    Names are only looked at when the number has grown, so that a rename or a move that makes nothing worse passes.
+    Only the sum counts, so that a rename or a move that makes nothing worse passes. Names and files that have more than
+    before tell which offenders are new.
     """
-    if len(found) <= sum(allowed.values()):
+    if len(found) <= sum(allowed["names"].values()):
         return []
-    counts = Counter(offender.name for offender in found)
-    return [offender for offender in found if counts[offender.name] > allowed.get(offender.name, 0)]
+    now = count_offenders(found)
+    named = [each for each in found if now["names"][each.name] > allowed["names"].get(each.name, 0)]
+    nearer = [each for each in named if now["files"][file_of(each)] > allowed["files"].get(file_of(each), 0)]
+    return nearer or named
 
 
 def renew(measures: Measures, root: Path = ROOT) -> None:
@@ -409,7 +423,7 @@ def renew(measures: Measures, root: Path = ROOT) -> None:
             raise ValueError(
                 f"more {RATCHETS[ratchet]} than before, and the numbers may only fall:\n" + "\n".join(map(str, grown))
             )
-    now = {ratchet: count_names(found) for ratchet, found in measures.offenders.items()}
+    now = {ratchet: count_offenders(found) for ratchet, found in measures.offenders.items()}
     path.write_text(json.dumps(now, indent=0, ensure_ascii=False) + "\n", "utf-8")
 
 
