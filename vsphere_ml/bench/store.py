@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench import codec
 from vsphere_ml.bench.positions import line_of
 from vsphere_ml.bench.record import SCHEMA, Run
 from vsphere_ml.bench.sound import check
+from vsphere_ml.core import json_memory
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-LARGEST = 256 << 20  # bytes: a day of steps on 64 ranks is far below
+# Of a document, in bytes: it is in memory twice while it is decoded, and what is not ASCII five times. Six million step
+# times fit, which is 14 hours of steps of one second on 64 ranks with their own work; `vsml bench` makes 200 steps.
+LARGEST = 120 << 20
+LARGEST_BEYOND_ASCII = 64 << 20
 _HINT = "`vsml bench` writes records; one that was edited must still be valid"
 
 
@@ -74,9 +79,12 @@ def read(*paths: Path) -> tuple[Run, ...]:
     """
     runs: list[Run] = []
     problems: list[Problem] = []
+    kept = 0
     for file in _files(paths):
         try:
-            runs.append(parse(_text(file), str(file)))
+            content = _text(file)
+            kept = _fitting(content, str(file), kept)
+            runs.append(parse(content, str(file)))
         except ConfigError as error:
             problems.extend(error.problems)
     if problems:
@@ -90,6 +98,16 @@ def read(*paths: Path) -> tuple[Run, ...]:
 
 def parse(content: str, name: str) -> Run:
     """Return the run of a document's text; raises ConfigError with file and line."""
+    read = _decoded(content, name)
+    if isinstance(read, Run):
+        return read
+    key = ".".join(str(each) for each in read.path)
+    problem = Problem(file=name, line=line_of(content, read.path), key=key, message=read.message)
+    raise _unreadable([problem]) from read
+
+
+def _decoded(content: str, name: str) -> Run | codec.Mismatch:
+    """Return the run, or what is wrong, without the traceback that would keep the document in memory."""
     try:
         document = json.loads(content)
     except json.JSONDecodeError as error:
@@ -102,9 +120,7 @@ def parse(content: str, name: str) -> Run:
         run = codec.decode(Run, _body(document))
         check(run)
     except codec.Mismatch as error:
-        key = ".".join(str(each) for each in error.path)
-        line = line_of(content, error.path)
-        raise _unreadable([Problem(file=name, line=line, key=key, message=error.message)]) from error
+        return error.with_traceback(None)
     return run
 
 
@@ -131,10 +147,23 @@ def _files(paths: Iterable[Path]) -> list[Path]:
 
 def _text(file: Path) -> str:
     try:
-        return read_bytes(file, LARGEST).decode("utf-8-sig")  # editors on Windows put a mark before the text
+        content = read_bytes(file, LARGEST)
+        if len(content) > LARGEST_BEYOND_ASCII and not content.isascii():
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST_BEYOND_ASCII >> 20} MiB and not all ASCII")  # noqa: TRY301
+        return content.decode("utf-8-sig")  # editors on Windows put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
         raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error
+
+
+def _fitting(content: str, name: str, kept: int) -> int:
+    """Return what the documents up to this one keep in memory; ConfigError when it does not fit beside the others."""
+    needed = json_memory.memory(content)
+    if kept + needed > json_memory.MOST:
+        more = f" beside {kept >> 20} MiB of the documents before it" if kept else ""
+        message = f"it takes {needed >> 20} MiB of memory{more}, and {json_memory.MOST >> 20} MiB are allowed"
+        raise _unreadable([Problem(file=name, line=None, key="", message=message)])
+    return kept + needed - sys.getsizeof(content)
 
 
 def _unwritable(file: Path, error: OSError) -> ConfigError:

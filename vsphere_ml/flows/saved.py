@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
+from vsphere_ml.core import json_memory
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.firstboot import FirstBoot, in_words
 from vsphere_ml.core.wording import title
@@ -64,6 +65,8 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
 
 def load(text: str, file: str) -> SavedPlan:
     """Return a plan file's content; ConfigError `plan.unreadable` when it is none."""
+    if json_memory.memory(text) > json_memory.MOST:
+        raise _unreadable(file, f"reading it takes more than {json_memory.MOST >> 20} MiB of memory")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -14,6 +14,7 @@ from tests.unit.bench import synthetic
 from vsphere_ml.bench import store
 from vsphere_ml.bench.positions import line_of
 from vsphere_ml.bench.schema import schema
+from vsphere_ml.core import json_memory
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -210,3 +211,36 @@ def test_every_document_keeps_to_the_schema(run: Run) -> None:
 def test_what_the_reader_refuses_the_schema_refuses_too(path: tuple[str | int, ...], value: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(json.loads(edited(path, value)), schema())
+
+
+def test_documents_that_take_too_much_memory_together_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (store.write(each, tmp_path) for each in synthetic.record(nodes=1, launches=2)[:2])
+    monkeypatch.setattr(json_memory, "MOST", json_memory.memory(first.read_text()) + 1)
+    assert len(store.read(first)) == 1
+    with pytest.raises(ConfigError) as caught:
+        store.read(tmp_path)
+    assert caught.value.code == "record.unreadable"
+    assert [each.file for each in caught.value.problems] == [str(second)]
+
+
+def test_a_document_of_many_small_values_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "hostile.json"
+    file.write_text('{"schema": "vsml.bench/1", "x": [' + ",".join(["{}"] * 1_500_000) + "]}")
+    monkeypatch.setattr(json, "loads", lambda _text: pytest.fail("it is read"))
+    with pytest.raises(ConfigError) as caught:
+        store.read(file)
+    assert caught.value.code == "record.unreadable"
+
+
+def test_text_that_takes_more_than_its_bytes_is_bounded_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = store.write(RUN, tmp_path)
+    monkeypatch.setattr(store, "LARGEST_BEYOND_ASCII", 1000)
+    assert store.read(file) == (RUN,)
+    file.write_bytes(file.read_bytes() + "\N{GRINNING FACE}".encode())
+    with pytest.raises(ConfigError) as caught:
+        store.read(file)
+    assert "ASCII" in caught.value.problems[0].message
