@@ -34,11 +34,21 @@ MAKE = ("lint", "types", "layers", "go-test")
 PYTEST = {
     "unit": ("tests/unit", "-n", str(CORES), *COVERAGE),
     "labs": ("tests/contract", "tests/integration", "tests/peers", "-n", str(WAITING), "--dist", "loadscope"),
-    "e2e": ("tests/e2e", "-n", str(WAITING), "--dist", "loadscope", "--no-loadscope-reorder"),
+    "e2e": (
+        "tests/e2e",
+        "-m",
+        "not long and not alone",
+        "-n",
+        str(WAITING),
+        "--dist",
+        "loadscope",
+        "--no-loadscope-reorder",
+    ),
+    "alone": ("tests/e2e", "-m", "alone and not long", "-p", "no:xdist"),  # figures that neighbours would falsify
 }
 LONG = {"long": ("tests", "-m", "long")}  # one after another: its figures need the machine for themselves
 LONG_MAKE = ("fuzz",)
-NEED_BUILDS = {"labs", "e2e", "long"}
+NEED_BUILDS = {"labs", "e2e", "alone", "long"}
 
 
 @dataclass(slots=True)
