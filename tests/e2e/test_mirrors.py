@@ -41,7 +41,7 @@ text = '''
 
 [[step]]
 kind = "packages"
-names = ["pciutils"]
+names = ["pciutils", "curl"]
 only_from = "ubuntu"
 
 [[step]]
