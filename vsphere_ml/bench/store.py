@@ -79,11 +79,11 @@ def read(*paths: Path) -> tuple[Run, ...]:
     """
     runs: list[Run] = []
     problems: list[Problem] = []
-    kept = 0
+    held = 0
     for file in _files(paths):
         try:
             content = _text(file)
-            kept = _fitting(content, str(file), kept)
+            held += _document_memory(content, str(file), held)
             runs.append(parse(content, str(file)))
         except ConfigError as error:
             problems.extend(error.problems)
@@ -98,7 +98,7 @@ def read(*paths: Path) -> tuple[Run, ...]:
 
 def parse(content: str, name: str) -> Run:
     """Return the run of a document's text; raises ConfigError with file and line."""
-    read = _decoded(content, name)
+    read = _decode_document(content, name)
     if isinstance(read, Run):
         return read
     key = ".".join(str(each) for each in read.path)
@@ -106,7 +106,7 @@ def parse(content: str, name: str) -> Run:
     raise _unreadable([problem]) from read
 
 
-def _decoded(content: str, name: str) -> Run | codec.Mismatch:
+def _decode_document(content: str, name: str) -> Run | codec.Mismatch:
     """Return the run, or what is wrong, without the traceback that would keep the document in memory."""
     try:
         document = json.loads(content)
@@ -156,14 +156,14 @@ def _text(file: Path) -> str:
         raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error
 
 
-def _fitting(content: str, name: str, kept: int) -> int:
-    """Return what the documents up to this one keep in memory; ConfigError when it does not fit beside the others."""
+def _document_memory(content: str, name: str, held: int) -> int:
+    """Return the bytes that a document holds in memory; ConfigError when it does not fit with what others hold."""
     needed = json_memory.memory(content)
-    if kept + needed > json_memory.MOST:
-        more = f" beside {kept >> 20} MiB of the documents before it" if kept else ""
+    if held + needed > json_memory.MOST:
+        more = f" in addition to {held >> 20} MiB of the documents before it" if held else ""
         message = f"it takes {needed >> 20} MiB of memory{more}, and {json_memory.MOST >> 20} MiB are allowed"
         raise _unreadable([Problem(file=name, line=None, key="", message=message)])
-    return kept + needed - sys.getsizeof(content)
+    return needed - sys.getsizeof(content)
 
 
 def _unwritable(file: Path, error: OSError) -> ConfigError:
