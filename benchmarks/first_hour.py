@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,7 +134,7 @@ def timed_demo(root: Path) -> int:
             seen = watch(process.stdout, began)
             status = process.wait()
         finally:
-            with suppress(ProcessLookupError):
+            if process.poll() is None:  # else its number may be somebody else's by now
                 os.killpg(process.pid, signal.SIGKILL)
     return report(seen, time.monotonic() - began, status)
 
