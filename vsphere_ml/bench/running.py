@@ -39,7 +39,10 @@ cd {folder} || exit 1
 : >alive
 timeout -k {kill} {limit} env -i {variables} {command} >job.out 2>job.err </dev/null &
 job=$!
-(while sleep {look}; do [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job; done) &
+# Once the script is gone, the job's number may be given to anybody: only a child of the script is ended.
+(while sleep {look} && grep -qs "^PPid:[[:space:]]*$$\\$" /proc/$job/status; do
+    [ -n "$(find alive -mmin -{forgotten})" ] || kill -TERM $job
+done) &
 watch=$!
 wait $job
 echo $? >rc.new

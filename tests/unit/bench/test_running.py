@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +21,6 @@ from vsphere_ml.core.guest import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 FORGOTTEN_S = running.FORGOTTEN_MIN * 60 + 61  # find counts whole minutes
 
@@ -120,7 +121,31 @@ def test_variables_of_ranks_take_no_program_from_the_jobs_script(tmp_path: Path)
     assert (seen.status, seen.text) == (3, "/x a b\n")
 
 
-def test_a_job_whose_script_was_killed_is_gone(tmp_path: Path) -> None:
+def processes_of(folder: Path) -> list[str]:
+    """Return the processes that run the job's script."""
+    script = str(folder / "job.sh").encode()
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if script in each.read_bytes().split(b"\0"):
+                found.append(each.parent.name)
+    return found
+
+
+def test_who_watches_a_job_ends_with_its_script_and_ends_no_process_of_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LOOK_S", 0.1)
+    pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
+    until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
+    assert len(processes_of(tmp_path)) > 1
+    os.kill(pid, signal.SIGKILL)
+    os.kill(int((tmp_path / "begun").read_text()), signal.SIGKILL)
+    until(lambda: not processes_of(tmp_path), "the watch goes on")
+
+
+def test_a_job_whose_script_was_killed_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LOOK_S", 0.1)
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
     until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
     assert running.peek(Asked(tmp_path), job(), pid, 0, 0.5) == running.Peek(status=None, text="")
