@@ -43,7 +43,7 @@ go-test:
 	scripts/go-test
 
 py-test:
-	$(BIN)/python scripts/rings.py unit labs e2e alone
+	$(BIN)/python scripts/rings.py unit labs e2e
 
 bench-provision: setup ## speed against a limit or a peer in the same run
 	$(BIN)/python -m benchmarks.provision

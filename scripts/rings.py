@@ -44,11 +44,10 @@ PYTEST = {
         "loadscope",
         "--no-loadscope-reorder",
     ),
-    "alone": ("tests/e2e", "-m", "alone and not long", "-p", "no:xdist"),  # figures that neighbours would falsify
 }
 LONG = {"long": ("tests", "-m", "long")}  # one after another: its figures need the machine for themselves
 LONG_MAKE = ("fuzz",)
-NEED_BUILDS = {"labs", "e2e", "alone", "long"}
+NEED_BUILDS = {"labs", "e2e", "long"}
 
 
 @dataclass(slots=True)

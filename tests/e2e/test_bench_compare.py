@@ -64,6 +64,7 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
 
 
 @pytest.mark.alone
+@pytest.mark.long
 def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> None:
     # Each takes two seconds on the wire; beside a load of 14 on two cores, ranks waited for the CPU for more than the
     # tenth that is to be told.
