@@ -26,8 +26,8 @@ test: check ## everything CI runs
 check: packages setup ## lint, types, layers and every test that a change has to pass
 	$(BIN)/python scripts/rings.py
 
-test-long: packages setup ## what takes long: a gigabit, statistics by the hundred, soaks, fuzz
-	$(BIN)/python scripts/rings.py long fuzz
+test-long: packages setup ## what takes long: each answer broken in turn, a gigabit, statistics by the hundred, fuzz
+	$(BIN)/python scripts/rings.py faults long fuzz
 
 lint:
 	$(BIN)/ruff check .
@@ -43,7 +43,7 @@ go-test:
 	scripts/go-test
 
 py-test:
-	$(BIN)/python scripts/rings.py unit labs e2e
+	$(BIN)/python scripts/rings.py unit labs e2e alone
 
 bench-provision: setup ## speed against a limit or a peer in the same run
 	$(BIN)/python -m benchmarks.provision

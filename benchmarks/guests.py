@@ -29,26 +29,26 @@ from typing import TYPE_CHECKING
 import paramiko
 
 from benchmarks.provision import running, vsml
-from vsphere_ml.cli import guest_wiring
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring import guest_wiring
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load
-from vsphere_ml.core.events import Looked
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.flows import boot, configure, guests
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.ports.events import Looked
+from vsphere_ml.flows.guests import boot, configure, guests
 from vsphere_ml.guest.converge import check_all
 from vsphere_ml.lab.guests import needs
-from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.ssh.keys.key_pairs import key_pair
+from vsphere_ml.vsphere.connection.session import connect
 from vsphere_ml.vsphere.gateway import Gateway
-from vsphere_ml.vsphere.session import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from vsphere_ml.core.events import Event
-    from vsphere_ml.core.guest import GuestFacts, Playbook
-    from vsphere_ml.core.ports import GuestPlace
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.guests import Given
+    from vsphere_ml.core.model.guest import GuestFacts, Playbook
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Event
+    from vsphere_ml.core.ports.vcenter import GuestPlace
+    from vsphere_ml.flows.guests.guests import StepInputs
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.ssh.guests import SshGuests
 
@@ -90,7 +90,7 @@ class Site:
     playbooks: Sequence[Playbook]
     gateway: Gateway
     guests: SshGuests
-    given: Given
+    given: StepInputs
     places: Sequence[GuestPlace]
     scripts: Mapping[str, Sequence[str]]  # what a check asks each guest, a script for each round trip
     key: paramiko.PKey

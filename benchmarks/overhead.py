@@ -28,22 +28,22 @@ from typing import TYPE_CHECKING
 
 from benchmarks.overhead_script import STEPS
 from benchmarks.provision import running, vsml
-from vsphere_ml.bench.compare import RESOLUTION
-from vsphere_ml.bench.estimate import ratio
-from vsphere_ml.cli import guest_wiring
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.bench.stats.estimate import ratio
+from vsphere_ml.bench.stats.verdicts import RESOLUTION
+from vsphere_ml.cli.wiring import guest_wiring
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load
-from vsphere_ml.flows import boot
+from vsphere_ml.flows.guests import boot
 from vsphere_ml.lab import runtime, state
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh import openssh
+from vsphere_ml.vsphere.connection.session import connect
 from vsphere_ml.vsphere.gateway import Gateway
-from vsphere_ml.vsphere.session import connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.ssh.session.target import SshTarget
 
 PAIRS = 8
 WARM_UP = 20  # steps

@@ -25,20 +25,20 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.config.load import load
-from vsphere_ml.core.diff import diff
-from vsphere_ml.core.placement import solve
-from vsphere_ml.flows.plan import scope
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.diff import diff
+from vsphere_ml.flows.cluster.plan import scope
 from vsphere_ml.lab import server
-from vsphere_ml.vsphere import hosts, look, vms
+from vsphere_ml.vsphere.connection.session import connect
 from vsphere_ml.vsphere.gateway import Gateway
-from vsphere_ml.vsphere.session import connect
+from vsphere_ml.vsphere.inventory import hosts, read_inventory, vms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.connection.session import Session
 
 HERE = Path(__file__).parent
 VSML = Path(sys.executable).with_name("vsml")
@@ -127,7 +127,7 @@ def plan(session: Session, spec: ClusterSpec) -> int:
 def bare_read(session: Session) -> int:
     """Read the properties that a look reads, by pyvmomi alone, and make nothing of them."""
     content = session.content
-    wanted = look._WANTED  # noqa: SLF001 - the very same properties
+    wanted = read_inventory._WANTED  # noqa: SLF001 - the very same properties
     view = content.viewManager.CreateContainerView(content.rootFolder, list(wanted), True)
     found = list(retrieve(content.propertyCollector, view, wanted))
     view.Destroy()

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, nodes
-from vsphere_ml.core.placement import solve
-from vsphere_ml.core.spec import NicKind, NicRequest, NodeSpec, Spread
+from vsphere_ml.core.model.spec import NicKind, NicRequest, NodeSpec, Spread
+from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.model.inventory import Inventory
 
 HOSTS = 1000
 SIZES = (64, 128, 256, 512)

@@ -37,17 +37,31 @@ PYTEST = {
     "e2e": (
         "tests/e2e",
         "-m",
-        "not long and not alone",
+        "not long and not faults and not alone",
         "-n",
         str(WAITING),
         "--dist",
         "loadscope",
         "--no-loadscope-reorder",
     ),
+    # One after another: whose figures neighbours would falsify.
+    "alone": ("tests/e2e", "-m", "alone and not long"),
 }
-LONG = {"long": ("tests", "-m", "long")}  # one after another: its figures need the machine for themselves
+LONG = {
+    "faults": (
+        "tests/faults",
+        "tests/e2e/test_bench_ends.py",
+        "-m",
+        "faults",
+        "-n",
+        str(WAITING),
+        "--dist",
+        "worksteal",  # each test has a share of the positions, and any worker's lab will do
+    ),
+    "long": ("tests", "-m", "long"),  # one after another: its figures need the machine for themselves
+}
 LONG_MAKE = ("fuzz",)
-NEED_BUILDS = {"labs", "e2e", "long"}
+NEED_BUILDS = {"labs", "e2e", "alone", "faults", "long"}
 
 
 @dataclass(slots=True)

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.core import mft
-from vsphere_ml.core.ats import Door
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.host_changes import (
+from vsphere_ml.core.hosts.host_changes import (
     AwaitHost,
     EnterMaintenance,
     ExitMaintenance,
@@ -31,14 +29,16 @@ from vsphere_ml.core.host_changes import (
     ShutDown,
     WriteRecord,
 )
-from vsphere_ml.core.inventory import PciAddress
-from vsphere_ml.core.roce import CORE, RDMA, parameters
+from vsphere_ml.core.model.host_settings import AccessMethod
+from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.tools import mft
+from vsphere_ml.core.tools.roce import CORE, RDMA, parameters
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.esx import HostSight, VmOnHost
-    from vsphere_ml.core.host_changes import HostChange
-    from vsphere_ml.core.host_ports import Hosts, HostShells
-    from vsphere_ml.core.inventory import HostRef
+    from vsphere_ml.core.hosts.host_changes import HostChange
+    from vsphere_ml.core.model.esxi_state import EsxiHostState, VmOnHost
+    from vsphere_ml.core.model.inventory import HostRef
+    from vsphere_ml.core.ports.esxi import Hosts, HostShells
 
 PORTS = (PciAddress("0000:3c:00.0"), PciAddress("0000:b0:00.0"))
 DEADLINE_S = 300.0
@@ -53,7 +53,7 @@ class HostsRig:
     ref: HostRef
     name: str
 
-    def see(self) -> HostSight:
+    def see(self) -> EsxiHostState:
         return self.hosts.see([self.ref])[self.ref]
 
     def vms(self) -> list[VmOnHost]:
@@ -84,7 +84,11 @@ class HostsContract:
         seen = hosts.see()
         assert (seen.name, seen.version, seen.cpu_vendor) == (hosts.name, "7.0.2", "intel")
         assert (seen.connected, seen.maintenance, seen.record) == (True, False, "")
-        assert (seen.kernel.door, seen.kernel.configured, seen.kernel.runtime) == (Door.ESXCLI, "FALSE", "FALSE")
+        assert (seen.kernel.door, seen.kernel.configured, seen.kernel.runtime) == (
+            AccessMethod.ESXCLI,
+            "FALSE",
+            "FALSE",
+        )
         assert seen.graphics.default == "sharedDirect"
         assert {seen.functions[port].vfs_now for port in PORTS} == {8}
         assert [(vm.name, vm.on, vm.agent, vm.resume) for vm in hosts.vms()] == [
@@ -133,7 +137,7 @@ class HostsContract:
     def test_a_kernel_setting_waits_for_the_reboot(self, hosts: HostsRig) -> None:
         before = hosts.see().boot_time
         hosts.empty()
-        hosts.do(SetKernel, value="TRUE", door=Door.ESXCLI)
+        hosts.do(SetKernel, value="TRUE", door=AccessMethod.ESXCLI)
         assert (hosts.see().kernel.configured, hosts.see().kernel.runtime) == ("TRUE", "FALSE")
         hosts.reboot()
         after = hosts.see()
@@ -142,7 +146,7 @@ class HostsContract:
         assert (after.connected, after.maintenance) == (True, True)
 
     def test_the_option_manager_of_70u2_does_not_have_it(self, hosts: HostsRig) -> None:
-        hosts.refused(SetKernel, value="TRUE", door=Door.OPTIONS)
+        hosts.refused(SetKernel, value="TRUE", door=AccessMethod.OPTIONS)
 
     def test_functions_wait_for_the_reboot_too(self, hosts: HostsRig) -> None:
         hosts.empty()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import Answer, Sensitive
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.core.guest import Shell
+    from vsphere_ml.core.model.guest import Shell
 
 SECRET = Sensitive("nvapi-53cr3t value")
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"

@@ -14,10 +14,10 @@ from tests.contract.shell_contract import said
 from tests.unit.guest.cluster import facts
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.guest.converge import check, converge
-from vsphere_ml.guest.playbook import load_text
+from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.guest import Playbook, Shell
+    from vsphere_ml.core.model.guest import Playbook, Shell
 
 VERSION = "2.0.14+lab"
 STEPS = {

@@ -9,9 +9,9 @@ from pyVmomi import vim
 
 from tests.contract.vcenter_contract import Connect, Rig, VCenterContract, rig
 from tests.integration import labs
-from vsphere_ml.core.changes import MoveToPool, PowerOn
-from vsphere_ml.vsphere.collect import managed
+from vsphere_ml.core.plan.changes import MoveToPool, PowerOn
 from vsphere_ml.vsphere.gateway import Gateway
+from vsphere_ml.vsphere.inventory.collect import managed_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class TestGatewayOnTheLab(VCenterContract):
     def test_a_vm_moves_to_another_pool_while_it_runs(self, rig: Rig, lab: Lab) -> None:
         root = rig.look().clusters[0].root_pool
         session = labs.sign_in(lab)
-        made = managed(session, "vim.ResourcePool", root).CreateResourcePool(name=rig.cluster, spec=_unlimited())
+        made = managed_object(session, "vim.ResourcePool", root).CreateResourcePool(name=rig.cluster, spec=_unlimited())
         rig.equip("n-1", rig.nic())
         rig.do(PowerOn(vm="n-1"))
         ml = next(ref for ref, path in rig.look().clusters[0].pools.items() if path.endswith(rig.cluster))

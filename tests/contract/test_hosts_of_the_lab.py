@@ -9,12 +9,12 @@ import pytest
 from tests.contract.hosts_contract import HostsContract, HostsRig
 from tests.fakes.wishes import seed_cluster
 from tests.integration import control, labs
-from vsphere_ml.cli.wiring import SystemClock
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.flows.provision import provision
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.lab import hosts as lab_hosts
 from vsphere_ml.ssh.esxi import EsxiShells
-from vsphere_ml.vsphere.esx_hosts import EsxHosts
+from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

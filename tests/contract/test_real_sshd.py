@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.integration.guests import needed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 pytestmark = [pytest.mark.lab, needed]
 

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from vsphere_ml.core.changes import (
+from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.model.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.model.placement import Target, WantGroup, WantNic, WantSriov, WantVgpu
+from vsphere_ml.core.model.spec import Address
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, Customization, FirstBoot
+from vsphere_ml.core.plan.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
@@ -30,20 +36,14 @@ from vsphere_ml.core.changes import (
     SetSettings,
     UpgradeHardware,
 )
-from vsphere_ml.core.errors import NotPossible, VsmlError
-from vsphere_ml.core.firstboot import ADDRESS_KEY, Customization, FirstBoot
-from vsphere_ml.core.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
-from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.seats import Target, WantGroup, WantNic, WantSriov, WantVgpu
-from vsphere_ml.core.spec import Address
+from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.ports import Ticket, VCenter
-    from vsphere_ml.core.seats import WantedDevice
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.placement import WantedDevice
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.vcenter import TaskHandle, VCenter
 
 Connect: TypeAlias = Callable[[], "VCenter"]
 SOURCE = "ubuntu-22.04-gpu"
@@ -67,7 +67,7 @@ class Rig:
         """Start all changes, then wait for all; return each one's error, in their order."""
         return self.end(*(self.vcenter.start(change) for change in changes))
 
-    def end(self, *tickets: Ticket) -> list[VsmlError | None]:
+    def end(self, *tickets: TaskHandle) -> list[VsmlError | None]:
         """Wait until all these are done; return each one's error, in their order."""
         errors: dict[int, VsmlError | None] = {}
         for _ in range(1000):

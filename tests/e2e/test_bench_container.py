@@ -1,4 +1,4 @@
-"""`vsml bench --in container` on lab guests: ranks start by the container's own sshd. Docker is a stand-in there."""
+"""`vsml bench --in container` on lab guests: ranks start by `docker exec`. Docker is a stand-in, without an sshd."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from tests.e2e import launched, trained
 from tests.e2e.launched import LAUNCH_S, bench, everywhere, leftovers, start, training
 from tests.waiting import until
-from vsphere_ml.core.container import SHARED
+from vsphere_ml.core.nodes.container import SHARED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import pytest
 
 from tests.e2e import trained
 from tests.e2e.conftest import Ended
-from vsphere_ml.core.container import SHARED
+from vsphere_ml.core.nodes.container import SHARED
 from vsphere_ml.lab import runtime
 from vsphere_ml.lab.guests import faults
 
@@ -113,7 +111,7 @@ def test_a_path_without_programs_ends_the_launch_by_its_limit(cluster: Cluster) 
     nothing_is_left(cluster)
 
 
-@pytest.mark.long  # it waits for answers; with a clock that is moved: tests/unit/flows/test_watch.py
+@pytest.mark.faults  # it waits for answers; with a clock that is moved: tests/unit/flows/bench/test_watch.py
 def test_an_sshd_that_went_silent_ends_the_launch_and_is_told(cluster: Cluster) -> None:
     process = start(cluster, "silent")
     vm = cluster.moid("node-1")
@@ -145,17 +143,9 @@ def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
     assert cluster.shell.here("run", "--", f"rm -rf {SHARED}/*").status == 0
 
 
-def test_the_defaults_of_bench_baseline_and_gate_fit_each_other(cluster: Cluster) -> None:
-    """However busy the machine is: against itself the gate opens, or names the command after which it can tell."""
-    sweep = ("bench", "cluster.toml", "--workload", "allreduce", "--sizes", "1048576", "--sweeps", "5")
-    done = cluster.shell.here(*sweep, "--into", "usual")
-    assert done.status == 0, done.err
-    made = cluster.shell.here("bench", "baseline", "make", "usual", "--into", "baseline")
-    assert made.status == 0, made.err
-    gate = cluster.shell.here("bench", "gate", "usual", "--baseline", "baseline", "-o", "json")
-    if gate.status == 0:
-        return
-    (error,) = gate.document["errors"]
-    assert (gate.status, error["code"]) == (3, "bench.too-noisy")
-    command = re.escape(shlex.join(["vsml", *sweep])) + r" --repeats \d+ --into usual"
-    assert re.fullmatch(command, error["hint"]) or "baseline" in error["hint"]
+@pytest.mark.long
+def test_bench_baseline_and_gate_without_options_fit_each_other(cluster: Cluster) -> None:
+    """However busy the machine is: what launches differ by, the baseline allows."""
+    for command in (("bench",), ("bench", "baseline", "make"), ("bench", "gate")):
+        made = cluster.shell.here(*command)
+        assert made.status == 0, made.err

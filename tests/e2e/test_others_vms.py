@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.conftest import QUAD, Shell, clean_environment
 from tests.integration.guests import needed, running
-from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
     from pathlib import Path

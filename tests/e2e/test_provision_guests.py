@@ -13,7 +13,7 @@ from tests.e2e.trained import lab_with_guests
 from tests.integration.guests import needed
 from tests.waiting import until
 from vsphere_ml.lab import server
-from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.catalog.profiles import parse
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.inventory import EthernetCard, GpuUse, PciFunctionDevice, VgpuDevice
-from vsphere_ml.core.locality import between, rank
-from vsphere_ml.core.profiles import parse
+from vsphere_ml.core.model.inventory import EthernetCard, GpuUse, PciFunctionDevice, VgpuDevice
+from vsphere_ml.core.model.locality import locality_between, rank
 from vsphere_ml.core.units import Bytes, gib
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.core.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings, WholeGpu
+    from vsphere_ml.core.model.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings, WholeGpu
 
 
 def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
@@ -137,10 +137,14 @@ def _with_link(host: Host, vm: Vm, number: int, *, from_far: bool) -> Host:
 
 def _with_group(host: Host, vm: Vm, number: int, *, whole: bool, from_far: bool) -> Host:
     affinity = vm.settings.extra_config.get("numa.nodeAffinity") if vm.settings else None
-    nearest = min((rank(between(host, gpu.address, nic.address)) for gpu in host.gpus for nic in host.nics), default=0)
+    nearest = min(
+        (rank(locality_between(host, gpu.address, nic.address)) for gpu in host.gpus for nic in host.nics), default=0
+    )
     nics = sorted(host.nics, key=lambda nic: (str(host.numa_of(nic.address)) != affinity, nic.address))
     for nic in nics[::-1] if from_far else nics:
-        near = [gpu.address for gpu in _free_gpus(host) if rank(between(host, gpu.address, nic.address)) == nearest]
+        near = [
+            gpu.address for gpu in _free_gpus(host) if rank(locality_between(host, gpu.address, nic.address)) == nearest
+        ]
         if len(near) >= number and _has_room(nic, whole=whole):
             return _with_nic(_with_gpus(host, vm, near[:number]), nic.address, vm, whole=whole)
     raise _refusal("vsphere.graphics-capacity", vm, "no device group of this kind is free")

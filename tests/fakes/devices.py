@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
 
+from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.inventory import (
+from vsphere_ml.core.model.inventory import (
     ComponentKind,
     EthernetCard,
     GroupInstance,
@@ -16,14 +17,21 @@ from vsphere_ml.core.inventory import (
     Vm,
     VmDevice,
 )
-from vsphere_ml.core.seats import WantDynamic, WantGroup, WantNic, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
-from vsphere_ml.core.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
+from vsphere_ml.core.model.placement import (
+    WantDynamic,
+    WantGroup,
+    WantNic,
+    WantPassthrough,
+    WantPvrdma,
+    WantSriov,
+    WantVgpu,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from vsphere_ml.core.inventory import GroupComponent, Host
-    from vsphere_ml.core.seats import WantedDevice
+    from vsphere_ml.core.model.inventory import GroupComponent, Host
+    from vsphere_ml.core.model.placement import WantedDevice
 
 SAME_MAC = "00:50:56:9f:00:01"
 

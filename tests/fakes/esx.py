@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.capacity import MIG
-from vsphere_ml.core.esx import Connection
-from vsphere_ml.core.inventory import VgpuProfile
+from vsphere_ml.core.catalog.gpu_capacity import MIG
+from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.inventory import VgpuProfile
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.inventory import Host, NicPort, PciAddress, Pvrdma
+    from vsphere_ml.core.model.inventory import Host, NicPort, PciAddress, Pvrdma
 
 
 @dataclass(slots=True)

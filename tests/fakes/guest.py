@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tests.fakes import programs
 from tests.fakes import sh as posix
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import Answer, Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tests.fakes.guest import FakeGuest
-    from vsphere_ml.core.guest import Shell
-    from vsphere_ml.core.ports import GuestPlace
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.core.ports.vcenter import GuestPlace
 
 T = TypeVar("T")
 

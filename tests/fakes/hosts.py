@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from tests.fakes import mft, smi
 from tests.fakes.esx import as_seen
 from tests.fakes.site import Cut
-from vsphere_ml.core import roce
-from vsphere_ml.core.ats import Door
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.esx import Connection, FunctionSeen, GraphicsSeen, HostSight, KernelOption, VmOnHost
-from vsphere_ml.core.host_changes import (
+from vsphere_ml.core.hosts.host_changes import (
     AwaitHost,
     EnterMaintenance,
     ExitMaintenance,
@@ -29,16 +26,26 @@ from vsphere_ml.core.host_changes import (
     ShutDown,
     WriteRecord,
 )
-from vsphere_ml.core.inventory import Pvrdma
+from vsphere_ml.core.model.esxi_state import (
+    Connection,
+    EsxiHostState,
+    FunctionSeen,
+    GraphicsSeen,
+    KernelOption,
+    VmOnHost,
+)
+from vsphere_ml.core.model.host_settings import AccessMethod
+from vsphere_ml.core.model.inventory import Pvrdma
+from vsphere_ml.core.tools import roce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from tests.fakes.esx import FakeEsx, Function
     from tests.fakes.site import FakeVCenter
-    from vsphere_ml.core.guest import Answer
-    from vsphere_ml.core.host_changes import HostChange
-    from vsphere_ml.core.inventory import HostRef, Vm, VmRef
+    from vsphere_ml.core.hosts.host_changes import HostChange
+    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.inventory import HostRef, Vm, VmRef
 
 
 @dataclass(slots=True)
@@ -63,7 +70,7 @@ class FakeHosts:
 
     # Hosts
 
-    def see(self, hosts: Collection[HostRef]) -> Mapping[HostRef, HostSight]:
+    def see(self, hosts: Collection[HostRef]) -> Mapping[HostRef, EsxiHostState]:
         self._live()
         return {ref: self._sight(self.there[ref]) for ref in hosts if ref in self.there}
 
@@ -111,7 +118,7 @@ class FakeHosts:
                     self._show(machine)
             case SetDriver():
                 options = machine.drivers[change.module]
-                options[0] = roce.merged(options[0], dict(change.keys))
+                options[0] = roce.merge_options(options[0], dict(change.keys))
             case SetVmknic() | SetFirewall():
                 self._pvrdma(machine, change)
             case Reboot():
@@ -142,9 +149,11 @@ class FakeHosts:
             if vm.agent and vm.on:
                 self._power(self._vm(vm.ref), on=False)
         self._show(machine, maintenance=True)
+        if "maintenance answer" in machine.fails:
+            raise VSphereError(f"{machine.name}: the connection broke", code="vcenter.interrupted")
 
     def _set_kernel(self, change: SetKernel, machine: FakeEsx) -> None:
-        open_door = machine.esxcli if change.door is Door.ESXCLI else machine.option
+        open_door = machine.esxcli if change.door is AccessMethod.ESXCLI else machine.option
         if machine.kernel is None or not open_door or "kernel" in machine.fails:
             raise VSphereError(f"{machine.name} refuses kernel setting atsSupport", code="ats.refused")
         if "kernel forgets" not in machine.fails:
@@ -228,14 +237,14 @@ class FakeHosts:
             self.site._dead = True  # one process is killed
             raise Cut
 
-    def _sight(self, machine: FakeEsx) -> HostSight:
+    def _sight(self, machine: FakeEsx) -> EsxiHostState:
         gpus = {str(gpu.address): machine.graphics for gpu in machine.host.gpus} | machine.gpus
         seen = GraphicsSeen(
             default=machine.graphics[0],
             devices={gpu: kinds[0] for gpu, kinds in machine.gpus.items()},
             now={gpu: kinds[1] for gpu, kinds in gpus.items()},
         )
-        return HostSight(
+        return EsxiHostState(
             ref=machine.host.ref,
             name=machine.name,
             version=machine.host.version,
@@ -294,14 +303,14 @@ class FakeHosts:
 
 def _kernel(machine: FakeEsx) -> KernelOption:
     if machine.connection is not Connection.CONNECTED:
-        return KernelOption(door=Door.NONE, why="the host does not answer")
+        return KernelOption(door=AccessMethod.NONE, why="the host does not answer")
     if machine.kernel is None:
-        return KernelOption(door=Door.NONE, why="esxcli lists no such setting")
+        return KernelOption(door=AccessMethod.NONE, why="esxcli lists no such setting")
     if machine.esxcli:
-        return KernelOption(door=Door.ESXCLI, configured=machine.kernel[0], runtime=machine.kernel[1])
+        return KernelOption(door=AccessMethod.ESXCLI, configured=machine.kernel[0], runtime=machine.kernel[1])
     if machine.option:
-        return KernelOption(door=Door.OPTIONS, configured=machine.kernel[0])
-    return KernelOption(door=Door.NONE, why="esxcli over the API is refused (NoPermission), and no option")
+        return KernelOption(door=AccessMethod.OPTIONS, configured=machine.kernel[0])
+    return KernelOption(door=AccessMethod.NONE, why="esxcli over the API is refused (NoPermission), and no option")
 
 
 def _function(each: Function) -> FunctionSeen:

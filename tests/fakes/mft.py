@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.guest import Answer
+from vsphere_ml.core.model.guest import Answer
 
 if TYPE_CHECKING:
     from tests.fakes.esx import FakeEsx, Function
-    from vsphere_ml.core.inventory import PciAddress
+    from vsphere_ml.core.model.inventory import PciAddress
 
 _ROW = "{mark}       {name:<36}{default:<16}{now:<16}{next}\n"
 

@@ -8,27 +8,17 @@ from typing import TYPE_CHECKING, assert_never
 
 from tests.fakes.booking import booked, freed
 from tests.fakes.devices import Workshop, refusal
-from vsphere_ml.core import changes as do
-from vsphere_ml.core.firstboot import ADDRESS_KEY, DHCP, UNTOLD, in_words
-from vsphere_ml.core.inventory import (
-    EthernetCard,
-    Folder,
-    FolderRef,
-    Inventory,
-    Rule,
-    Vm,
-    VmRef,
-    VmSettings,
-)
-from vsphere_ml.core.marks import CLUSTER_KEY, NODE_KEY, cut_short
-from vsphere_ml.core.marks import marked as is_marked
+from vsphere_ml.core.model.inventory import EthernetCard, Folder, FolderRef, Inventory, Rule, Vm, VmRef, VmSettings
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, UNTOLD, in_words
+from vsphere_ml.core.plan import changes as do
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.seats import Target
+    from vsphere_ml.core.model.placement import Target
+    from vsphere_ml.core.plan.changes import Change
 
 
 @dataclass(slots=True)
@@ -155,6 +145,8 @@ class Physics:
         return replace(
             seen,
             cpus=target.cpus,
+            cores_per_socket=target.cores_per_socket or seen.cores_per_socket,
+            limited=False,
             memory=target.memory,
             disk=max(seen.disk, target.disk) if seen.disk and target.disk else seen.disk,
             firmware=seen.firmware if "firmware" in self.drops else target.firmware,

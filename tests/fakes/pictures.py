@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.inventory import (
+from vsphere_ml.core.model.inventory import (
     Cluster,
     ClusterRef,
     ComponentKind,

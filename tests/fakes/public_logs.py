@@ -17,7 +17,7 @@ from vsphere_ml.bench.imports.reading import Given
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.model.record import Run
 
 FOLDER = Path(__file__).parents[1] / "cases" / "public_logs"
 NOON = "2026-01-31T12:00:00Z"
@@ -178,8 +178,10 @@ def _horovod(described: Described) -> Iterator[str]:
     yield "Running benchmark..."
     for at, rate in enumerate(described["rows"]):
         yield f"Iter #{at}: {rate} img/sec per GPU"
-    yield "Img/sec per GPU: 108.2 +-1.2"
-    yield f"Total img/sec on {described['ranks']} GPU(s): 432.8 +-4.9"
+    mean = sum(map(float, described["rows"])) / len(described["rows"])
+    yield f"Img/sec per GPU: {mean:.1f} +-1.2"
+    count = int(described["ranks"])
+    yield f"Total img/sec on {count} GPU(s): {count * mean:.1f} +-4.9"
 
 
 def _tf_cnn(described: Described) -> Iterator[str]:
@@ -188,6 +190,10 @@ def _tf_cnn(described: Described) -> Iterator[str]:
         yield f"Model:       {described['model']}"
         yield f"Batch size:  {described['everywhere']} global"
         yield f"             {described['each']} per device"
+    if "devices" in described:
+        yield f"Devices:     {described['devices']}"
+    if "variables" in described:
+        yield f"Variables:   {described['variables']}"
     yield "Step\tImg/sec\ttotal_loss"
     yield "100\timages/sec: 154.2 +/- 0.4 (jitter = 4.0)\t8.372"
     for total in described["rows"]:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from tests.fakes.clock import FakeClock
 from tests.fakes.devices import Workshop
 from tests.fakes.physics import Physics
-from vsphere_ml.core.changes import CloneVm
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.inventory import Inventory
-from vsphere_ml.core.ports import Ticket, Update
+from vsphere_ml.core.model.inventory import Inventory
+from vsphere_ml.core.plan.changes import CloneVm
+from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.counts import Ask, Count, Counts, Place
-    from vsphere_ml.core.inventory import Host, HostRef, Vm
-    from vsphere_ml.core.ports import Scope
+    from vsphere_ml.core.model.device_counts import Ask, Count, Counts, Place
+    from vsphere_ml.core.model.inventory import Host, HostRef, Vm
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.vcenter import Scope
 
 Step: TypeAlias = Callable[[Inventory], Inventory]
 
@@ -33,7 +33,7 @@ class Cut(BaseException):
 
 @dataclass(slots=True)
 class _Task:
-    ticket: Ticket
+    ticket: TaskHandle
     due: float
     steps: list[Step]
     error: VSphereError | None = None
@@ -107,17 +107,17 @@ class FakeVCenter:
         self.reads += 1
         return tuple(vm for vm in self.inventory.vms if vm.name in vms and self._physics.is_ours(vm))
 
-    def start(self, change: Change) -> Ticket:
+    def start(self, change: Change) -> TaskHandle:
         self._live()
         self.started += 1
-        ticket = Ticket(self.started, change)
+        ticket = TaskHandle(self.started, change)
         if isinstance(change, CloneVm):
             self._physics.owner = change.marks.cluster
         steps = list(self._physics.steps(change))
         self._tasks[ticket.id] = _Task(ticket, self.clock.now() + self.takes(change), steps, self.fails(change))
         return ticket
 
-    def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         """Let time pass until one of these tickets is done, and say so."""
         self._live()
         watched = [self._tasks[ticket.id] for ticket in tickets]

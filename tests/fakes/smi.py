@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.boards import BY_DEVICE
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.core.inventory import PciAddress
-from vsphere_ml.core.nvidia_smi import needs_reboot
+from vsphere_ml.core.catalog.boards import BY_DEVICE
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.tools.nvidia_smi import needs_reboot
 
 if TYPE_CHECKING:
     from tests.fakes.esx import FakeEsx

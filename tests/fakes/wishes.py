@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vsphere_ml.core.spec import ClusterSpec, GpuRequest, Location, NicRequest, NodeSpec, Source, VCenterSpec
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, Location, NicRequest, NodeSpec, Source, VCenterSpec
 from vsphere_ml.core.units import gib
 
 

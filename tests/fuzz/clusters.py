@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from tests.fuzz.answers import check_refusal
 from tests.fuzz.mutation import inputs
-from vsphere_ml.cli.views import nodes, rules
+from vsphere_ml.cli.views.cluster import nodes
+from vsphere_ml.cli.views.site import rules
 from vsphere_ml.config import document
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.legality import judge
+from vsphere_ml.core.rules import check
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = tuple(
@@ -29,7 +30,7 @@ def run(seconds: float, seed: int, most: int | None = None) -> int:
     count = 0
     for content in inputs(SAMPLES, seconds, seed, most):
         try:
-            checked(load_text(document.decoded(content, Path("cluster.toml")), "cluster.toml"))
+            checked(load_text(document.decode_text(content, Path("cluster.toml")), "cluster.toml"))
         except ConfigError as error:
             check_refusal(error, content, unreadable="config.unreadable")
         count += 1
@@ -38,4 +39,4 @@ def run(seconds: float, seed: int, most: int | None = None) -> int:
 
 def checked(spec: ClusterSpec) -> None:
     """Do with a cluster what `vsml check` does."""
-    nodes.text(spec, rules.broken(judge.of_file(spec)))
+    nodes.text(spec, rules.broken(check.of_file(spec)))

@@ -18,7 +18,7 @@ from vsphere_ml.bench.imports.reading import Given
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.model.record import Run
 
 SAMPLES = Path(__file__).parents[1] / "cases" / "imports"
 TOLD = frozenset({"import.left-out", "import.unended"})

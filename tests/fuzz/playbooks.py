@@ -9,9 +9,10 @@ from tests.fuzz.mutation import inputs
 from tests.unit.guest.cluster import NODE_1
 from vsphere_ml.config.positions import positions
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.guest import playbook, render
-from vsphere_ml.guest.fields import Template, Wrong
-from vsphere_ml.guest.steps.files import File
+from vsphere_ml.guest.playbooks import playbook
+from vsphere_ml.guest.playbooks.fields import Template, Wrong
+from vsphere_ml.guest.steps.system.files import File
+from vsphere_ml.guest.templates import render
 
 ROOT = Path(__file__).parents[2]
 BOOKS = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.answers import check_refusal
 from tests.fuzz.mutation import inputs
-from tests.unit.config.test_vhpc import CONF
+from tests.unit.config.vhpc.test_vhpc import CONF
 from vsphere_ml.config.load import mistakes_of
 from vsphere_ml.config.vhpc.translate import translate
 from vsphere_ml.core.errors import ConfigError

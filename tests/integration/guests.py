@@ -14,9 +14,9 @@ from pyVmomi import vim
 from tests.integration import labs
 from tests.integration.shells import open_shell
 from tests.waiting import until
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.spec import (
+from vsphere_ml.core.model.spec import (
     Address,
     ClusterSpec,
     GpuRequest,
@@ -31,16 +31,16 @@ from vsphere_ml.core.units import gib
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab import server
 from vsphere_ml.lab.guests import hub, needs
-from vsphere_ml.ssh.host_keys import read_key
-from vsphere_ml.ssh.keys import key_pair
-from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.ssh.keys.host_keys import read_key
+from vsphere_ml.ssh.keys.key_pairs import key_pair
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
+from vsphere_ml.ssh.session.target import SshTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 REASON = needs.lacking()
 needed = pytest.mark.skipif(REASON is not None, reason=f"no lab guests: {REASON}")

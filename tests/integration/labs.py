@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.cli.wiring import SystemClock
-from vsphere_ml.flows.provision import provision
-from vsphere_ml.flows.ready import HostsDoor
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
+from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.hosts.host_configuration import HostSession
 from vsphere_ml.lab import server
-from vsphere_ml.vsphere import session
-from vsphere_ml.vsphere.esx_hosts import EsxHosts
+from vsphere_ml.vsphere.connection import session
+from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.report import Report
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.cluster.report import Report
     from vsphere_ml.lab.state import Lab
 
 CX6 = '{ model = "ConnectX-6 Dx", port_group = "roce" }'
@@ -79,7 +79,7 @@ def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
     """Provision, with the hosts' door over a session of its own."""
     session = sign_in(lab)
     try:
-        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        door = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
         return provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
     finally:
         session.close()

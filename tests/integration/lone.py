@@ -11,16 +11,16 @@ from tests.integration import guests
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import folder as lab_folder
 from vsphere_ml.lab.guests import hub, image, machine
-from vsphere_ml.lab.guests.firstboot import Gpu, Vm
+from vsphere_ml.lab.guests.boot.firstboot import Gpu, Vm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 NAME, DRIVER = "node-1", "535.183.04"
-NICS = ({"mac": "", "kind": "passthrough"}, {"mac": "00:50:56:00:00:01", "kind": "vmxnet3"})
+MANAGEMENT = {"mac": "00:50:56:00:00:01", "kind": "vmxnet3"}
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,17 @@ class Guest:
 
 
 @contextmanager
-def guest(folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0) -> Iterator[Guest]:
-    """Run one guest with a fast NIC and these GPUs."""
+def guest(
+    folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0, nic: str = "passthrough"
+) -> Iterator[Guest]:
+    """Run one guest with a fast NIC of this kind and these GPUs."""
     lab_folder.make(folder, DRIVER, {image.CLOUD.name: image.made()})
     lifeline, held = os.pipe()
     center = hub.start(folder, lifeline)
     try:
         extra = guests.first_boot(folder, NAME, f"{address}/24")
-        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=NICS, gpus=gpus, nvlinks=nvlinks)
+        nics = ({"mac": "", "kind": nic}, MANAGEMENT)
+        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=nics, gpus=gpus, nvlinks=nvlinks)
         machine.begin(center, vm)
         yield Guest(folder, machine.report(center, vm))
     finally:

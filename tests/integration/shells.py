@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.ssh.shell import SshShell
+from vsphere_ml.ssh.session.shell import SshShell
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.core.ports import Clock
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.ssh.session.target import SshTarget
 
 
 def open_shell(target: SshTarget, log: Path, clock: Clock) -> SshShell:

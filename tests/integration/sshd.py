@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.waiting import until
-from vsphere_ml.core.guest import Sensitive
-from vsphere_ml.ssh.host_keys import HostKey, read_key
-from vsphere_ml.ssh.keys import key_pair
-from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.ssh.keys.host_keys import HostKey, read_key
+from vsphere_ml.ssh.keys.key_pairs import key_pair
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
+from vsphere_ml.ssh.session.target import SshTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ import pytest
 
 from tests.integration import proxy
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.vsphere import bounds
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.vsphere.connection import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

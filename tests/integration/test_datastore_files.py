@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration import labs, proxy
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.ports import Scope
+from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ from tests.integration import guests
 from tests.integration.guests import Site, finished
 from tests.integration.shells import open_shell
 from tests.waiting import until
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.lab import server
 from vsphere_ml.lab.guests import seen
-from vsphere_ml.ssh.keys import key_pair
-from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.ssh.keys.key_pairs import key_pair
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
+from vsphere_ml.ssh.session.target import SshTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 pytestmark = [pytest.mark.lab, guests.needed]
 

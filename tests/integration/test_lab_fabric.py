@@ -8,19 +8,19 @@ import pytest
 from pyVmomi import vim
 
 from tests.integration import labs
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
-from vsphere_ml.core.changes import SetSwitchMtu
-from vsphere_ml.core.outcome import Done
-from vsphere_ml.flows.plan import plan
-from vsphere_ml.flows.provision import provision
-from vsphere_ml.vsphere.collect import below
+from vsphere_ml.core.plan.changes import SetSwitchMtu
+from vsphere_ml.core.plan.outcome import Done
+from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.vsphere.inventory.collect import collect_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
@@ -72,7 +72,9 @@ def vcenter(lab: Lab) -> Iterator[Gateway]:
 def set_mtu(lab: Lab, mtu: int) -> None:
     """Give the lab's switch an MTU, as its administrator would."""
     session = labs.sign_in(lab)
-    ((switch, props),) = list(below(session, session.content.rootFolder, {vim.DistributedVirtualSwitch: ["config"]}))
+    ((switch, props),) = list(
+        collect_below(session, session.content.rootFolder, {vim.DistributedVirtualSwitch: ["config"]})
+    )
     spec: Any = vim.dvs.VmwareDistributedVirtualSwitch.ConfigSpec
     switch.ReconfigureDvs_Task(spec=spec(configVersion=props["config"].configVersion, maxMtu=mtu))
     session.close()

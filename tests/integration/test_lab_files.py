@@ -9,18 +9,18 @@ import pytest
 from tests.integration import lone
 from tests.integration.guests import needed
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.guest import GuestFacts, Peer
-from vsphere_ml.guest import playbook
+from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.guest.converge import check, converge
-from vsphere_ml.lab.guests import artifacts
-from vsphere_ml.lab.guests.firstboot import Gpu
+from vsphere_ml.guest.playbooks import playbook
+from vsphere_ml.lab.guests.boot.firstboot import Gpu
+from vsphere_ml.lab.guests.repository import artifacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.core.guest import Playbook
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.ssh.session.shell import SshShell
 
 pytestmark = [pytest.mark.lab, needed]
 FACTS = GuestFacts(

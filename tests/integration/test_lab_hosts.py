@@ -15,7 +15,7 @@ from vsphere_ml.cli import app
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.lab import hosts, server
 from vsphere_ml.ssh.esxi import EsxiShells
-from vsphere_ml.vsphere import esxcli
+from vsphere_ml.vsphere.esxi import esxcli
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

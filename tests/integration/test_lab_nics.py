@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration import labs
-from vsphere_ml.bench.machines import Uplink, machines
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.bench.probe.machines import Uplink, machines
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.host_changes import SetPassthrough
-from vsphere_ml.core.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
-from vsphere_ml.flows.destroy import destroy
-from vsphere_ml.flows.plan import plan
-from vsphere_ml.flows.ready import HostsDoor, Readiness
+from vsphere_ml.core.hosts.host_changes import SetPassthrough
+from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
+from vsphere_ml.flows.cluster.destroy import destroy
+from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
 from vsphere_ml.lab.server import topology_file
-from vsphere_ml.vsphere.esx_hosts import EsxHosts
+from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.core.inventory import Inventory, VmDevice
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.plan import Seated
+    from vsphere_ml.core.model.inventory import Inventory, VmDevice
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.cluster.plan import Seated
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
@@ -143,8 +143,8 @@ def planned(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Seated:
     """Return the plan of a run that may make hosts ready."""
     session, clock = labs.sign_in(lab), SystemClock()
     try:
-        door = HostsDoor(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
-        return plan(wish, vcenter, tell=lambda _: None, clock=clock, ready=Readiness(wish, door, clock))
+        door = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return plan(wish, vcenter, tell=lambda _: None, clock=clock, ready=HostConfiguration(wish, door, clock))
     finally:
         session.close()
 

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.guests import needed, published, running
-from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.guest import playbook, wanted
+from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
 from vsphere_ml.guest.converge import check, converge
+from vsphere_ml.guest.facts import wanted
+from vsphere_ml.guest.facts.verify import verify
 from vsphere_ml.guest.firstboot import host_keys
-from vsphere_ml.guest.select import Selection
-from vsphere_ml.guest.verify import verify
-from vsphere_ml.ssh.keys import key_pair
+from vsphere_ml.guest.playbooks import playbook
+from vsphere_ml.guest.playbooks.select import Selection
+from vsphere_ml.ssh.keys.key_pairs import key_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.guest.events import GuestEvent
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 pytestmark = [pytest.mark.lab, needed]
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration import labs
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.flows.destroy import destroy
-from vsphere_ml.flows.provision import provision
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.flows.cluster.destroy import destroy
+from vsphere_ml.flows.cluster.provision import provision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.report import Report
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.cluster.report import Report
     from vsphere_ml.vsphere.gateway import Gateway
 
 pytestmark = pytest.mark.lab

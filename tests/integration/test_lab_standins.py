@@ -10,20 +10,22 @@ import pytest
 from tests.integration import lone
 from tests.integration.guests import needed
 from tests.integration.lone import DRIVER, NAME
-from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.guest import playbook, wanted
+from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.converge import check, converge
-from vsphere_ml.guest.judge import Verdict
-from vsphere_ml.guest.verify import verify
-from vsphere_ml.lab.guests.firstboot import Gpu
+from vsphere_ml.guest.facts import wanted
+from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.verify import verify
+from vsphere_ml.guest.playbooks import playbook
+from vsphere_ml.lab.guests.boot.firstboot import Gpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.integration.lone import Guest
-    from vsphere_ml.core.guest import Playbook
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.ssh.session.shell import SshShell
 
 pytestmark = [pytest.mark.lab, needed]
 REPOSITORY = "file:/opt/vsml-lab"
@@ -50,6 +52,7 @@ FACTS = GuestFacts(
     gpus=2,
     profile="grid_a100-40c",
     linked=True,
+    nic=NicKind.PASSTHROUGH,
     vgpu_manager=DRIVER,
     lab=True,
     secrets={"licence_token": Sensitive("token"), "registry_key": Sensitive("key")},

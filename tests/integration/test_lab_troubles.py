@@ -18,7 +18,7 @@ from tests.waiting import until
 from vsphere_ml.core.errors import ConfigError, GuestError
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import faults, machine, seen, troubles
-from vsphere_ml.ssh.host_keys import read_key
+from vsphere_ml.ssh.keys.host_keys import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration import labs
-from vsphere_ml.cli.views import lab as view
+from vsphere_ml.cli.views.lab import lab as view
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.lab import server, state
 

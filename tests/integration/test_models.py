@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from vsphere_ml.bench import running
+from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.lab import runtime
 
 LACKING = runtime.lacking()
@@ -24,7 +24,7 @@ def train(*options: str) -> dict[str, list[dict[str, float]]]:
     """Return the lines that the workload printed, by kind."""
     home = runtime.made()
     told = subprocess.run(
-        [runtime.python(home), running.WORKLOADS / "train.py", "--precision", "fp16", "--steps", "3", *options],
+        [runtime.python(home), remote_job.WORKLOADS / "train.py", "--precision", "fp16", "--steps", "3", *options],
         capture_output=True,
         text=True,
         check=True,

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.vsphere import session
+from vsphere_ml.vsphere.connection import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

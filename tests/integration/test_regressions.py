@@ -18,30 +18,30 @@ from tests.contract.vcenter_contract import PROFILE, SOURCE, Rig, rig
 from tests.fakes.wishes import cluster, node, nodes
 from tests.integration import labs
 from tests.integration.test_attribute_access import everything
-from vsphere_ml.core.changes import AttachDevices, CloneVm, PowerOn, UpgradeHardware
-from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.inventory import EthernetCard, VgpuDevice
-from vsphere_ml.core.placement import solve
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.seats import WantGroup, WantSriov, WantVgpu
-from vsphere_ml.core.spec import GpuRequest
-from vsphere_ml.core.target import MMIO_SIZE
+from vsphere_ml.core.model.inventory import EthernetCard, VgpuDevice
+from vsphere_ml.core.model.placement import WantGroup, WantSriov, WantVgpu
+from vsphere_ml.core.model.spec import GpuRequest
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.placement.vm_config import MMIO_SIZE
+from vsphere_ml.core.plan.changes import AttachDevices, CloneVm, PowerOn, UpgradeHardware
+from vsphere_ml.core.plan.diff import diff
+from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.units import gib
-from vsphere_ml.flows.guests import fast_macs
-from vsphere_ml.vsphere import vms
+from vsphere_ml.flows.guests.guests import fast_macs
 from vsphere_ml.vsphere.gateway import Gateway
+from vsphere_ml.vsphere.inventory import vms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.contract.vcenter_contract import Connect
-    from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.plan import Plan
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.connection.session import Session
 
 __all__ = ["rig"]
 pytestmark = pytest.mark.lab
@@ -208,5 +208,5 @@ def test_memory_is_reserved_and_locked_in_one_spec_and_read_back(rig: Rig, sessi
     WaitForTask(raw(session, "node-1").ReconfigVM_Task(unlocked))
     spec = cluster(nodes(1, cpus=8), name=rig.cluster)
     lacks = [words for each in planned(spec, site_of(rig, spec)).changes for words in getattr(each, "lacks", ())]
-    wanted = {"memory reservation is not locked", "memory reservation is 0 B, 64 GiB wanted"}
+    wanted = {"memory reservation not locked → locked", "memory reservation 0 B → 64 GiB"}
     assert {f"{words} (rule memory-reserved)" for words in wanted} <= set(lacks)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration import labs, proxy
-from vsphere_ml.cli.wiring import SystemClock
+from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.esx import Connection
-from vsphere_ml.core.inventory import ComponentKind
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.flows.plan import plan
-from vsphere_ml.vsphere.esx_hosts import EsxHosts
+from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.inventory import ComponentKind
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

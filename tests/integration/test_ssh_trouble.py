@@ -18,19 +18,19 @@ from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told
 from tests.waiting import until
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.core.outcome import Interrupted
-from vsphere_ml.ssh import files
-from vsphere_ml.ssh.connect import close, connect
-from vsphere_ml.ssh.execute import Cut, execute
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.ssh.fanout import in_each
 from vsphere_ml.ssh.reach import wait_for
+from vsphere_ml.ssh.session import files
+from vsphere_ml.ssh.session.connect import close, connect
+from vsphere_ml.ssh.session.execute import Cut, execute
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.core.guest import Shell
-    from vsphere_ml.ssh.shell import SshShell
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.ssh.session.shell import SshShell
 
 __all__ = ["server", "servers", "shell"]
 
@@ -131,7 +131,7 @@ class TestSecrets:
             shell.run(f"{watch}; cat", stdin=SECRET)
             error = failure(lambda: shell.run("cat >&2; exit 1", stdin=SECRET))
             shell.write(f"{tmp_path}/token", SECRET, mode=0o600)
-        assert "sudo" in seen.read_text()
+        assert "sudo" in seen.read_text(errors="replace")
         for text in (seen.read_text(errors="replace"), log.read_text(), told(error)):
             assert SECRET.reveal() not in text
             assert SUDO_PASSWORD.reveal() not in text

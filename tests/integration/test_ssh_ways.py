@@ -14,16 +14,16 @@ from tests.integration.shells import open_shell
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told
 from tests.waiting import until
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.ssh.connect import close, connect
-from vsphere_ml.ssh.keys import key_pair
-from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.ssh.keys.key_pairs import key_pair
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
+from vsphere_ml.ssh.session.connect import close, connect
 
 if TYPE_CHECKING:
     import pytest
 
-    from vsphere_ml.ssh.shell import SshShell
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.ssh.session.shell import SshShell
+    from vsphere_ml.ssh.session.target import SshTarget
 
 __all__ = ["server", "servers", "shell"]
 

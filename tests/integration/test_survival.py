@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.connection.session import Session
 
 pytestmark = pytest.mark.lab
 

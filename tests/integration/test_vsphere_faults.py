@@ -9,12 +9,12 @@ import pytest
 
 from tests.contract.vcenter_contract import Rig
 from tests.integration import control, labs
-from vsphere_ml.core.changes import CreateFolder, DeleteVm, Marks, PowerOff, PowerOn
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.marks import CLUSTER_ATTRIBUTE
-from vsphere_ml.core.ports import Scope, Update
-from vsphere_ml.vsphere.collect import managed
-from vsphere_ml.vsphere.marks import Fields
+from vsphere_ml.core.model.marks import CLUSTER_ATTRIBUTE
+from vsphere_ml.core.plan.changes import CreateFolder, DeleteVm, Marks, PowerOff, PowerOn
+from vsphere_ml.core.ports.vcenter import Scope, Update
+from vsphere_ml.vsphere.inventory.collect import managed_object
+from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,7 @@ def test_a_vm_that_changed_hands_after_the_look_is_not_deleted(lab: Lab, rig: Ri
 
 def _give_to(lab: Lab, ref: str, owner: str) -> None:
     other = labs.sign_in(lab)
-    fields = Fields(other)
+    fields = CustomAttributes(other)
     fields.load()
-    fields.set(managed(other, "vim.VirtualMachine", ref), CLUSTER_ATTRIBUTE, owner)
+    fields.set(managed_object(other, "vim.VirtualMachine", ref), CLUSTER_ATTRIBUTE, owner)
     other.close()

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import pytest
 from pyVmomi import vim
 
-from tests.integration import labs
+from tests.integration import labs, proxy
 from tests.waiting import PATIENCE_S, until
-from vsphere_ml.core.changes import CreateFolder, Marks
 from vsphere_ml.core.errors import NotPossible, VSphereError
-from vsphere_ml.core.marks import LOCK_FOLDER
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.vsphere import lock
-from vsphere_ml.vsphere.collect import below
-from vsphere_ml.vsphere.marks import LOCK_ATTRIBUTE, Fields
+from vsphere_ml.core.model.marks import LOCK_FOLDER
+from vsphere_ml.core.plan.changes import CreateFolder, Marks
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.vsphere.changes import lock
+from vsphere_ml.vsphere.inventory.collect import collect_below
+from vsphere_ml.vsphere.inventory.custom_attributes import LOCK_ATTRIBUTE, CustomAttributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from vsphere_ml.lab.state import Lab
+    from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.gateway import Gateway
-    from vsphere_ml.vsphere.session import Session
 
 pytestmark = pytest.mark.lab
 CLUSTER = "locked"
@@ -54,12 +54,12 @@ def leave_a_lock(session: Session, **differs: Any) -> Any:
     now = session.root.CurrentTime().isoformat()
     holder = {"user": "ada", "host": "elsewhere", "pid": 1, "where": "x", "since": now, "beat": now, **differs}
     folder = vm_folder(session).CreateFolder(LOCK_FOLDER + CLUSTER)
-    Fields(session).set(folder, LOCK_ATTRIBUTE, json.dumps(holder))
+    CustomAttributes(session).set(folder, LOCK_ATTRIBUTE, json.dumps(holder))
     return folder
 
 
 def vm_folder(session: Session) -> Any:
-    ((_, props),) = below(session, session.content.rootFolder, {vim.Datacenter: ["vmFolder"]})
+    ((_, props),) = collect_below(session, session.content.rootFolder, {vim.Datacenter: ["vmFolder"]})
     return props["vmFolder"]
 
 
@@ -115,6 +115,21 @@ def test_a_dead_lock_is_taken_over(
     assert locks(gateway) == []
 
 
+@pytest.mark.parametrize("trouble", [proxy.lost, proxy.dropped, proxy.cut], ids=["lost", "dropped", "cut"])
+def test_the_lock_is_taken_where_the_answer_that_made_its_folder_is_lost(
+    lab: Lab, trouble: proxy.Trouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "_UNSIGNED_S", 1.0)
+    with proxy.before(lab) as between:
+        gateway = between.gateway()
+        gateway.look(Scope())
+        with between.breaking("CreateFolder", trouble) as rule, gateway.hold(CLUSTER):
+            assert rule.done == 1
+            assert locks(gateway) == [LOCK_FOLDER + CLUSTER]
+        assert locks(gateway) == []
+        gateway.close()
+
+
 def test_a_dead_process_elsewhere_is_not_ours_to_judge(gateway: Gateway, session: Session) -> None:
     folder = leave_a_lock(session, pid=dead_process())
     with pytest.raises(NotPossible), gateway.hold(CLUSTER):
@@ -144,9 +159,9 @@ def test_the_lock_beats_and_says_who_and_where(
 
 
 def read_holder(session: Session) -> lock.Holder:
-    fields = Fields(session)
+    fields = CustomAttributes(session)
     fields.load()
-    rows = below(session, session.content.rootFolder, {vim.Folder: ["name", "customValue"]})
+    rows = collect_below(session, session.content.rootFolder, {vim.Folder: ["name", "customValue"]})
     (values,) = [props["customValue"] for _, props in rows if props["name"] == LOCK_FOLDER + CLUSTER]
     holder = lock.parse(fields.value(values, LOCK_ATTRIBUTE))
     assert holder is not None

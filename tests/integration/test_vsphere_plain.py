@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.waiting import until
-from vsphere_ml.core.changes import (
+from vsphere_ml.core.model.placement import Target, WantNic
+from vsphere_ml.core.plan.changes import (
     CloneVm,
     CreateFolder,
     DeleteFolder,
@@ -23,18 +24,17 @@ from vsphere_ml.core.changes import (
     PowerOff,
     PowerOn,
 )
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.seats import Target, WantNic
+from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.core.units import gib
 from vsphere_ml.lab import build
-from vsphere_ml.vsphere import session
+from vsphere_ml.vsphere.connection import session
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.changes import Change
     from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.plan.changes import Change
 
 pytestmark = pytest.mark.peers
 SCOPE = Scope(owner="plain", vms=frozenset({"DC0_H0_VM0"}))

@@ -6,13 +6,13 @@ import pytest
 from pyVmomi import vim
 
 from vsphere_ml.vsphere import privileges
-from vsphere_ml.vsphere.session import connect
+from vsphere_ml.vsphere.connection.session import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.connection.session import Session
 
 pytestmark = pytest.mark.lab
 
@@ -25,7 +25,7 @@ def session(lab: Lab) -> Iterator[Session]:
 
 
 def test_an_administrator_lacks_nothing(session: Session) -> None:
-    assert privileges.missing(session) == ()
+    assert privileges.missing_privileges(session) == ()
 
 
 def test_what_is_granted_nowhere_is_named(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,7 +38,7 @@ def test_what_is_granted_nowhere_is_named(session: Session, monkeypatch: pytest.
 
     # The lab grants everything, as the simulator does, so the answer of a limited account is made here.
     monkeypatch.setattr(type(session.content.authorizationManager), "HasPrivilegeOnEntities", staticmethod(limited))
-    assert privileges.missing(session) == ("Folder.Create",)
+    assert privileges.missing_privileges(session) == ("Folder.Create",)
 
 
 def test_a_vcenter_that_does_not_tell_is_no_error(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,4 +46,4 @@ def test_a_vcenter_that_does_not_tell_is_no_error(session: Session, monkeypatch:
         raise vim.fault.NoPermission
 
     monkeypatch.setattr(type(session.content.authorizationManager), "HasPrivilegeOnEntities", staticmethod(refused))
-    assert privileges.missing(session) is None
+    assert privileges.missing_privileges(session) is None

@@ -8,17 +8,17 @@ import pytest
 
 from tests.contract.vcenter_contract import PROFILE, Rig
 from tests.integration import labs
-from vsphere_ml.core.changes import AttachDevices, PowerOn
-from vsphere_ml.core.inventory import PciFunctionDevice
-from vsphere_ml.core.seats import WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.model.inventory import PciFunctionDevice
+from vsphere_ml.core.model.placement import WantPassthrough, WantSriov, WantVgpu
+from vsphere_ml.core.plan.changes import AttachDevices, PowerOn
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.core.inventory import NicPort
-    from vsphere_ml.core.seats import WantedDevice
+    from vsphere_ml.core.model.inventory import NicPort
+    from vsphere_ml.core.model.placement import WantedDevice
 
 pytestmark = pytest.mark.lab
 SOURCE = "ubuntu-20.04-gpu"

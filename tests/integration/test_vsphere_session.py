@@ -14,8 +14,8 @@ import pytest
 
 from tests.integration import control, labs
 from vsphere_ml.core.errors import ConfigError, VsmlError, VSphereError
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.vsphere import session
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.vsphere.connection import session
 from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:

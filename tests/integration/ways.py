@@ -11,15 +11,15 @@ from tests.fakes.clock import FakeClock
 from tests.integration.shells import open_shell
 from tests.integration.sshd import Sshd, running
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.guest import Sensitive
-from vsphere_ml.ssh.connect import close, connect
+from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.ssh.session.connect import close, connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from vsphere_ml.ssh.shell import SshShell
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.ssh.session.shell import SshShell
+    from vsphere_ml.ssh.session.target import SshTarget
 
 SECRET = Sensitive("t0ken-of-the-licence-server")
 

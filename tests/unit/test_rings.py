@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 FILE = Path(__file__).parents[2] / "scripts" / "rings.py"
+PROJECT = FILE.parents[1] / "pyproject.toml"
 REPORT = """\
 <testsuites><testsuite name="pytest" tests="2">
 <testcase classname="tests.unit.test_it" name="test_quick" time="0.5" />
@@ -56,3 +59,16 @@ def test_a_ring_that_ended_before_its_report_has_no_tests(rings: Any, tmp_path: 
 def test_a_ring_that_does_not_exist_is_refused(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert rings.main(["nowhere"]) == 2
     assert "there is no nowhere" in capsys.readouterr().err
+
+
+def test_the_faults_run_beside_each_other_and_what_is_timed_runs_alone(rings: Any, tmp_path: Path) -> None:
+    faults, long = (rings.command(name, tmp_path / "it.xml") for name in ("faults", "long"))
+    assert ("faults" in faults, "-n" in faults) == (True, True)
+    assert ("long" in long, "-n" in long) == (True, False)
+
+
+@pytest.mark.parametrize("ring", ["labs", "e2e"])
+def test_no_change_waits_for_what_is_marked_long_or_faults(rings: Any, ring: str) -> None:
+    words = (*tomllib.loads(PROJECT.read_text())["tool"]["pytest"]["ini_options"]["addopts"], *rings.PYTEST[ring])
+    chosen = words[len(words) - 1 - words[::-1].index("-m") + 1]
+    assert {"long", "faults"} <= {*re.findall(r"not (\w+)", chosen)}

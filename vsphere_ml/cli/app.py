@@ -8,34 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from vsphere_ml import __version__
-from vsphere_ml.cli import (
-    check,
-    configure,
-    destroy,
-    doctor,
-    enable_ats,
-    export,
-    imports,
-    init,
-    inventory,
-    lab,
-    lab_hosts,
-    options,
-    plan,
-    profiles,
-    provision,
-    rules,
-    ssh,
-    status,
-    topology,
-    verify,
-)
-from vsphere_ml.cli import (
-    run as run_command,
-)
+from vsphere_ml.cli import options
 from vsphere_ml.cli.bench.app import app as bench
+from vsphere_ml.cli.cluster import check, destroy, export, imports, init, plan, provision, status
 from vsphere_ml.cli.commands import App, Root
+from vsphere_ml.cli.guests import configure, ssh, verify
+from vsphere_ml.cli.guests import run as run_command
+from vsphere_ml.cli.lab import lab, lab_hosts
 from vsphere_ml.cli.options import callback
+from vsphere_ml.cli.site import doctor, enable_ats, inventory, profiles, rules, topology
 
 START, CLUSTER, GUESTS, SITE = "Start", "Cluster", "Guests", "Site"
 BENCHMARK, EXCHANGE, LAB = "Benchmark", "Other tools", "Lab"

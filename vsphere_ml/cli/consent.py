@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.errors import ConfigError, VsmlError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from rich.console import RenderableType
 
@@ -34,8 +34,23 @@ def needed(terminal: Terminal, *, yes: bool) -> None:
         )
 
 
-def approval(terminal: Terminal, text: Callable[[T], RenderableType], *, yes: bool) -> Callable[[T], bool]:
-    """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done."""
+def _no_names(_plan: object) -> Collection[str]:
+    return ()
+
+
+def approval(
+    terminal: Terminal,
+    text: Callable[[T], RenderableType],
+    *,
+    yes: bool,
+    names: Callable[[T], Collection[str]] = _no_names,
+    impact: Callable[[T], str] = lambda _: "",
+) -> Callable[[T], bool]:
+    """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done.
+
+    What it interrupts and deletes, its `impact`, is stated last. Where a plan has `names`, these are typed instead of a
+    yes: what is deleted does not come back.
+    """
     shown: list[T] = []
 
     def approve(plan: T) -> bool:
@@ -43,8 +58,17 @@ def approval(terminal: Terminal, text: Callable[[T], RenderableType], *, yes: bo
             terminal.say("the site has changed since that plan was shown; this is what would be done now")
         shown.append(plan)
         terminal.say(text(plan))
-        if yes or terminal.ask(QUESTION):
+        if stated := impact(plan):
+            terminal.say(stated)
+        if yes or _ask_for_consent(terminal, names(plan)):
             return True
         raise Declined("declined; nothing was changed", code="confirm.declined")
 
     return approve
+
+
+def _ask_for_consent(terminal: Terminal, names: Collection[str]) -> bool:
+    if not names:
+        return terminal.ask(QUESTION)
+    typed = terminal.answer(f"To go on, type the names of the VMs to delete ({', '.join(sorted(names))}): ")
+    return set(typed.replace(",", " ").split()) == set(names)

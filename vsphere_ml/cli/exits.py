@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Never
 
 from vsphere_ml.cli.options import Output, Settings, wants_json
 from vsphere_ml.cli.terminal import Answer, show, terminal
-from vsphere_ml.cli.views import envelope
-from vsphere_ml.cli.views.changes import verb
-from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.cli.views.cluster.changes import verb
+from vsphere_ml.cli.views.layout import envelope
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.outcome import HostsInterrupted, Interrupted, left_off
-from vsphere_ml.core.wording import is_off, object_name
+from vsphere_ml.core.plan.changes import PowerOn
+from vsphere_ml.core.plan.describe import is_off, object_name
+from vsphere_ml.core.plan.outcome import HostsInterrupted, Interrupted, left_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> in
 
 def fail(shell: Terminal, name: str, error: VsmlError) -> int:
     """Show an error that ended the command, and return its status."""
-    from vsphere_ml.cli.views import error as view
+    from vsphere_ml.cli.views.layout import error as view
 
     if shell.settings.debug:
         shell.err.print("".join(traceback.format_exception(error)), end="")
@@ -67,7 +67,7 @@ def fail(shell: Terminal, name: str, error: VsmlError) -> int:
 
 
 def _show(shell: Terminal, name: str, answer: Answer) -> None:
-    from vsphere_ml.cli.views import error as view
+    from vsphere_ml.cli.views.layout import error as view
 
     if shell.settings.output is Output.JSON:
         shell.out.file.write(envelope.success(name, answer, shell.messages))
@@ -80,7 +80,7 @@ def _show(shell: Terminal, name: str, answer: Answer) -> None:
 
 def _unwritten(shell: Terminal) -> int:
     """Return the status of an answer that could not be written, after saying so; 0 when it was."""
-    from vsphere_ml.cli.views import error as view
+    from vsphere_ml.cli.views.layout import error as view
 
     if shell.lost is None:
         return 0

@@ -115,9 +115,9 @@ FileAsOption = Annotated[
 OnlyNodes = Annotated[
     list[str] | None, typer.Option("--only", metavar="NODE", help="This node only; can be given several times.")
 ]
-Wait = Annotated[
-    float, typer.Option(min=0, metavar="SECONDS", help="Wait this long for guests that do not answer yet.")
-]
+_WAIT = "Wait this long for guests that do not answer yet."
+Wait = Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_WAIT)]
+WaitOrNot = Annotated[float, typer.Option(min=0, metavar="SECONDS", help=_WAIT, show_default="ask once")]
 SkipGuests = Annotated[
     bool, typer.Option("--skip-guests", help="Leave the guests alone, but for the first boot of new ones.")
 ]

@@ -109,7 +109,11 @@ class Terminal:
 
     def ask(self, question: str) -> bool:
         """Return whether the person said yes; no is the default, and the end of input is a no."""
-        self.err.print(f"{question} [y/N] ", end="", markup=False, highlight=False)
+        return self.answer(f"{question} [y/N] ").lower() in {"y", "yes"}
+
+    def answer(self, question: str) -> str:
+        """Return what the person types after a question; nothing at the end of input."""
+        self.err.print(question, end="", markup=False, highlight=False)
         self.err.file.flush()
         # A Ctrl-C that comes just before a read waits as long as the read does; between two selects it is seen.
         while not select.select([sys.stdin], [], [], 0.2)[0]:
@@ -117,7 +121,7 @@ class Terminal:
         answer = sys.stdin.readline()
         if not answer:
             self.err.print()
-        return answer.strip().lower() in {"y", "yes"}
+        return answer.strip()
 
 
 def terminal(settings: Settings) -> Terminal:

@@ -58,15 +58,15 @@ def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
     return Composed(at=blocks[-1][0], keys=keys, blocks=tuple(at for at, _ in blocks))
 
 
-def flat(at: KeyPath, block: NodeKeys) -> Keys:
+def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
     """Return the keys of a block, each under its path inside the block and with the place it was written at."""
-    return dict(_flat(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
+    return dict(_flatten_table(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
 
 
-def _flat(table: dict[str, Any], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
+def _flatten_table(table: dict[str, Any], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
     for key, value in table.items():
         path = (*inside, key)
         if isinstance(value, dict):
-            yield from _flat(value, path, at)
+            yield from _flatten_table(value, path, at)
         else:
             yield path, Written(value, (*at, *path))

@@ -6,11 +6,11 @@ import errno
 import re
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.config.mistakes import invalid
+from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.core import toml
 from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
-from vsphere_ml.core.wording import clip
+from vsphere_ml.core.plan.describe import clip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,23 +25,25 @@ def text_of(path: Path) -> str:
     try:
         data = read_bytes(path, LARGEST)
     except FileNotFoundError:
-        raise _unreadable(path, "there is no such file", f"`vsml init {path}` writes one to fill in") from None
+        raise _unreadable_file(path, "there is no such file", f"`vsml init {path}` writes one to fill in") from None
     except IsADirectoryError:
-        raise _unreadable(path, "it is a directory", f"name the file in it, such as {path / 'cluster.toml'}") from None
+        raise _unreadable_file(
+            path, "it is a directory", f"name the file in it, such as {path / 'cluster.toml'}"
+        ) from None
     except OSError as error:
         why = error.strerror or "it cannot be opened"
         hint = "is this the right file?" if error.errno == errno.EFBIG else ""
-        raise _unreadable(path, why[:1].lower() + why[1:], hint) from error
-    return decoded(data, path)
+        raise _unreadable_file(path, why[:1].lower() + why[1:], hint) from error
+    return decode_text(data, path)
 
 
-def decoded(data: bytes, path: Path) -> str:
+def decode_text(data: bytes, path: Path) -> str:
     """Return the text of a file's content, without a byte order mark; ConfigError `config.unreadable`."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise _unreadable(path, f"line {line} is not UTF-8 text", "save the file as UTF-8") from error
+        raise _unreadable_file(path, f"line {line} is not UTF-8 text", "save the file as UTF-8") from error
 
 
 def values_of(text: str, file: str) -> dict[str, Any]:
@@ -51,17 +53,17 @@ def values_of(text: str, file: str) -> dict[str, Any]:
     except toml.TooDeep:
         raise too_deep(file) from None
     except toml.NotToml as error:
-        raise invalid(file, [_syntax(error, text, file)]) from error
+        raise invalid_file(file, [_syntax(error, text, file)]) from error
 
 
 def too_deep(file: str) -> ConfigError:
-    return invalid(file, [Problem(file=file, line=None, key="", message="tables or arrays are nested too deeply")])
+    return invalid_file(file, [Problem(file=file, line=None, key="", message="tables or arrays are nested too deeply")])
 
 
 def _syntax(error: toml.NotToml, text: str, file: str) -> Problem:
     what = error.why
     if _TWICE.match(what):
-        return Problem(file=file, line=error.line, key="", message=_twice(error, text))
+        return Problem(file=file, line=error.line, key="", message=_duplicate_hint(error, text))
     column = f" (column {error.column})" if error.column else ""
     return Problem(
         file=file,
@@ -72,7 +74,7 @@ def _syntax(error: toml.NotToml, text: str, file: str) -> Problem:
     )
 
 
-def _twice(error: toml.NotToml, text: str) -> str:
+def _duplicate_hint(error: toml.NotToml, text: str) -> str:
     """Return what to do about a key or table that is there twice; a table perhaps in single and in double brackets."""
     line = text.splitlines()[error.line - 1] if error.line else ""
     header = _HEADER.match(line)
@@ -85,5 +87,5 @@ def _twice(error: toml.NotToml, text: str) -> str:
     return "this table is there twice; leave one of them out, or write both as one"
 
 
-def _unreadable(path: Path, why: str, hint: str) -> ConfigError:
+def _unreadable_file(path: Path, why: str, hint: str) -> ConfigError:
     return ConfigError(f"cannot read {path}: {why}", code="config.unreadable", target=str(path), hint=hint)

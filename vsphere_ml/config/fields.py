@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from vsphere_ml.config import ranges, thumbprints
-from vsphere_ml.core import gpu, own_keys
+from vsphere_ml.config.secrets import thumbprints
+from vsphere_ml.config.tables import ranges
+from vsphere_ml.core.catalog import reserved_keys
+from vsphere_ml.core.model.spec import GpuKind, HostKeys, NicKind
 from vsphere_ml.core.nearest import nearest
-from vsphere_ml.core.spec import GpuKind, HostKeys, NicKind
-from vsphere_ml.core.units import MIB, TIB, Bytes, parse_size
-from vsphere_ml.core.wording import clip as clip  # noqa: PLC0414 - its readers are this module's
+from vsphere_ml.core.nodes import gpu
+from vsphere_ml.core.plan.describe import clip as clip  # noqa: PLC0414 - its readers are this module's
+from vsphere_ml.core.units import GIB, MIB, Bytes, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +27,14 @@ _SERVER = re.compile(r"(?:\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(?::(\d
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?")
 _MEMORY_STEP = 4 * MIB
-_MOST_DISK = 62 << 40  # bytes: VMware's configuration maximum of a virtual disk
-_MOST_MMIO_GIB = 32768  # 64 GPUs by the largest figure of NVIDIA's table
+_MOST_DISK = 62 << 40  # bytes of a virtual disk: VMware's KB 2058287
+# Nobody documents a limit: this is what 64 GPUs take by the largest figure of NVIDIA's table (core/boards.py).
+_MOST_MMIO_GIB = 32768
 _PORTS = 65536
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
-_MOST_MEMORY = 24 * TIB  # of a VM, by VMware's configuration maximums of vSphere 8
+# Of a VM since ESXi 7.0 Update 1, by "Maximum Virtual Machine Memory" of VMware's Virtual Machine Administration 7.0
+# (GUID-81E25CBB-16D9-416B-AD6F-5A96D7CD0A2D); "24 TB" in other pages is this, rounded.
+_MOST_MEMORY = 24560 * GIB
 _HOST = re.compile(
     r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+(%[a-z0-9_.-]+)?", re.IGNORECASE | re.ASCII
 )
@@ -44,7 +49,7 @@ def refuse(message: str, hint: str = "") -> NoReturn:
     raise PydanticCustomError(OURS, "{told}", {"told": message, "hint": hint})
 
 
-def found(value: object) -> str:
+def value_kind(value: object) -> str:
     """Return what kind of thing a TOML value is, in words; never the value itself."""
     if value == []:
         return "an empty list"
@@ -53,11 +58,11 @@ def found(value: object) -> str:
     return kinds.get(type(value), "a date or a time")
 
 
-def wrong(expected: str, value: object) -> NoReturn:
-    refuse(f"expected {expected}, found {found(value)}")
+def refuse_type(expected: str, value: object) -> NoReturn:
+    refuse(f"expected {expected}, found {value_kind(value)}")
 
 
-def _said(call: Callable[[str], Any], value: str) -> Any:
+def _parse_text(call: Callable[[str], Any], value: str) -> Any:
     """Return what a function of the core makes of a text; its ValueError becomes our refusal."""
     try:
         return call(value)
@@ -75,8 +80,8 @@ def _text(value: str) -> str:
 
 def _size(value: object) -> Bytes:
     if not isinstance(value, str):
-        wrong("a size in quotes such as 64GiB", value)
-    size: Bytes = _said(parse_size, value)
+        refuse_type("a size in quotes such as 64GiB", value)
+    size: Bytes = _parse_text(parse_size, value)
     if size <= 0:
         refuse(f"`{clip(value)}` is nothing; write a size such as 64GiB")
     return size
@@ -85,7 +90,7 @@ def _size(value: object) -> Bytes:
 def _memory(value: object) -> Bytes:
     size = _size(value)
     if size > _MOST_MEMORY:
-        refuse(f"`{clip(str(value))}` is more than the {_MOST_MEMORY // TIB} TiB that a VM can have")
+        refuse(f"`{clip(str(value))}` is more than the {_MOST_MEMORY // GIB} GiB that a VM can have")
     if size % _MEMORY_STEP:
         refuse(f"`{clip(str(value))}` is not a multiple of 4 MiB, as vSphere wants a VM's memory")
     return size
@@ -112,7 +117,7 @@ def _domain(value: str) -> str:
 def _names(value: object) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
-        wrong('text such as "node-[01-16]", or a list of names', value)
+        refuse_type('text such as "node-[01-16]", or a list of names', value)
     return texts
 
 
@@ -123,7 +128,7 @@ def _addresses(value: object) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
         refuse('expected "dhcp", an address such as "10.0.0.11/24", a range such as "10.0.0.[11-26]/24", or a list')
-    return tuple(_address(each) for text in texts for each in _said(ranges.expand, text))
+    return tuple(_address(each) for text in texts for each in _parse_text(ranges.expand, text))
 
 
 def _address(text: str) -> str:
@@ -170,7 +175,7 @@ def _choice(value: object, kind: type[Any], shown: list[Any] | None = None) -> A
     """Return the value of an enumeration; only the values in `shown` are offered in a refusal."""
     known = [f"`{each}`" for each in shown or kind]
     if not isinstance(value, str):
-        wrong(f"{'one of ' if len(known) > 1 else ''}{', '.join(known)}", value)
+        refuse_type(f"{'one of ' if len(known) > 1 else ''}{', '.join(known)}", value)
     if value in {str(each) for each in kind}:
         return kind(value)
     near = nearest(value, [str(each) for each in kind])
@@ -179,14 +184,14 @@ def _choice(value: object, kind: type[Any], shown: list[Any] | None = None) -> A
 
 
 def _profile(value: str) -> str:
-    refusal = _said(gpu.profile_refusal, value)
+    refusal = _parse_text(gpu.profile_refusal, value)
     if refusal is not None:
         refuse(clip(refusal, 300))
     return value.strip()
 
 
 def _gpu_device(value: str) -> str:
-    _said(gpu.device_ids, value)
+    _parse_text(gpu.device_ids, value)
     return value.strip()
 
 
@@ -254,7 +259,7 @@ def _extra_key(value: str) -> str:
         refuse("is not the name of a setting")
     if value.casefold().startswith("guestinfo.vsml."):
         refuse("is one of vsml's own marks, and cannot be set")
-    if (instead := own_keys.refusal(value)) is not None:
+    if (instead := reserved_keys.refusal(value)) is not None:
         refuse(*instead)
     return value
 
@@ -271,24 +276,24 @@ def _settings(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
-def _few(value: list[str]) -> list[str]:
+def _limit_playbooks(value: list[str]) -> list[str]:
     if len(value) > _PLAYBOOKS:
         refuse(f"names {len(value)} playbooks; at most {_PLAYBOOKS} are possible")
     return value
 
 
-def _placing(value: object) -> list[str] | dict[str, str]:
+def _check_placing(value: object) -> list[str] | dict[str, str]:
     if isinstance(value, dict) and value and all(isinstance(each, str) and each for each in value.values()):
         return {name: _text(host) for name, host in value.items()}
     if isinstance(value, list) and value and all(isinstance(each, str) and each for each in value):
         for each in value:
             _text(each)
-        return [name for each in value for name in _said(ranges.expand, each)]
+        return [name for each in value for name in _parse_text(ranges.expand, each)]
     return refuse('expected a list of host names, or a table such as { node-01 = "esx-03" }')
 
 
 def _patterns(value: list[str]) -> list[str]:
-    return [name for each in value for name in (_said(ranges.expand, each) if ranges.is_range(each) else [each])]
+    return [name for each in value for name in (_parse_text(ranges.expand, each) if ranges.is_range(each) else [each])]
 
 
 def _fingerprint(value: str) -> str:
@@ -341,8 +346,8 @@ EsxHostKeysField = Annotated[HostKeys | dict[str, str], PlainValidator(_esx_host
 Environment = Annotated[Text, AfterValidator(_environment)]
 Setting = Annotated[str, AfterValidator(_setting)]
 ExtraConfig = Annotated[dict[Annotated[str, AfterValidator(_extra_key)], Setting], AfterValidator(_settings)]
-Playbooks = Annotated[list[Text], AfterValidator(_few)]
-Placing = Annotated[list[str] | dict[str, str], PlainValidator(_placing)]
+Playbooks = Annotated[list[Text], AfterValidator(_limit_playbooks)]
+Placing = Annotated[list[str] | dict[str, str], PlainValidator(_check_placing)]
 HostPatterns = Annotated[list[Text], AfterValidator(_patterns)]
 WhereTheSecretIs = BeforeValidator(_one_of_three)
 Cpus = Annotated[int, Field(ge=1, le=960)]

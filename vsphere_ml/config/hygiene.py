@@ -20,16 +20,16 @@ _IN_VCENTER = 'password = { env = "VSML_VCENTER_PASSWORD" }, or { file = "…" }
 _ELSEWHERE = "leave it out; who can read the file, the plan or the VM's settings can read it"
 
 
-def cleaned(raw: dict[str, Any], mistakes: Mistakes) -> dict[str, Any]:
+def remove_secrets(raw: dict[str, Any], mistakes: Mistakes) -> dict[str, Any]:
     """Return the values without secrets and placeholders; each is told as a mistake, and no secret is repeated."""
-    return dict(_kept(raw, (), mistakes))
+    return dict(_clean_items(raw, (), mistakes))
 
 
-def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tuple[str, Any]]:
+def _clean_items(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         path = (*at, key)
         if isinstance(value, dict):
-            yield key, dict(_kept(value, path, mistakes))
+            yield key, dict(_clean_items(value, path, mistakes))
         elif _SECRET_KEY.search(key) or any(_is_secret(text) for text in _texts(value)):
             hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
@@ -41,7 +41,7 @@ def _kept(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iterator[tu
 
 def _list(values: list[Any], at: KeyPath, mistakes: Mistakes) -> list[Any]:
     return [
-        dict(_kept(each, (*at, index), mistakes)) if isinstance(each, dict) else each
+        dict(_clean_items(each, (*at, index), mistakes)) if isinstance(each, dict) else each
         for index, each in enumerate(values)
     ]
 

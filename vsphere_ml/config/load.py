@@ -6,27 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vsphere_ml.config import document, schema, sizes
-from vsphere_ml.config.guests import access, check_guests
-from vsphere_ml.config.hosts import access as hosts_access
-from vsphere_ml.config.hosts import check_hosts, check_ready, make_ready
-from vsphere_ml.config.hygiene import cleaned
+from vsphere_ml.config.hygiene import remove_secrets
 from vsphere_ml.config.mistakes import Mistakes
-from vsphere_ml.config.nodes import Roster
-from vsphere_ml.config.paths import path_of
 from vsphere_ml.config.positions import positions
-from vsphere_ml.config.reading import read, unknown
-from vsphere_ml.config.roce import check_roce, fabric
-from vsphere_ml.config.sources import one_source, source_of
+from vsphere_ml.config.reading import read, report_unknown
+from vsphere_ml.config.secrets.sources import one_source, source_of
+from vsphere_ml.config.tables.guests import access, check_guests
+from vsphere_ml.config.tables.hosts import access as hosts_access
+from vsphere_ml.config.tables.hosts import check_hosts, check_ready, make_ready
+from vsphere_ml.config.tables.nodes import NodeNames
+from vsphere_ml.config.tables.paths import path_of
+from vsphere_ml.config.tables.roce import check_roce, fabric
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.spec import (
-    ClusterSpec,
-    GuestAccess,
-    Location,
-    NodeSpec,
-    Source,
-    Spread,
-    VCenterSpec,
-)
+from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, Location, NodeSpec, Source, Spread, VCenterSpec
 
 if TYPE_CHECKING:
     from vsphere_ml.config.schema import Table
@@ -46,7 +38,7 @@ def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
     raw = document.values_of(text, str(file))
     try:
         mistakes = Mistakes(str(file), positions(text))
-        values = cleaned(raw, mistakes)
+        values = remove_secrets(raw, mistakes)
         sizes.check(values, mistakes)
         sections = _Sections(values, mistakes)
         spec = _spec(sections, Path(file), mistakes)
@@ -75,7 +67,7 @@ class _Sections:
         self.mistakes = mistakes
         for key in raw:
             if key not in schema.File.model_fields:
-                unknown((key,), schema.File.model_fields, mistakes, "table")
+                report_unknown((key,), schema.File.model_fields, mistakes, "table")
 
     def one(self, name: str, model: type[T]) -> T | None:
         """Return a table, or None when it is not there or wrong."""
@@ -145,7 +137,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
 
 def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
     defaults = sections.one("defaults", schema.NodeKeys)
-    roster = Roster(defaults, sections.profiles(), mistakes)
+    roster = NodeNames(defaults, sections.profiles(), mistakes)
     for index, block in sections.nodes():
         roster.add(("nodes", index), block)
     roster.check_gateways()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config.positions import KeyPath, Lines, line_of, shown
+from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of
 from vsphere_ml.core.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Mistakes:
         Raises ConfigError with all of them when there are too many to be of use.
         """
         problem = Problem(
-            file=self.file, line=line_of(path, self.lines), key=shown(path), message=message, hint=hint
+            file=self.file, line=line_of(path, self.lines), key=format_path(path), message=message, hint=hint
         )  # fmt: skip
         self._found.setdefault((path, message), problem)
         self._told.add(path)
@@ -40,7 +40,7 @@ class Mistakes:
         if meant is not None:
             self._meant.add((*path[:-1], meant))
         if len(self._found) >= MOST:
-            raise invalid(self.file, self._found.values(), f"the first {MOST:,} mistakes")
+            raise invalid_file(self.file, self._found.values(), f"the first {MOST:,} mistakes")
 
     def told(self, path: KeyPath) -> bool:
         """Return whether this key, or a table around it, is known to be wrong, so that its lack is no news."""
@@ -58,10 +58,10 @@ class Mistakes:
     def check(self) -> None:
         """Raise ConfigError with all of them, in the file's order, when there are any."""
         if self._found:
-            raise invalid(self.file, self._found.values())
+            raise invalid_file(self.file, self._found.values())
 
 
-def invalid(file: str, found: Iterable[Problem], count: str = "") -> ConfigError:
+def invalid_file(file: str, found: Iterable[Problem], count: str = "") -> ConfigError:
     """Return the error that carries these problems; `count` says how many, where these are not all."""
     problems = tuple(sorted(found, key=lambda each: (each.line or _LAST, each.key)))
     every = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import tree_sitter
 import tree_sitter_toml
 
-from vsphere_ml.core.wording import clip
+from vsphere_ml.core.plan.describe import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
     return None
 
 
-def shown(path: KeyPath) -> str:
+def format_path(path: KeyPath) -> str:
     """Return a key's path as a person writes it: `nodes[0].gpu.profile`."""
     parts: list[str] = []
     for part in path:

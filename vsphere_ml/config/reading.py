@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from vsphere_ml.config.fields import OURS, clip, found
+from vsphere_ml.config.fields import OURS, clip, value_kind
 from vsphere_ml.core.nearest import nearest
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _LIMITS = {
 def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | None:
     """Return the table without what is wrong in it; None when it is no table, or lacks what it must have."""
     if not isinstance(raw, dict):
-        mistakes.add(at, f"expected a table, found {found(raw)}")
+        mistakes.add(at, f"expected a table, found {value_kind(raw)}")
         return None
     rest = deepcopy(raw)
     while True:
@@ -57,23 +57,23 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
             return None
 
 
-def unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
+def report_unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
     """Tell that a key is not known, and which one was probably meant."""
     near = nearest(str(path[-1]), known)
-    mistakes.add(path, f"unknown {what}{_meant(near)}", "" if near else _listed(known), meant=near)
+    mistakes.add(path, f"unknown {what}{_suggestion(near)}", "" if near else _join_names(known), meant=near)
 
 
 def unknown_name(name: str, path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str) -> None:
     """Tell that a value is the name of nothing known, and which one was probably meant."""
     near = nearest(name, known)
-    mistakes.add(path, f"unknown {what} `{clip(name)}`{_meant(near)}", "" if near else _listed(known))
+    mistakes.add(path, f"unknown {what} `{clip(name)}`{_suggestion(near)}", "" if near else _join_names(known))
 
 
-def _meant(near: str | None) -> str:
+def _suggestion(near: str | None) -> str:
     return f"; did you mean `{near}`?" if near else ""
 
 
-def _listed(known: Iterable[str]) -> str:
+def _join_names(known: Iterable[str]) -> str:
     names = list(known)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"known are {', '.join(clip(name) for name in names[:_SHOWN])}{more}" if names else ""
@@ -84,7 +84,7 @@ def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistak
     path = (*at, *loc)
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        unknown(path, _keys(model, loc[:-1]), mistakes)
+        report_unknown(path, _keys(model, loc[:-1]), mistakes)
     elif kind == "missing":
         if not mistakes.told(path):
             mistakes.add(path, "is missing", f"write {loc[-1]} = …")
@@ -94,7 +94,7 @@ def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistak
         name, words = _LIMITS[kind]
         mistakes.add(path, f"expected {words} {context[name]}, found {clip(str(error['input']), 20)}")
     else:
-        mistakes.add(path, f"expected {_EXPECTED.get(kind, 'another value')}, found {found(error['input'])}")
+        mistakes.add(path, f"expected {_EXPECTED.get(kind, 'another value')}, found {value_kind(error['input'])}")
 
 
 def _place(error: ErrorDetails) -> KeyPath:
@@ -107,16 +107,16 @@ def _keys(model: type[Table], inside: Iterable[int | str]) -> list[str]:
     """Return the known keys of a table or of one inside it; names that people give to tables count for nothing."""
     for name in inside:
         known = model.model_fields.get(str(name))
-        model = (_inner(known.annotation) if known else None) or model
+        model = (_inner_table(known.annotation) if known else None) or model
     return list(model.model_fields)
 
 
-def _inner(annotation: Any) -> type[Table] | None:
+def _inner_table(annotation: Any) -> type[Table] | None:
     """Return the kind of table that an annotation speaks of, however deep."""
     if hasattr(annotation, "model_fields"):
         found: type[Table] = annotation
         return found
-    return next((each for part in get_args(annotation) if (each := _inner(part)) is not None), None)
+    return next((each for part in get_args(annotation) if (each := _inner_table(part)) is not None), None)
 
 
 def _prune(raw: dict[str, Any], loc: Iterable[int | str]) -> bool:

@@ -7,7 +7,16 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 from vsphere_ml.config import fields as f
-from vsphere_ml.core.spec import CloneKind, FirstBootBy, HostDoor, HostService, Latency, LoginKey, ReadyKind, Spread
+from vsphere_ml.core.model.spec import (
+    CloneKind,
+    FirstBootBy,
+    HostDoor,
+    HostService,
+    Latency,
+    LoginKey,
+    ReadyKind,
+    Spread,
+)
 
 
 class Table(BaseModel):
@@ -283,7 +292,7 @@ class Roce(Table):
     dscp: f.Dscp | None = Field(
         default=None,
         description="the DSCP that the hosts' RoCE traffic has, and that their NICs go by (`trust_state=2`, "
-        "`dscp_force`), such as `26`; without it, nobody looks",
+        "`dscp_force`), such as `26`, and that benchmarks mark theirs with; without it, nobody looks",
     )
     ecn: bool | None = Field(
         default=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.config import ranges
+from vsphere_ml.config.tables import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.ports import Scope
-from vsphere_ml.core.stock import answered, asks, differences, stock, sums
+from vsphere_ml.core.ports.vcenter import Scope
+from vsphere_ml.core.report.capacity_report import answered, asks, differences, stock, sums
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.ports import VCenter
-    from vsphere_ml.core.stock import Stock, Sum
+    from vsphere_ml.core.ports.vcenter import VCenter
+    from vsphere_ml.core.report.capacity_report import CapacityRow, Sum
 
 EVERY_HOST = "*"
 
@@ -19,7 +19,7 @@ EVERY_HOST = "*"
 class Offers:
     """What there is by host and by cluster, and in words where vCenter and vsml count differently."""
 
-    hosts: tuple[Stock, ...]
+    hosts: tuple[CapacityRow, ...]
     clusters: tuple[Sum, ...]
     differences: tuple[str, ...]
 

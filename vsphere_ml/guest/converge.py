@@ -7,15 +7,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.guest import Need
+from vsphere_ml.core.model.guest import Need
 from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.core.guest import Answer, GuestFacts, Playbook, Probe, Shell, Step
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Playbook, Probe, Shell, Step
     from vsphere_ml.guest.events import GuestListener
-    from vsphere_ml.guest.select import Selection
+    from vsphere_ml.guest.playbooks.select import Selection
 
 
 class State(StrEnum):

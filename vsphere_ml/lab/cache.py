@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.lab import folders, state
-from vsphere_ml.lab.guests import power_hook
+from vsphere_ml.lab.guests.boot import power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

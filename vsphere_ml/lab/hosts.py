@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.model.spec import HostAccess, HostService
 from vsphere_ml.core.nearest import nearest
-from vsphere_ml.core.spec import HostAccess, HostService
 from vsphere_ml.lab import control, state
 
 if TYPE_CHECKING:

@@ -15,7 +15,9 @@ from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.lab import build, folders, state
 from vsphere_ml.lab import topology as sites
-from vsphere_ml.lab.guests import datastores, folder, hub, image, needs, packages, power_hook
+from vsphere_ml.lab.guests import folder, hub, image, needs
+from vsphere_ml.lab.guests.boot import power_hook
+from vsphere_ml.lab.guests.repository import datastores, packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.lab import folders
-from vsphere_ml.lab.guests import power_hook
+from vsphere_ml.lab.guests.boot import power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VSphereError
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.core.spec import HostKeys, HostService
-from vsphere_ml.ssh.connect import close, connect
-from vsphere_ml.ssh.execute import Cut, Late, execute
-from vsphere_ml.ssh.known_hosts import KnownHosts
-from vsphere_ml.ssh.log import GuestLog, Secrets
-from vsphere_ml.ssh.target import SshTarget, jump_target
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.spec import HostKeys, HostService
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
+from vsphere_ml.ssh.session.connect import close, connect
+from vsphere_ml.ssh.session.execute import Cut, Late, execute
+from vsphere_ml.ssh.session.log import GuestLog, Secrets
+from vsphere_ml.ssh.session.target import SshTarget, jump_target
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import fabric
 
-    from vsphere_ml.core.guest import Sensitive
-    from vsphere_ml.core.spec import HostAccess
+    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.core.model.spec import HostAccess
 
 KEPT = 1 << 20  # bytes of each output
 UNREACHABLE = "host.unreachable"
@@ -65,13 +65,13 @@ class EsxiShells:
             status = execute(transport, command, b"", deadline_s=timeout_s, out=out.extend, err=err.extend)
         except GuestError as error:
             self.drop(host)
-            raise _translated(error, target) from error
+            raise _translate_error(error, target) from error
         except Cut as error:
             self.drop(host)
-            raise _failed(target, f"the connection broke during `{command}`") from error
+            raise _host_error(target, f"the connection broke during `{command}`") from error
         except Late as error:
             self.drop(host)
-            raise _failed(target, f"`{command}` had not ended after {timeout_s:g} s") from error
+            raise _host_error(target, f"`{command}` had not ended after {timeout_s:g} s") from error
         answer = Answer(status, _text(out), _text(err))
         log.add("=", f"status {status}\n{answer.out}{answer.err}".rstrip())
         return answer
@@ -137,7 +137,7 @@ def _text(data: bytearray) -> str:
     return bytes(data[-KEPT:]).decode("utf-8", "replace")
 
 
-def _translated(error: GuestError, target: SshTarget) -> VSphereError:
+def _translate_error(error: GuestError, target: SshTarget) -> VSphereError:
     code = _CODES.get(error.code, UNREACHABLE)
     why = error.message
     if code == "host.key-unknown":
@@ -157,5 +157,5 @@ def _translated(error: GuestError, target: SshTarget) -> VSphereError:
     )
 
 
-def _failed(target: SshTarget, why: str) -> VSphereError:
+def _host_error(target: SshTarget, why: str) -> VSphereError:
     return VSphereError(f"{target.name}: {why}", code=UNREACHABLE, target=target.name, hint=target.by_hand)

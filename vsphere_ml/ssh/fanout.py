@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.core.outcome import InGuest, Interrupted
-from vsphere_ml.ssh.shell import SshShell
-from vsphere_ml.ssh.threads import at_once
+from vsphere_ml.core.plan.outcome import InGuest, Interrupted
+from vsphere_ml.ssh.session.shell import SshShell
+from vsphere_ml.ssh.threads import run_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from vsphere_ml.core.ports import Clock
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.ssh.session.target import SshTarget
 
 T = TypeVar("T")
 PARALLEL = 32
@@ -52,7 +52,7 @@ def in_each(
         return outcome
 
     try:
-        return dict(zip(shells, at_once(targets, one, parallel), strict=True))
+        return dict(zip(shells, run_at_once(targets, one, parallel), strict=True))
     except KeyboardInterrupt as interrupt:
         raise Interrupted(guests=_left(shells.values())) from interrupt
 

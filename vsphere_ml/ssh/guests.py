@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.core.export.ansible import Login
-from vsphere_ml.core.ports import GuestPlace
-from vsphere_ml.core.spec import HostKeys
+from vsphere_ml.core.model.spec import HostKeys
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.core.report.export.ansible import Login
 from vsphere_ml.ssh.fanout import PARALLEL, in_each, untold
-from vsphere_ml.ssh.host_keys import read_key
-from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.keys.host_keys import read_key
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.openssh import arguments
 from vsphere_ml.ssh.reach import wait_for
-from vsphere_ml.ssh.target import SshTarget, jump_target
+from vsphere_ml.ssh.session.target import SshTarget, jump_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.core.errors import VsmlError
-    from vsphere_ml.core.guest import Sensitive, Shell
-    from vsphere_ml.core.ports import Clock
-    from vsphere_ml.core.spec import GuestAccess
+    from vsphere_ml.core.model.guest import Sensitive, Shell
+    from vsphere_ml.core.model.spec import GuestAccess
+    from vsphere_ml.core.ports.vcenter import Clock
 
 T = TypeVar("T")
 

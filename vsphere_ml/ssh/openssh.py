@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.ssh.session.target import SshTarget
 
 
 def command(target: SshTarget, words: Sequence[str] = ()) -> list[str]:
@@ -19,7 +19,7 @@ def command(target: SshTarget, words: Sequence[str] = ()) -> list[str]:
 
 def arguments(target: SshTarget) -> list[str]:
     """Return how a guest's host key is known and by which host it is reached, for every guest of a cluster alike."""
-    through = ["-o", f"ProxyCommand={_through(target.jump)}"] if target.jump else []
+    through = ["-o", f"ProxyCommand={_jump_options(target.jump)}"] if target.jump else []
     return [*_trust(target), *through]
 
 
@@ -28,7 +28,7 @@ def line(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _through(jump: SshTarget) -> str:
+def _jump_options(jump: SshTarget) -> str:
     words = ["ssh", *_trust(jump), *_door(jump), "-W", "__PLACE__", "--", f"{jump.user}@{jump.host}"]
     # ssh expands % in this option, and %h and %p are the guest's.
     return shlex.join(words).replace("%", "%%").replace("__PLACE__", "[%h]:%p")
@@ -36,7 +36,7 @@ def _through(jump: SshTarget) -> str:
 
 def _trust(target: SshTarget) -> list[str]:
     options = {
-        "UserKnownHostsFile": _quoted(str(target.known_hosts.path)),
+        "UserKnownHostsFile": _quote_path(str(target.known_hosts.path)),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
         "ForwardAgent": "no",
@@ -49,6 +49,6 @@ def _door(target: SshTarget) -> list[str]:
     return ["-p", str(target.port), *(["-i", str(target.key_file)] if target.key_file else [])]
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     """Return a path as an option of ssh takes it, which reads several names between blanks, and % as a sign."""
     return '"' + path.replace("%", "%%") + '"'

@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.ssh.connect import close, connect
-from vsphere_ml.ssh.threads import at_once
+from vsphere_ml.ssh.session.connect import close, connect
+from vsphere_ml.ssh.threads import run_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from vsphere_ml.core.ports import Clock
-    from vsphere_ml.ssh.target import SshTarget
+    from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.ssh.session.target import SshTarget
 
 PAUSE_S = 2.0
 PARALLEL = 32
@@ -38,7 +38,7 @@ def wait_for(
     nobody signs in to a host whose key is not the pinned one.
     """
     until = clock.now() + deadline_s
-    errors = at_once(targets, lambda target: _wait_for_one(target, until, clock, attempt), parallel)
+    errors = run_at_once(targets, lambda target: _wait_for_one(target, until, clock, attempt), parallel)
     return {target.name: error for target, error in zip(targets, errors, strict=True) if error is not None}
 
 

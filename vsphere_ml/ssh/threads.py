@@ -15,7 +15,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-def at_once(things: Sequence[S], work: Callable[[S], T], parallel: int) -> list[T]:
+def run_at_once(things: Sequence[S], work: Callable[[S], T], parallel: int) -> list[T]:
     """Return what the work came to, in the order of the things; raises what the work raises.
 
     A ThreadPoolExecutor would be waited for at the end of the process, and with it a guest that does not answer.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.wording import clip
+from vsphere_ml.core.plan.describe import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,6 +57,14 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
     (
         vim.fault.InsufficientHostMemoryCapacityFault,
         _Meaning("vsphere.memory-capacity", "the host has too little memory", "lower `nodes.memory`"),
+    ),
+    (
+        vim.fault.InsufficientFailoverResourcesFault,
+        _Meaning(
+            "vsphere.ha-admission",
+            "vSphere HA keeps what is left for a host's failure",
+            "free memory on the cluster, or lower what HA keeps (Configure > vSphere Availability > Admission Control)",
+        ),
     ),
     (
         vim.fault.InsufficientResourcesFault,
@@ -123,6 +131,17 @@ _TABLE: tuple[tuple[type[BaseException], _Meaning], ...] = (
     (vmodl.fault.InvalidArgument, _Meaning("vsphere.invalid-argument", "vCenter refuses a value")),
     (vmodl.fault.RequestCanceled, _Meaning("vsphere.canceled", "somebody cancelled the task")),
 )
+# ESXi names NVIDIA's plug-in where a vGPU cannot start: a file's name, which is the same in every language. Causes, by
+# Frank Denneman's vGPU troubleshooting: graphics not Shared Direct, memory not reserved, SR-IOV off in the BIOS; and,
+# by NVIDIA's vGPU user guide, what a GPU refuses: vGPUs of other sizes, a profile that is not of its MIG mode.
+_VGPU_PLUGIN = "libnvidia-vgx.so"
+_VGPU_START = _Meaning(
+    "vsphere.vgpu-start",
+    "NVIDIA's vGPU manager could not start the vGPU",
+    "compare with `vsml inventory`: graphics Shared Direct, the profile among those offered, no vGPUs of other sizes "
+    "on the GPU, MIG mode as the profile wants it, all memory reserved; then SR-IOV in the host's BIOS, and the reason "
+    "in the VM's vmware.log",
+)
 # What vCenter says when a host does not answer it, whatever it shows the host as.
 AWAY = (
     vmodl.fault.HostCommunication,
@@ -144,7 +163,7 @@ def translate(
     """
     if isinstance(fault, VSphereError):
         return fault
-    meaning = next((meaning for kind, meaning in _TABLE if isinstance(fault, kind)), _OTHER)
+    meaning = _find_meaning(fault)
     sentence = " ".join(filter(None, (meaning.message, _own_words(fault, names))))
     error = VSphereError(
         f"{action} failed: {sentence}" if action else sentence,
@@ -155,6 +174,14 @@ def translate(
     )
     error.__cause__ = fault
     return error
+
+
+def _find_meaning(fault: BaseException) -> _Meaning:
+    said = (getattr(fault, "reason", None), getattr(fault, "msg", None))
+    messages = (getattr(each, "message", None) for each in getattr(fault, "faultMessage", None) or ())
+    if any(_VGPU_PLUGIN in str(each) for each in (*said, *messages)):
+        return _VGPU_START
+    return next((meaning for kind, meaning in _TABLE if isinstance(fault, kind)), _OTHER)
 
 
 def words(fault: BaseException) -> str:
@@ -204,12 +231,12 @@ def _details(fault: Any, names: Mapping[str, str]) -> tuple[str, ...]:
     details = _fields(fault, names) if isinstance(fault, vim.fault.NoPermission) else []
     if isinstance(fault, vim.fault.NoCompatibleHost):
         for host, reason in zip(fault.host or (), fault.error or (), strict=False):
-            details.append(f"{_name(host, names)}: {_own_words(_unwrapped(reason), names)[1:-1]}")
+            details.append(f"{_name(host, names)}: {_own_words(_unwrap_fault(reason), names)[1:-1]}")
     details += [str(m.message) for m in getattr(fault, "faultMessage", None) or () if getattr(m, "message", None)]
     return tuple(dict.fromkeys(details))
 
 
-def _unwrapped(reason: object) -> BaseException:
+def _unwrap_fault(reason: object) -> BaseException:
     inner = getattr(reason, "fault", reason)
     if isinstance(inner, BaseException):
         text = getattr(reason, "localizedMessage", None)

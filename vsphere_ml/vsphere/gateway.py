@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import vim, vmodl
 
-from vsphere_ml.core.changes import (
+from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.core.plan.changes import (
     AttachDevices,
     CloneVm,
     CreateFolder,
@@ -28,27 +29,26 @@ from vsphere_ml.core.changes import (
     SetSwitchMtu,
     UpgradeHardware,
 )
-from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.vsphere.acts import Acts
-from vsphere_ml.vsphere.datastore import Files
-from vsphere_ml.vsphere.directpath import counts
+from vsphere_ml.vsphere.changes.change_executor import ChangeExecutor
+from vsphere_ml.vsphere.changes.datastore import Files
+from vsphere_ml.vsphere.changes.lock import Lock
+from vsphere_ml.vsphere.changes.site import Site
+from vsphere_ml.vsphere.changes.task_runner import TaskRunner
 from vsphere_ml.vsphere.faults import translate
-from vsphere_ml.vsphere.lock import Lock
-from vsphere_ml.vsphere.look import look, read
-from vsphere_ml.vsphere.marks import Fields
-from vsphere_ml.vsphere.site import Site
-from vsphere_ml.vsphere.tickets import Tickets
-from vsphere_ml.vsphere.vibs import vgpu_managers
+from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
+from vsphere_ml.vsphere.inventory.directpath import counts
+from vsphere_ml.vsphere.inventory.read_inventory import look, read
+from vsphere_ml.vsphere.inventory.vibs import vgpu_managers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.counts import Ask, Counts, Place
-    from vsphere_ml.core.inventory import HostRef, Inventory, Vm
-    from vsphere_ml.core.ports import Scope, Ticket, Update
-    from vsphere_ml.vsphere.acts import Steps
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.vcenter import Scope, TaskHandle, Update
+    from vsphere_ml.vsphere.changes.change_executor import Steps
+    from vsphere_ml.vsphere.connection.session import Session
 
 T = TypeVar("T")
 
@@ -79,9 +79,9 @@ class Gateway:
     def __init__(self, session: Session, cache: Path | None = None) -> None:
         self._session = session
         self._cache = cache or Path(tempfile.gettempdir())
-        self._fields = Fields(session)
-        self._acts = Acts(session, self._fields, Site())
-        self._tickets = Tickets(session, self._explain)
+        self._fields = CustomAttributes(session)
+        self._acts = ChangeExecutor(session, self._fields, Site())
+        self._tickets = TaskRunner(session, self._explain)
         self._lock: Lock | None = None
 
     def look(self, scope: Scope) -> Inventory:
@@ -119,7 +119,7 @@ class Gateway:
         except (vmodl.MethodFault, vim.fault.VimFault) as fault:
             raise translate(fault, self._session.name, action) from fault
 
-    def start(self, change: Change) -> Ticket:
+    def start(self, change: Change) -> TaskHandle:
         """Begin a change; whatever fails is told by `wait`."""
         return self._tickets.start(change, self._guarded(change))
 
@@ -128,7 +128,7 @@ class Gateway:
             self._lock.assert_held()
         yield from self._acts.steps(change)
 
-    def wait(self, tickets: Sequence[Ticket], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         return self._tickets.wait(tickets, timeout_s)
 
     def _explain(self, fault: BaseException, change: Change) -> VsmlError:

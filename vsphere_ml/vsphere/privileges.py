@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim, vmodl
 
 if TYPE_CHECKING:
-    from vsphere_ml.vsphere.session import Session
+    from vsphere_ml.vsphere.connection.session import Session
 
 # By vCenter's own identifiers; each is needed on what the work touches, not on the whole inventory.
 NEEDED = (
@@ -38,7 +38,7 @@ NEEDED = (
 )
 
 
-def missing(session: Session) -> tuple[str, ...] | None:
+def missing_privileges(session: Session) -> tuple[str, ...] | None:
     """Return the privileges the account lacks on every data centre it sees; None when vCenter does not tell.
 
     They may still be granted further down, on a folder or a pool.

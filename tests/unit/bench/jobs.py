@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vsphere_ml.bench.job import MPICH, Job, Runtime
-from vsphere_ml.bench.record import Configuration, Workload
-from vsphere_ml.core.guest import Peer
+from vsphere_ml.bench.model.job import MPICH, Job, Runtime
+from vsphere_ml.bench.model.record import Configuration, Workload
+from vsphere_ml.core.model.guest import Peer
 
 PEERS = (Peer(name="node-1", address="10.0.0.11"), Peer(name="node-2", address="10.0.0.12"))
 OPEN_MPI_4 = Runtime(mpirun="/opt/openmpi/bin/mpirun", mpi_version=(4, 1, 8))

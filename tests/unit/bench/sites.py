@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vsphere_ml.bench.rdma import Gid, Port
-from vsphere_ml.bench.survey import Surveyed
+from vsphere_ml.bench.probe.rdma import Gid, Port
+from vsphere_ml.bench.probe.survey import Surveyed
 
 
 def port(device: str = "mlx5_0", index: int = 3, interface: str = "eth1", last: int = 11) -> Port:

@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import store
-from vsphere_ml.bench.record import (
+from vsphere_ml.bench.model.record import (
     Cluster,
     Configuration,
     Environment,
@@ -27,9 +26,8 @@ from vsphere_ml.bench.record import (
     Verdict,
     Workload,
 )
-from vsphere_ml.bench.record import (
-    Path as Way,
-)
+from vsphere_ml.bench.model.record import Path as Way
+from vsphere_ml.bench.records import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.cli.conftest import Screen
 from vsphere_ml.cli import consent
-from vsphere_ml.cli.views import plan as view
-from vsphere_ml.core.changes import PowerOn
+from vsphere_ml.cli.views.cluster import plan as view
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.plan import Plan, Stage
+from vsphere_ml.core.plan.changes import PowerOn
+from vsphere_ml.core.plan.plan import Plan, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,3 +89,24 @@ def test_yes_on_the_command_line_shows_the_plan_and_asks_nothing(shown: Callable
     assert consent.approval(made.terminal, view.text, yes=True)(PLAN)
     assert "node-1: power on" in made.err.getvalue()
     assert "Continue?" not in made.err.getvalue()
+
+
+def names(_plan: Plan) -> tuple[str, ...]:
+    return "node-05", "node-06"
+
+
+@pytest.mark.parametrize("answer", ["node-05 node-06\n", "node-06, node-05\n"])
+def test_names_of_what_is_deleted_are_typed(
+    answer: str, shown: Callable[..., Shown], person: Callable[[str], None]
+) -> None:
+    person(answer)
+    assert consent.approval(shown().terminal, view.text, yes=False, names=names)(PLAN)
+
+
+@pytest.mark.parametrize("answer", ["y\n", "node-05\n", "node-05 node-06 node-07\n", "\n", END_OF_INPUT])
+def test_nothing_is_deleted_by_another_answer_than_its_names(
+    answer: str, shown: Callable[..., Shown], person: Callable[[str], None]
+) -> None:
+    person(answer)
+    with pytest.raises(consent.Declined):
+        consent.approval(shown().terminal, view.text, yes=False, names=names)(PLAN)

@@ -9,7 +9,6 @@ import pytest
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.options import Output, Settings
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.core.changes import PowerOff, PowerOn
 from vsphere_ml.core.errors import (
     BenchError,
     ConfigError,
@@ -19,7 +18,8 @@ from vsphere_ml.core.errors import (
     VsmlError,
     VSphereError,
 )
-from vsphere_ml.core.outcome import Done, InGuest, Interrupted
+from vsphere_ml.core.plan.changes import PowerOff, PowerOn
+from vsphere_ml.core.plan.outcome import Done, InGuest, Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from tests.counted import checked, counted
 from vsphere_ml.config import starter
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.spec import ClusterSpec
+from vsphere_ml.core.model.spec import ClusterSpec
 
 WHOLE = (Path(__file__).parents[3] / "examples" / "lab" / "cluster.toml").read_text()
 LINES = WHOLE.splitlines(keepends=True) + starter.text().splitlines(keepends=True)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.counted import checked, counted
-from vsphere_ml.config.positions import KeyPath, line_of, positions, shown
+from vsphere_ml.config.positions import KeyPath, format_path, line_of, positions
 
 TEXT = """\
 top = 1
@@ -64,8 +64,8 @@ def test_a_key_that_is_not_there_has_the_line_of_what_is_around_it() -> None:
 
 
 def test_a_path_is_shown_as_a_person_writes_it() -> None:
-    assert shown(("nodes", 0, "gpu", "profile")) == "nodes[0].gpu.profile"
-    assert shown(("a", "quoted key", 3)) == 'a."quoted key"[3]'
+    assert format_path(("nodes", 0, "gpu", "profile")) == "nodes[0].gpu.profile"
+    assert format_path(("a", "quoted key", 3)) == 'a."quoted key"[3]'
 
 
 def paths(value: Any, at: KeyPath = ()) -> set[KeyPath]:

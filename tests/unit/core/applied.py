@@ -7,13 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tests.fakes.site import FakeVCenter
-from vsphere_ml.core.ports import Scope
+from vsphere_ml.core.ports.vcenter import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.core.changes import Change
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.plan.changes import Change
 
 
 def applied(changes: Iterable[Change], site: Inventory, *, from_far: bool = False) -> Inventory:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.spec import GpuKind, NicKind
+from vsphere_ml.core.model.spec import GpuKind, NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.core.inventory import Gpu, Host
-    from vsphere_ml.core.spec import NodeSpec
+    from vsphere_ml.core.model.inventory import Gpu, Host
+    from vsphere_ml.core.model.spec import NodeSpec
 
 # What one A100 of 40 GB holds of one size, by NVIDIA's appendix on C-series vGPUs, and how large each is.
 MOST = {"A100-40C": 1, "A100-20C": 2, "A100-10C": 4, "A100-5C": 8}

@@ -13,22 +13,15 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster
 from tests.unit.core.applied import applied
-from vsphere_ml.core.diff import diff
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.inventory import (
-    Inventory,
-    Vm,
-    VmSettings,
-    WholeGpu,
-)
-from vsphere_ml.core.placement import solve
+from vsphere_ml.core.model.inventory import Inventory, Vm, VmSettings, WholeGpu
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.diff import diff
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.changes import (
-        Change,
-    )
-    from vsphere_ml.core.plan import Plan
-    from vsphere_ml.core.spec import ClusterSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.plan.plan import Plan
 
 
 C = TypeVar("C")

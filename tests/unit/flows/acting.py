@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.flows import destroy as destroying
-from vsphere_ml.flows import provision as provisioning
-from vsphere_ml.flows.apply import Pace
+from vsphere_ml.flows.cluster import destroy as destroying
+from vsphere_ml.flows.cluster import provision as provisioning
+from vsphere_ml.flows.cluster.executor import ApplyLimits
+from vsphere_ml.flows.consent import Consent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.fakes.site import FakeVCenter
-    from vsphere_ml.core.events import Event
-    from vsphere_ml.core.plan import Plan
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.proposal import ForGuests
-    from vsphere_ml.flows.report import Report
-    from vsphere_ml.flows.saved import SavedPlan
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.plan import Plan
+    from vsphere_ml.core.ports.events import Event
+    from vsphere_ml.flows.cluster.proposal import GuestConfig
+    from vsphere_ml.flows.cluster.report import Report
+    from vsphere_ml.flows.cluster.saved import SavedPlan
 
 
 def yes(_plan: Plan) -> bool:
@@ -43,9 +44,10 @@ def provision(
     told: Told | None = None,
     parallel: int = 16,
     allow_downtime: bool = False,
+    allow_delete: bool = False,
     dry_run: bool = False,
     saved: SavedPlan | None = None,
-    given: ForGuests | None = None,
+    given: GuestConfig | None = None,
     show: Callable[[Plan], None] | None = None,
 ) -> Report:
     return provisioning.provision(
@@ -55,8 +57,8 @@ def provision(
         given=given,
         tell=Told() if told is None else told,
         clock=site.clock,
-        pace=Pace(parallel=parallel),
-        allow_downtime=allow_downtime,
+        pace=ApplyLimits(parallel=parallel),
+        consent=Consent(downtime=allow_downtime, deletion=allow_delete),
         dry_run=dry_run,
         saved=saved,
         show=None if show is None else lambda proposal: show(proposal.plan),

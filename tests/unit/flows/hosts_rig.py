@@ -11,19 +11,19 @@ from tests.fakes.pictures import quad_8u3, r750xa
 from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
-from vsphere_ml.core.ats_plan import Leave
-from vsphere_ml.flows.ats_look import Site, Task
-from vsphere_ml.flows.enable_ats import enable_ats
+from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+from vsphere_ml.flows.hosts.ats_look import Site, Task
+from vsphere_ml.flows.hosts.enable_ats import enable_ats
 
 if TYPE_CHECKING:
     from tests.fakes.esx import FakeEsx
-    from vsphere_ml.core.host_events import HostEvent
-    from vsphere_ml.core.inventory import Inventory
-    from vsphere_ml.core.ports import Guests
-    from vsphere_ml.core.spec import ClusterSpec
-    from vsphere_ml.flows.enable_ats import AtsPlan, AtsReport
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.host_events import HostEvent
+    from vsphere_ml.core.ports.vcenter import Guests
+    from vsphere_ml.flows.hosts.enable_ats import AtsPlan, AtsReport
 
-DOWNTIME = Leave(downtime=True)
+DOWNTIME = DisruptionPolicy(downtime=True)
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Rig:
     told: list[HostEvent] = field(default_factory=list)
     shown: list[AtsPlan] = field(default_factory=list)
 
-    def run(self, *, leave: Leave = DOWNTIME, answer: bool = True, **task: object) -> AtsReport:
+    def run(self, *, leave: DisruptionPolicy = DOWNTIME, answer: bool = True, **task: object) -> AtsReport:
         def approve(plan: AtsPlan) -> bool:
             self.shown.append(plan)
             return answer

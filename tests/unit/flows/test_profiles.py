@@ -9,17 +9,17 @@ from rich.console import Console
 from tests.fakes.pictures import CLUSTER, GROUP, quad_8u3
 from tests.fakes.site import FakeVCenter
 from tests.unit.core.sites import direct, one_host
-from vsphere_ml.cli.views import catalogue
-from vsphere_ml.cli.views import profiles as view
-from vsphere_ml.core.boards import BY_CODE
-from vsphere_ml.core.counts import Ask, Count, InCluster, OnHost
-from vsphere_ml.core.inventory import HostRef
-from vsphere_ml.core.stock import Counter, asks, stock
+from vsphere_ml.cli.views.site import catalogue
+from vsphere_ml.cli.views.site import profiles as view
+from vsphere_ml.core.catalog.boards import BY_CODE
+from vsphere_ml.core.model.device_counts import Ask, Count, InCluster, OnHost
+from vsphere_ml.core.model.inventory import HostRef
+from vsphere_ml.core.report.capacity_report import Counter, asks, stock
 from vsphere_ml.flows.profiles import profiles
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.counts import Place
-    from vsphere_ml.core.inventory import Inventory
+    from vsphere_ml.core.model.device_counts import Place
+    from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.flows.profiles import Offers
 
 Told: TypeAlias = "dict[tuple[Place, Ask], Count]"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from vsphere_ml.core.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
+from vsphere_ml.core.model.spec import NicKind
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2-mesh\n-----END OPENSSH PRIVATE KEY-----\n"
 TOKEN = "hunter2-token"
@@ -43,4 +44,6 @@ def facts(**changes: Any) -> GuestFacts:
         changes["values"] = {**NODE_1.values, **changes["values"]}
     if "peers" in changes:
         changes["peers"] = tuple(Peer(**each) if isinstance(each, dict) else each for each in changes["peers"])
+    if "nic" in changes:
+        changes["nic"] = NicKind(changes["nic"])
     return replace(NODE_1, **changes)

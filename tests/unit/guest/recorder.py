@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import Answer, Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

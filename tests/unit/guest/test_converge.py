@@ -12,7 +12,7 @@ from tests.unit.guest.toys import AfterBoot, Lamps, Lit, playbook
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.guest.converge import Convergence, State, check, converge, converge_as_far
 from vsphere_ml.guest.events import Applied, Applying, Checked, GuestEvent, Rebooting
-from vsphere_ml.guest.select import Selection
+from vsphere_ml.guest.playbooks.select import Selection
 
 THREE = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
 

@@ -13,18 +13,18 @@ from tests.fakes.guest import File as Seen
 from tests.fakes.guest import Service as Active
 from tests.unit.guest.cluster import facts
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.guest import Playbook
+from vsphere_ml.core.model.guest import Playbook
 from vsphere_ml.guest.converge import check, converge
-from vsphere_ml.guest.playbook import load_text
-from vsphere_ml.guest.steps.files import File, Line
-from vsphere_ml.guest.steps.hosts import Hostfile, HostsFile
-from vsphere_ml.guest.steps.kernel import KernelModule, Limits, Sysctl
-from vsphere_ml.guest.steps.mesh import SshMesh
-from vsphere_ml.guest.steps.packages import Packages
-from vsphere_ml.guest.steps.services import Service
+from vsphere_ml.guest.playbooks.playbook import load_text
+from vsphere_ml.guest.steps.mpi.mesh import SshMesh
+from vsphere_ml.guest.steps.system.files import File, Line
+from vsphere_ml.guest.steps.system.hosts import Hostfile, HostsFile
+from vsphere_ml.guest.steps.system.kernel import KernelModule, Limits, Sysctl
+from vsphere_ml.guest.steps.system.packages import Packages
+from vsphere_ml.guest.steps.system.services import Service
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.guest import Step
+    from vsphere_ml.core.model.guest import Step
 
 TEXT = """
 about = "Steps whose programs the guest in memory has."

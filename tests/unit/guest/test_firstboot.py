@@ -6,32 +6,37 @@ import base64
 import os
 import subprocess
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from pyVmomi import vim
 
-from vsphere_ml.core.firstboot import ADDRESS_KEY
-from vsphere_ml.core.spec import (
+from vsphere_ml.core.model.spec import (
     Address,
     ClusterSpec,
     GpuRequest,
     GuestAccess,
     Location,
+    NicKind,
     NicRequest,
     NodeSpec,
     Source,
     VCenterSpec,
 )
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
 from vsphere_ml.core.units import gib
-from vsphere_ml.guest import render
 from vsphere_ml.guest.firstboot import HOST_KEYS, first_boot, first_boots, host_keys
+from vsphere_ml.guest.templates import render
+from vsphere_ml.vsphere.changes import specs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 KEY = "ssh-ed25519 AAAAC3 vsml demo"
+_device: Any = vim.vm.device
 
 
 def node(address: Address | None = None, name: str = "node-1") -> NodeSpec:
@@ -116,6 +121,21 @@ network:
           - "10.0.0.3"
 """
     )
+
+
+def test_a_pvrdma_nodes_management_nic_is_told_by_the_mac_that_its_clone_was_given() -> None:
+    pvrdma = replace(node(Address(address="10.0.0.11/24")), nic=NicRequest(kind=NicKind.PVRDMA))
+    told = first_boots(replace(cluster(), nodes=(pvrdma, node(name="node-2"))), (KEY,))
+    cards = [
+        _device.VirtualVmxnet3Vrdma(macAddress="00:50:56:01:02:04"),
+        _device.VirtualVmxnet3(macAddress="00:50:56:01:02:AA"),
+    ]
+    made = specs.metadata(told["node-1"], cards)
+    assert made is not None
+    (option,) = made.extraConfig
+    (ethernet,) = yaml.safe_load(base64.b64decode(option.value))["network"]["ethernets"].values()
+    assert (option.key, ethernet["match"]) == ("guestinfo.metadata", {"macaddress": "00:50:56:01:02:aa"})
+    assert specs.metadata(told["node-2"], cards) is None
 
 
 def test_an_address_of_ipv6_has_a_way_out_of_ipv6() -> None:

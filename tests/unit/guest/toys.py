@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.guest import Answer, Need, Playbook
+from vsphere_ml.core.model.guest import Answer, Need, Playbook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vsphere_ml.core.guest import GuestFacts, Sensitive, Shell, Step
+    from vsphere_ml.core.model.guest import GuestFacts, Sensitive, Shell, Step
 
 
 @dataclass(slots=True)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from vsphere_ml.bench import running
-from vsphere_ml.core import nccl, nvidia_smi
-from vsphere_ml.core.guest import Answer
-from vsphere_ml.guest import verify
-from vsphere_ml.guest.steps import driver, licence
+from vsphere_ml.bench.launch import remote_job
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.report import nccl_topology
+from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.guest.facts import verify
+from vsphere_ml.guest.steps.gpu import driver, licence
 from vsphere_ml.lab import guests
 
 PROGRAM = Path(guests.__file__).parent / "standins" / "nvidia-driver" / "usr" / "bin" / "nvidia-smi"
@@ -57,11 +58,11 @@ def test_a_field_that_nvidia_smi_does_not_have_is_refused_as_it_does() -> None:
 
 @pytest.mark.usefixtures("smi")
 def test_what_it_says_is_read() -> None:
-    rows = runpy.run_path(str(running.WORKLOADS / "rank.py"))["clocks"]()
+    rows = runpy.run_path(str(remote_job.WORKLOADS / "rank.py"))["clocks"]()
     assert [row["throttle"] for row in rows] == ["0x0000000000000001"] * 2
     assert {way.gpu for way in nvidia_smi.ways(asked(nvidia_smi.TOPOLOGY).out)} == {"GPU0", "GPU1"}
     gpus = asked("nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader").text.splitlines()
-    assert "GPU" not in nccl.filled('<pci busid="GPU0"/><pci busid="GPU1"/>', gpus, [])
+    assert "GPU" not in nccl_topology.filled('<pci busid="GPU0"/><pci busid="GPU1"/>', gpus, [])
     assert licence.state(asked(licence.STATE)).startswith("Unlicensed")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.lab import server, topology
-from vsphere_ml.lab.guests import packages
+from vsphere_ml.lab.guests.repository import packages
 
 if TYPE_CHECKING:
     from pathlib import Path

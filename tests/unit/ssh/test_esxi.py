@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.core.guest import Sensitive
-from vsphere_ml.core.spec import HostAccess, HostKeys, HostService, JumpHost
-from vsphere_ml.ssh.connect import _sign_in_options
+from vsphere_ml.core.model.guest import Sensitive
+from vsphere_ml.core.model.spec import HostAccess, HostKeys, HostService, JumpHost
 from vsphere_ml.ssh.esxi import EsxiShells
+from vsphere_ml.ssh.session.connect import _sign_in_options
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.fakes.clock import FakeClock
-from vsphere_ml.core.ports import GuestPlace
-from vsphere_ml.core.spec import GuestAccess, HostKeys, JumpHost
+from vsphere_ml.core.model.spec import GuestAccess, HostKeys, JumpHost
+from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.ssh import openssh
 from vsphere_ml.ssh.guests import SshGuests
-from vsphere_ml.ssh.host_keys import HostKey
+from vsphere_ml.ssh.keys.host_keys import HostKey
 
 if TYPE_CHECKING:
     from pathlib import Path

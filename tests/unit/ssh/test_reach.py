@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.fakes.clock import FakeClock
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.ssh.known_hosts import KnownHosts
+from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.reach import wait_for
-from vsphere_ml.ssh.target import SshTarget
+from vsphere_ml.ssh.session.target import SshTarget
 
 
 def target(name: str) -> SshTarget:

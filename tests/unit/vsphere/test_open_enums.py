@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml import vsphere
-from vsphere_ml.core.esx import Connection
-from vsphere_ml.core.inventory import ComponentKind, Sharing
+from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.inventory import ComponentKind, Sharing
 from vsphere_ml.core.open_enum import OpenEnum
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MODULES = sorted(Path(vsphere.__path__[0]).glob("[a-z]*.py"))
+FOLDER = Path(vsphere.__path__[0])
+MODULES = sorted(FOLDER.rglob("[a-z]*.py"))
 
 
 @pytest.mark.parametrize("kind", [ComponentKind, Connection, Sharing])
@@ -46,6 +47,6 @@ def made_of_answers(source: ast.AST, names: dict[str, object]) -> Iterator[type[
 
 @pytest.mark.parametrize("path", MODULES, ids=[path.stem for path in MODULES])
 def test_every_enumeration_made_of_vcenters_words_takes_words_it_does_not_know(path: Path) -> None:
-    module = importlib.import_module(f"vsphere_ml.vsphere.{path.stem}")
+    module = importlib.import_module(".".join(path.relative_to(FOLDER.parents[1]).with_suffix("").parts))
     kinds = set(made_of_answers(ast.parse(path.read_text()), vars(module)))
     assert [kind for kind in kinds if not issubclass(kind, OpenEnum)] == []

@@ -10,7 +10,7 @@ from vsphere_ml.bench.imports import log, reading
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.model.record import Run
 
 
 def imported(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading.Given) -> tuple[Run, ...]:

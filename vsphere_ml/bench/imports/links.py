@@ -1,9 +1,9 @@
-"""Point-to-point tools, iperf3 and perftest, and the all-reduce of OSU's micro-benchmarks."""
+"""perftest's bandwidth between two ports, and the all-reduce of OSU's micro-benchmarks."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import (
     Asked,
@@ -13,6 +13,7 @@ from vsphere_ml.bench.imports.parsed import (
     left_out,
     nothing,
     number,
+    on_one_host,
     other_statistic,
     rows,
     sizes_of,
@@ -20,20 +21,22 @@ from vsphere_ml.bench.imports.parsed import (
     unnamed_collective,
     whole,
 )
-from vsphere_ml.bench.record import LinkResult, Remark, SweepPoint, Workload
+from vsphere_ml.bench.model.record import LinkResult, Remark, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-IPERF3 = "iperf3"
 PERFTEST = "perftest"
 OSU = "osu_allreduce"
 # perftest divides by 2^20 in every version since 2013, whether it writes MB (until March 2024) or MiB.
 _UNITS = {"Gb/sec": 1e9 / 8, "MB/sec": float(1 << 20), "MiB/sec": float(1 << 20)}
 _AVERAGE = re.compile(r"BW average\s*\[([^]]*)\]")
 _TESTS = {"RDMA_Write": "ib_write_bw", "RDMA_Read": "ib_read_bw", "Send": "ib_send_bw"}
-_TEST = re.compile(r"^\s*(\w+)\s+(.*?)BW Test\b")
+_TEST = re.compile(r"^\s*(?P<verb>\w+)\s+(?P<kind>(?:[\w.]+ )*?)Test\s*$")  # `RDMA_Write Bidirectional BW Test`
+_KINDS = ("BW ", "Post List BW ")
+_PORT = re.compile(r"\b(?P<end>local|remote) address\s*:\s*LID (?P<lid>\w+)")
+_GID = re.compile(r"^\s*GID\s*:\s*(?P<gid>[\d:a-f]+)\s*$")
 _COLUMN = re.compile(r"#\w+|\w+(?: \w+)?\[[^]]*\]")
 _OSU_TITLE = re.compile(r"^# OSU (?:MPI|NCCL|xCCL)(?:-\w+)?\S*\s+(.*?)\s+(?:Test|v\d)")
 _OSU_MEANS = Remark(
@@ -47,64 +50,16 @@ _OSU_END = Remark(
     target=OSU,
     message="the tool prints no end: whether larger sizes are missing cannot be told",
 )
-_IPERF3_RESULT = re.compile(
-    r"^\s*(?:\[\s*(?P<id>\d+|SUM)\])?(?:\[[TR]X-[CS]\])?\s*0\.00-\s*(?P<end>[\d.]+)\s*sec\s+\S+\s+\S?Bytes\s+"
-    r"(?P<rate>\d+(?:\.\d+)?)\s+(?P<unit>[KMGT]?)(?P<what>bits|Bytes)/sec\b.*\breceiver\s*$"
-)
-_SCALES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-
-
-def is_iperf3(document: Any) -> bool:
-    return isinstance(document, dict) and "test_start" in (document.get("start") or {})
-
-
-def is_iperf3_text(lines: Sequence[str]) -> bool:
-    return any(("Bitrate" in line or "Bandwidth" in line) and "Interval" in line for line in lines)
 
 
 def is_perftest(lines: Sequence[str]) -> bool:
-    return any(_AVERAGE.search(line) for line in lines)
+    return any(
+        _AVERAGE.search(line) or ((match := _TEST.match(line)) and "Latency " in match["kind"]) for line in lines
+    )
 
 
 def is_osu(lines: Sequence[str]) -> bool:
     return any(_OSU_TITLE.match(line) for line in lines)
-
-
-def iperf3(document: Any, _: Asked) -> Parsed:
-    """Return what the receiver got."""
-    if document.get("error"):
-        raise ConfigError(
-            f"this iperf3 run failed: {document['error']}", code="import.empty", target=IPERF3, hint="run it again"
-        )
-    received = number(str(document.get("end", {}).get("sum_received", {}).get("bits_per_second", "")))
-    if received is None:
-        raise nothing(IPERF3, "end.sum_received")
-    first = (document["start"].get("connected") or [{}])[0]
-    ends = [str(first.get("local_host", "client")), str(first.get("remote_host", "server"))]
-    sender, receiver = reversed(ends) if document["start"]["test_start"].get("reverse") else ends
-    link = LinkResult(tool=IPERF3, sender=sender, receiver=receiver, bytes_per_s=received / 8)
-    version = {"iperf3": str(document["start"].get("version", "")).removeprefix("iperf ")}
-    return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,), versions=version)
-
-
-def iperf3_text(lines: Sequence[str], _: Asked) -> Parsed:
-    """Return what the receiver got, of all streams together; one test in one direction."""
-    if any(re.search(r"\[[TR]X-[CS]\]", line) for line in lines):
-        raise other_statistic(IPERF3, "both directions at once (--bidir)", "iperf3 -J, or one direction")
-    seen = [match for line in lines if (match := _IPERF3_RESULT.match(line))]
-    sums = [match for match in seen if match["id"] == "SUM"] or seen
-    if not sums:
-        raise nothing(IPERF3, "receiver's line")
-    if len(sums) > 1:
-        raise joined(IPERF3, f"{len(sums)} results of a receiver")
-    (told,) = sums
-    rate = float(told["rate"]) * _SCALES[told["unit"]] / (8 if told["what"] == "bits" else 1)
-    if told["what"] == "Bytes":  # iperf3 -f K counts these in powers of 1024
-        rate *= (1024.0 / 1000.0) ** "_KMGT".index(told["unit"] or "_")
-    if number(str(told["rate"])) is None:
-        raise nothing(IPERF3, "bytes that arrived")
-    link = LinkResult(tool=IPERF3, sender="client", receiver="server", bytes_per_s=rate)
-    return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,))
 
 
 def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
@@ -121,6 +76,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
             target=tool,
             hint="--report_gbits",
         )
+    _refuse_one_port(lines)
     seen, broken = _perftest_rows(lines)
     if not seen:
         raise nothing(tool, "bandwidth")
@@ -147,8 +103,8 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
 
 
 def _perftest_program(lines: Sequence[str]) -> str:
-    """Return the program whose test this is. What goes both ways is no link's figure."""
-    tests = [match for line in lines if (match := _TEST.match(line))]
+    """Return the program whose test this is. What goes both ways, or to a group, is no link's figure."""
+    tests = [match for line in lines if (match := _TEST.match(line)) and _is_perftest(match)]
     if len(tests) > 1:
         raise joined(PERFTEST, "there are two tests")
     named = sorted({each for each in _TESTS.values() if any(each in line for line in lines)})
@@ -156,12 +112,32 @@ def _perftest_program(lines: Sequence[str]) -> str:
         if len(named) == 1:
             return named[0]
         raise nothing(PERFTEST, "line that names its test, such as `RDMA_Write BW Test`")
-    test = tests[0]
-    if "Bidirectional" in test[2]:
+    verb, kind = tests[0]["verb"], tests[0]["kind"]
+    if "Bidirectional" in kind:
         raise other_statistic(PERFTEST, "both directions together (-b)", "run it without -b")
-    if test[1] not in _TESTS:
-        raise other_statistic(PERFTEST, f"{test[1]}, which is no bandwidth of a link", "run ib_write_bw")
-    return _TESTS[test[1]]
+    if verb not in _TESTS or kind not in _KINDS:
+        raise other_statistic(PERFTEST, f"{verb} {kind.strip()}, which is no bandwidth of a link", "run ib_write_bw")
+    return _TESTS[verb]
+
+
+def _is_perftest(match: re.Match[str]) -> bool:
+    return any(word in match["kind"] for word in ("BW ", "Latency "))
+
+
+def _refuse_one_port(lines: Sequence[str]) -> None:
+    """Raise ConfigError where both ends are one port: they have its GID, or on InfiniBand its LID, which is not 0."""
+    lids: dict[str, set[str]] = {"local": set(), "remote": set()}
+    gids: dict[str, set[str]] = {"local": set(), "remote": set()}
+    end = ""
+    for line in lines:
+        if match := _PORT.search(line):
+            end = match["end"]
+            lids[end].add(match["lid"])
+        elif end and (match := _GID.match(line)):
+            gids[end].add(match["gid"])
+    shared_lids = {lid for lid in lids["local"] & lids["remote"] if lid.strip("0x")}
+    for same in (*sorted(gids["local"] & gids["remote"]), *sorted(shared_lids)):
+        raise on_one_host(PERFTEST, same)
 
 
 def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[str]]:

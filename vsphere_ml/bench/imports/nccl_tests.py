@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, Row, identify, named
@@ -27,7 +28,7 @@ from vsphere_ml.bench.imports.parsed import (
     unended,
     whole,
 )
-from vsphere_ml.bench.record import Remark, SweepPoint, Workload
+from vsphere_ml.bench.model.record import Remark, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _OPERATIONS = frozenset({"redop", "op"})
 _NO_OPERATION = frozenset({"", "none"})
 _STAMP = re.compile(r"\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*$")  # of -T
 _BANDWIDTHS = 4  # columns of one way: time, algorithm and bus bandwidth, wrong values
+_ROUNDED = 4096  # bytes, below which several sizes can become one
 _AVERAGE_OFF = 0.01  # of the tool's own average: rows are missing
 _MEANS = Remark(
     code="import.means",
@@ -168,6 +170,7 @@ def _parsed(
 ) -> Parsed:
     iterations = rest.pop("iterations", {})
     chosen = _series(rows, asked)
+    _refuse_several_runs(chosen)
     collective = identify(chosen, ranks, names, asked.collective)
     sweep = tuple(
         SweepPoint(size_bytes=row.size_bytes, time_s=(row.time_s,), iterations_s=iterations.get(id(row), ()))
@@ -207,6 +210,16 @@ def _series(rows: Sequence[Row], asked: Asked) -> list[Row]:
         if len(values) > 1:
             raise several(TOOL, what, values, option)
     return chosen
+
+
+def _refuse_several_runs(rows: Sequence[Row]) -> None:
+    """Raise ConfigError where sizes come again or begin anew under one title: the tool only ever goes up.
+
+    Sizes below 4 KiB may be equal: the tool rounds them down to what divides by the ranks.
+    """
+    for before, row in pairwise(rows):
+        if row.size_bytes < before.size_bytes or (row.size_bytes == before.size_bytes >= _ROUNDED):
+            raise joined(TOOL, f"{row.size_bytes} bytes come after {before.size_bytes}")
 
 
 def _ranks(listed: Sequence[int], asked: Asked) -> int:

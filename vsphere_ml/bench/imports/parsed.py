@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.record import Remark
+from vsphere_ml.bench.model.record import Remark
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from vsphere_ml.bench.record import LinkResult, SweepPoint, Workload
+    from vsphere_ml.bench.model.record import LinkResult, SweepPoint, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class Parsed:
     model: str = ""
     batch: int | None = None  # of one rank
     step_s: tuple[float, ...] = ()
+    averaged: bool = False  # each of them is the mean of several steps
     sweep: tuple[SweepPoint, ...] = ()
     links: tuple[LinkResult, ...] = ()
     devices: tuple[Device, ...] = ()
@@ -95,6 +96,23 @@ def several(tool: str, what: str, values: Iterable[str], option: str) -> ConfigE
 def other_statistic(tool: str, what: str, hint: str) -> ConfigError:
     """Return the error of output whose figures are not what a link or collective takes from end to end."""
     return ConfigError(f"this {tool} output tells {what}", code="import.statistic", target=tool, hint=hint)
+
+
+def on_one_host(tool: str, address: str) -> ConfigError:
+    """Return the error of a link both of whose ends are one host: no wire is in it."""
+    return ConfigError(
+        f"both ends of this {tool} test are {address}: it measured one host's memory and no link",
+        code="import.loopback",
+        target=tool,
+        hint=f"run {tool} between two nodes",
+    )
+
+
+def not_read(tool: str, instead: str) -> ConfigError:
+    """Return the error of the output of a known tool that is not read."""
+    return ConfigError(
+        f"this is the output of {tool}, which is not read", code="import.not-read", target=tool, hint=instead
+    )
 
 
 def unnamed_collective(tool: str, candidates: Sequence[str]) -> ConfigError:

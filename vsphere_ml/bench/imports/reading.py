@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from vsphere_ml.bench import paths
-from vsphere_ml.bench.codec import Mismatch
-from vsphere_ml.bench.imports import links, nccl_tests, training
+from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.parsed import Asked, joined
-from vsphere_ml.bench.models import MODELS
-from vsphere_ml.bench.record import (
+from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
+from vsphere_ml.bench.model.record import (
     Cluster,
     Configuration,
     Environment,
@@ -22,7 +21,10 @@ from vsphere_ml.bench.record import (
     Transport,
     Verdict,
 )
-from vsphere_ml.bench.sound import check
+from vsphere_ml.bench.predict.models import MODELS
+from vsphere_ml.bench.proof import channels, paths
+from vsphere_ml.bench.records.codec import Mismatch
+from vsphere_ml.bench.records.validate import check
 from vsphere_ml.core.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.imports.log import Log
     from vsphere_ml.bench.imports.parsed import Parsed
-    from vsphere_ml.bench.record import LinkResult
+    from vsphere_ml.bench.model.record import LinkResult
 
 _Lines: TypeAlias = "Sequence[str]"
 _TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, Asked], Parsed]], ...] = (
@@ -39,11 +41,11 @@ _TEXTS: tuple[tuple[Callable[[_Lines], bool], Callable[[_Lines, Asked], Parsed]]
     (training.is_tf_cnn, training.tf_cnn),
     (links.is_osu, links.osu),
     (links.is_perftest, links.perftest),
-    (links.is_iperf3_text, links.iperf3_text),
+    (iperf3.is_text, iperf3.text),
 )
 _DOCUMENTS: tuple[tuple[Callable[[Any], bool], Callable[[Any, Asked], Parsed]], ...] = (
     (nccl_tests.is_json, nccl_tests.json),
-    (links.is_iperf3, links.iperf3),
+    (iperf3.is_json, iperf3.json),
 )
 KNOWN = "nccl-tests, Horovod's synthetic benchmarks, tf_cnn_benchmarks, iperf3, osu_allreduce, perftest's ib_*_bw"
 
@@ -77,16 +79,32 @@ def parse(log: Log, given: Given) -> Parsed:
             for knows, read in _DOCUMENTS:
                 if knows(log.document):
                     return read(log.document, given.asked)
+            refuse_unread_document(log.document)
             raise _unknown(log.name, ())
         readers = [read for knows_text, read in _TEXTS if knows_text(log.lines)]
         if len(readers) > 1:
             raise joined(log.name, "several tools wrote it")
         if readers:
             return readers[0](log.lines, given.asked)
+        refuse_unread(log.lines)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         problem = Problem(file=log.name, line=None, key="", message=f"{type(error).__name__}: {str(error)[:200]}")
         raise _unknown(log.name, (problem,)) from error
-    raise _unknown(log.name, ())
+    raise _unread(log)
+
+
+def _unread(log: Log) -> ConfigError:
+    """Return why no tool wrote this; of a text that begins as JSON, what keeps it from being one document."""
+    text = "\n".join(log.lines)
+    if log.document is not None or not text.startswith("{"):
+        return _unknown(log.name, ())
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else "what is in it is too large"
+        problem = Problem(file=log.name, line=None, key="", message=f"it begins as JSON, and is cut or broken: {why}")
+        return _unknown(log.name, (problem,))
+    return joined(log.name, "a JSON document has more text after it")
 
 
 def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
@@ -95,8 +113,9 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
     Raises ConfigError `import.unknown-size` when nobody says how many ranks and nodes there were.
     """
     asked = _configuration(parsed, given)
-    went = paths.of_nccl(log.nccl)
-    by = paths.of_import(given.transport, went, log.nccl)
+    went = channels.of_nccl(log.nccl)
+    nodes = paths.JobNodes.of_devices(asked.nodes, {each.rank: each.hostname for each in parsed.devices})
+    by = paths.of_import(given.transport, went, nodes, log.nccl)
     wrong = [*parsed.wrong, *([f"{by.name}: {by.evidence}"] if by is not None and by.verdict is Verdict.NO else [])]
     made = Run(
         run_id=f"import-{log.digest[:12]}",
@@ -170,7 +189,7 @@ def _configuration(parsed: Parsed, given: Given) -> Configuration:
 def _steps(parsed: Parsed, ranks: int) -> Steps | None:
     if not parsed.step_s:
         return None
-    return Steps(step_s=(parsed.step_s,) * ranks, samples_per_step=parsed.batch)
+    return Steps(step_s=(parsed.step_s,) * ranks, samples_per_step=parsed.batch, averaged=parsed.averaged)
 
 
 def _sound(made: Run, tool: str) -> Run:

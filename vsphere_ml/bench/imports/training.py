@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports.parsed import Asked, Parsed, differs, every, joined, nothing, number, unended, whole
-from vsphere_ml.bench.record import Remark, Workload
+from vsphere_ml.bench.model.record import Remark, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,8 +17,12 @@ HOROVOD = "horovod synthetic benchmark"
 TF_CNN = "tf_cnn_benchmarks"
 # `Iter #0: 310.0 img/sec per GPU`: %.1f in each program; forks tell the time of an iteration after it.
 _ITERATION = re.compile(r"Iter #(\d{1,6}): (\d+\.\d) img/sec per \w+(?:\s*$|, )")
+_HOROVOD_TOTAL = re.compile(r"Total img/sec on (\d{1,6}) \w+(?:\(s\))?:\s*(\d+\.\d)(?!\d)")
 _CUT = re.compile(r"Iter #\d+:")
 _TOTAL_LINE = r"^\s*total images/sec:\s*(\d+\.\d\d)\s*$"
+# How several processes make one run (benchmark_cnn.py): by these, or with --job_name, which alone prints `Sync:`.
+_BETWEEN_PROCESSES = frozenset({"horovod", "distributed_replicated", "distributed_all_reduce", "collective_all_reduce"})
+_SYNC = re.compile(r"^\s*Sync:\s")
 _ALIKE = 0.01  # by which workers' accounts of one run's total differ at most
 _RANK_0 = Remark(
     code="import.one-rank",
@@ -51,6 +56,9 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
         raise nothing(HOROVOD, "iterations" if batch is not None else "batch size")
     ranks = _one(HOROVOD, "number of ranks", every(r"Number of [CG]PUs:\s*(\d+)\s*$", lines))
     _agree(HOROVOD, ranks, asked)
+    gaps = _gaps(lines, numbers)
+    totals = [(int(match[1]), float(match[2])) for line in lines if (match := _HOROVOD_TOTAL.search(line))]
+    _refuse_other_total(totals, ranks or asked.ranks, () if gaps else rates)
     return Parsed(
         tool=HOROVOD,
         workload=Workload.TRAIN,
@@ -58,7 +66,8 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
         model=_model(HOROVOD, lines),
         batch=batch,
         step_s=tuple(batch / rate for rate in rates),
-        remarks=(_RANK_0, *_gaps(lines, numbers)),
+        averaged=True,
+        remarks=(_RANK_0, *gaps),
     )
 
 
@@ -75,6 +84,19 @@ def _gaps(lines: Sequence[str], numbers: Sequence[int]) -> tuple[Remark, ...]:
     return (*((gone,) if lost else ()), *(() if ended else unended(HOROVOD, "its total")))
 
 
+def _refuse_other_total(totals: Sequence[tuple[int, float]], ranks: int | None, rates: Sequence[float]) -> None:
+    """Raise ConfigError where a total is not over these ranks, or not ranks times the mean of these iterations.
+
+    The programs print %.1f of each (examples/*/*_synthetic_benchmark.py), so the sum is off by half a unit each rank.
+    """
+    for count, total in totals:
+        if ranks is not None and count != ranks:
+            raise differs(HOROVOD, f"its total is on {count} ranks, and it ran on {ranks}", "check --ranks")
+        if rates and abs(total - count * fmean(rates)) > 0.1 * (count + 1):
+            mean = f"{count} times {fmean(rates):.1f}"
+            raise differs(HOROVOD, f"its total is {total:g} img/sec, its iterations make {mean}")
+
+
 def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
     """Return the one step time that the total tells: it is over all workers, each of which may print it."""
     totals = [value for each in every(_TOTAL_LINE, lines) if (value := number(each)) is not None]
@@ -82,23 +104,44 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
     each = _one(TF_CNN, "batch size per device", every(r"^\s*(\d+)(?:\.0)? per device", lines))
     if not totals or everywhere is None:
         raise nothing(TF_CNN, "total images/sec with the global batch size")
-    if max(totals) > min(totals) * (1 + _ALIKE):
-        raise joined(TF_CNN, f"its totals are {min(totals):g} and {max(totals):g} images/s")
-    ranks, batch = _shared(everywhere, each, asked)
+    updates = {update.lower() for update in every(r"^\s*Variables:\s*(\w+)", lines)}
+    _refuse_several_runs(totals, updates, workers=any(_SYNC.match(line) for line in lines))
+    ranks, batch = _shared(everywhere, each, asked, alone=_lists_one_process(lines, updates))
     return Parsed(
         tool=TF_CNN,
         workload=Workload.TRAIN,
         ranks=ranks,
         model=_model(TF_CNN, lines),
         batch=batch,
-        step_s=(everywhere / totals[0],),
+        step_s=(ranks * batch / totals[0],),
+        averaged=True,
         remarks=(_TOTAL,),
     )
 
 
-def _shared(everywhere: int, each: int | None, asked: Asked) -> tuple[int, int]:
-    """Return the number of ranks and the batch of each. Raises ConfigError when they do not make up the whole."""
-    ranks = asked.ranks or (everywhere // each if each else None)
+def _refuse_several_runs(totals: Sequence[float], updates: set[str], *, workers: bool) -> None:
+    """Raise ConfigError where several totals are not the accounts that workers give of one run's."""
+    if max(totals) > min(totals) * (1 + _ALIKE):
+        raise joined(TF_CNN, f"its totals are {min(totals):g} and {max(totals):g} images/s")
+    if len(totals) > 1 and not workers and not updates & _BETWEEN_PROCESSES:
+        raise joined(TF_CNN, f"it has {len(totals)} totals, and nothing says that its processes shared the work")
+
+
+def _lists_one_process(lines: Sequence[str], updates: set[str]) -> bool:
+    """Return whether batch size and devices can be those of one Horovod process, and the total is of all.
+
+    tf_cnn_benchmarks lists `horovod/gpu:0` and so on and multiplies the batch size, from its first commit with Horovod
+    (2018-01-26); the forks before it, with which horovod's docs/benchmarks.rst gives a total over 16 GPUs, do not.
+    """
+    return "horovod" in updates and any(re.match(r"\s*Devices:(?!.*horovod/)", line) for line in lines)
+
+
+def _shared(everywhere: int, each: int | None, asked: Asked, *, alone: bool) -> tuple[int, int]:
+    """Return the number of ranks and the batch of each. Raises ConfigError when they do not make up the whole.
+
+    `alone`: what is said to be everywhere can be one rank's.
+    """
+    ranks = asked.ranks or (everywhere // each if each and not alone else None)
     if ranks is None:
         raise ConfigError(
             f"{TF_CNN} does not say on how many ranks it ran",
@@ -106,6 +149,8 @@ def _shared(everywhere: int, each: int | None, asked: Asked) -> tuple[int, int]:
             target=TF_CNN,
             hint="--ranks N",
         )
+    if alone and each in {None, everywhere}:
+        return ranks, everywhere
     batch = each or everywhere // ranks
     if batch * ranks != everywhere:
         raise differs(TF_CNN, f"{everywhere} samples are not {ranks} times {batch}", "check --ranks")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
-from vsphere_ml.bench.record import Outcome, Workload
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import Outcome, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from vsphere_ml.bench.record import Cluster, Environment, Link, Run
-    from vsphere_ml.bench.study import Study
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.model.record import Cluster, Environment, Link, Run
 
 
 def environment(run: Run) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.bench.report.story import Story
+    from vsphere_ml.bench.report.report_content import Story
     from vsphere_ml.bench.report.tables import Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
+from vsphere_ml.bench.model import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.bench.record import Run
-    from vsphere_ml.bench.study import Study
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.model.record import Run
 
 
 def method(seen: Study) -> Iterator[str]:

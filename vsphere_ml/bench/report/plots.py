@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
+from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.report.canvas import (
     BOTTOM,
     COLOURS,
@@ -19,14 +19,14 @@ from vsphere_ml.bench.report.canvas import (
     linear,
     powers,
 )
-from vsphere_ml.bench.series import percentile
+from vsphere_ml.bench.stats.series import percentile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from vsphere_ml.bench.bracket import Bracket
-    from vsphere_ml.bench.study import Point, Scaling, Study, Sweep
-    from vsphere_ml.bench.titles import Titles
+    from vsphere_ml.bench.analysis.study import Point, Scaling, Study, Sweep
+    from vsphere_ml.bench.model.titles import Titles
+    from vsphere_ml.bench.network.bounds import Bracket
 
 BAR = 36  # pixels: the bounds of a single number of nodes
 ROW = 30  # pixels of one launch's step times

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
-from vsphere_ml.bench.frames import DEFAULT_MTU, usable, usable_of
-from vsphere_ml.bench.sweeps import collective, peak
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable, usable_of
+from vsphere_ml.bench.network.sweeps import collective, peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.bench.estimate import Estimate
-    from vsphere_ml.bench.record import LinkResult, Run
-    from vsphere_ml.bench.study import Scaling, Study, Sweep
+    from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep
+    from vsphere_ml.bench.model.record import LinkResult, Run
+    from vsphere_ml.bench.stats.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

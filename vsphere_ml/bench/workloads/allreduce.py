@@ -15,6 +15,7 @@ from typing import Any
 
 SIZES = "1024,65536,1048576,4194304,16777216,67108864"
 FLOAT = 4  # bytes
+ADAPTERS = "/sys/class/net"
 
 
 def main() -> None:
@@ -67,6 +68,8 @@ def sweep(tf: Any, hvd: Any, size: int, given: argparse.Namespace) -> None:
     def meet(values: Any) -> Any:
         return hvd.allreduce(values, op=hvd.Sum, name=f"meet.{size}")
 
+    meet(ready).numpy()
+    before, exchanges = read_counters(), given.warmup + given.repeats + 1
     seconds = []
     for number in range(given.warmup + given.repeats):
         meet(ready).numpy()
@@ -77,7 +80,37 @@ def sweep(tf: Any, hvd: Any, size: int, given: argparse.Namespace) -> None:
     total = hvd.size() * (hvd.size() + 1) / 2
     result = reduce(mine)
     right = bool(first == total) and bool(tf.reduce_all(tf.equal(result, total)))
-    emit("sweep", size_bytes=size, seconds=seconds, right=right)
+    meet(ready).numpy()  # by then every rank has all that this one sent
+    emit(
+        "sweep",
+        size_bytes=size,
+        seconds=seconds,
+        right=right,
+        exchanges=exchanges,
+        sent=differences(before, read_counters()),
+    )
+
+
+def read_counters() -> dict[str, tuple[int, int]]:
+    """Return the bytes and packets that each network adapter has sent since it is there."""
+    return {
+        adapter: (counter(adapter, "tx_bytes"), counter(adapter, "tx_packets"))
+        for adapter in os.listdir(ADAPTERS)  # noqa: PTH208 - as short as this script can be
+        if adapter != "lo" and os.path.isdir(f"{ADAPTERS}/{adapter}/statistics")  # noqa: PTH112 - bonding_masters is a file
+    }
+
+
+def counter(adapter: str, name: str) -> int:
+    with open(f"{ADAPTERS}/{adapter}/statistics/{name}", encoding="utf-8") as text:  # noqa: PTH123 - as above
+        return int(text.read())
+
+
+def differences(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> dict[str, list[int]]:
+    return {
+        name: [now - then for now, then in zip(after[name], before[name])]  # noqa: B905 - `strict` is not in Python 3.9
+        for name in before
+        if name in after
+    }
 
 
 def versions(tf: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ def anchors(_terminal: Terminal) -> Answer:
 
     Example: `vsml bench anchors`
     """
-    from vsphere_ml.bench.anchors import ANCHORS, UNPUBLISHED
+    from vsphere_ml.bench.predict.published import ANCHORS, UNPUBLISHED
     from vsphere_ml.cli.views.bench import anchors as view
 
     data = {"anchors": list(ANCHORS), "unpublished": list(UNPUBLISHED)}

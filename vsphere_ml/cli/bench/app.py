@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from vsphere_ml.cli.bench import (
-    anchors,
-    baseline,
-    check,
-    compare,
-    explain,
-    gate,
-    import_,
-    predict,
-    report,
-    run,
-    selftest,
-)
+from vsphere_ml.cli.bench import anchors, check, predict, run, selftest
 from vsphere_ml.cli.bench.group import BenchGroup
+from vsphere_ml.cli.bench.records import baseline, compare, explain, gate, import_, report
 from vsphere_ml.cli.commands import App
 
 app = App(

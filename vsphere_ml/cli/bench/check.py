@@ -25,7 +25,7 @@ def check(_terminal: Terminal, script: Script, keras: Keras = 3) -> Answer:
 
     Example: `vsml bench check train.py`, or `vsml bench check --keras 2 train.py`
     """
-    from vsphere_ml.bench.port import check as port
+    from vsphere_ml.bench.porting import check as port
     from vsphere_ml.cli.bench.files import content
     from vsphere_ml.cli.views.bench import port as view
 

@@ -30,7 +30,7 @@ class BenchGroup(DefaultGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command; where the word is rather a workload, the error names the option."""
-        from vsphere_ml.bench.record import Workload
+        from vsphere_ml.bench.model.record import Workload
         from vsphere_ml.core.nearest import nearest
 
         try:

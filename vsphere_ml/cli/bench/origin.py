@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from vsphere_ml.bench.scenes import Origin
+    from vsphere_ml.bench.proof.launch_context import Origin
 
 
 def origin(file: Path | None, link_gbit: float | None) -> Origin:
     """Return what the record says of its origin; `file` is the cluster file."""
-    from vsphere_ml.bench.scenes import Origin
+    from vsphere_ml.bench.proof.launch_context import Origin
 
     return Origin(
         invocation=("vsml", *sys.argv[1:]),

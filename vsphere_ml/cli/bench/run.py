@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.bench.job import MARK
+from vsphere_ml.bench.model.job import MARK
+from vsphere_ml.cli.bench.records.record import RECORDS
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
@@ -115,7 +116,7 @@ def run(
     repeats: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Whole launches of each configuration, at most; default: 3, of --script 1."
+            min=1, metavar="N", help="Whole launches of each configuration, at most; default: 5, of --script 1."
         ),
     ] = None,
     repeats_half_width: Annotated[
@@ -123,7 +124,7 @@ def run(
         typer.Option(
             min=0,
             metavar="PERCENT",
-            help="No more launches when three or more are known to ± this much.",
+            help="No more launches when five or more are known to ± this much.",
             show_default="never",
         ),
     ] = 0.0,
@@ -158,20 +159,20 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
-    from vsphere_ml.bench.ask import finite, message_sizes, node_counts
-    from vsphere_ml.bench.baseline import LAUNCHES
-    from vsphere_ml.bench.job import Within
-    from vsphere_ml.bench.matrix import Wish, check_wish
-    from vsphere_ml.bench.record import Transport, Workload
-    from vsphere_ml.cli import guest_wiring, wiring
-    from vsphere_ml.cli.bench.means import means
+    from vsphere_ml.bench.gate.baseline import LAUNCHES
+    from vsphere_ml.bench.launch.matrix import Wish, check_wish
+    from vsphere_ml.bench.model.job import Within
+    from vsphere_ml.bench.model.record import Transport, Workload
+    from vsphere_ml.bench.predict.arguments import finite, message_sizes, node_counts
+    from vsphere_ml.cli.bench.launch_settings import means
     from vsphere_ml.cli.bench.origin import origin
     from vsphere_ml.cli.views.bench import run as view
-    from vsphere_ml.cli.views.bench_progress import following as following_bench
-    from vsphere_ml.cli.views.progress import following
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.views.progress.bench_progress import following as following_bench
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.bench import Benchmark, bench
-    from vsphere_ml.flows.watch import Enough
+    from vsphere_ml.flows.bench.series import Benchmark, bench
+    from vsphere_ml.flows.bench.watch import Enough
 
     finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
     spec = load(file)
@@ -217,9 +218,9 @@ def run(
         },
     )
     check_wish(wish)
-    clock = wiring.SystemClock()
+    clock = site_wiring.SystemClock()
     with (
-        wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
         following(terminal.err) as tell,
         following_bench(terminal.err) as tell_bench,
     ):
@@ -238,7 +239,7 @@ def run(
                     arguments=tuple(_words(arguments)),
                     origin=origin(spec.file, link_gbit),
                 ),
-                folder=into or Path("bench") / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
+                folder=into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
                 tell=tell,
                 tell_bench=tell_bench,
                 clock=clock,
@@ -293,7 +294,7 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
 
 def _message_sizes(text: str) -> dict[str, str]:
     """Return the two sizes as nccl-tests reads them: bytes, with K, M or G for powers of 1024."""
-    from vsphere_ml.bench.ask import MOST_BYTES
+    from vsphere_ml.bench.predict.arguments import MOST_BYTES
 
     match = re.fullmatch(r"([0-9]{1,12}[KMG]?):([0-9]{1,12}[KMG]?)", text, re.IGNORECASE)
     # Doubling 0 never comes to an end: nccl-tests would go on with it for ever.

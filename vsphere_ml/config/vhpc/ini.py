@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
-from vsphere_ml.config.mistakes import MOST, invalid
+from vsphere_ml.config.mistakes import MOST, invalid_file
 from vsphere_ml.core.errors import Problem
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Sections:
         """Keep a mistake of the file; it is told with the others. ConfigError when there are too many to be of use."""
         self.problems.append(Problem(file=self.file, line=line, key=clip(key), message=message, hint=hint))
         if len(self.problems) >= MOST:
-            raise invalid(self.file, self.problems, f"the first {MOST:,} mistakes")
+            raise invalid_file(self.file, self.problems, f"the first {MOST:,} mistakes")
 
 
 def sections(text: str, file: str) -> Sections:
@@ -56,12 +56,12 @@ def sections(text: str, file: str) -> Sections:
         if line[0].isspace() and last is not None:
             last.more.append(bare)
         elif header := _HEADER.fullmatch(bare):
-            here, last = _opened(read, header[1], number), None
+            here, last = _open_section(read, header[1], number), None
         elif here is None:
             read.refuse(number, "", "stands before the first [SECTION]")
             here = {}  # told once; what follows up to a section is not read
         else:
-            last = _added(read, here, bare, number)
+            last = _add_item(read, here, bare, number)
     for item in (each for items in read.items.values() for each in items.values()):
         item.value = " ".join([item.value, *item.more]).strip()
     return read
@@ -72,13 +72,13 @@ def words(value: str) -> Iterator[str]:
     yield from _AROUND.sub(r"\1", " ".join(value.split())).split()
 
 
-def _opened(read: Sections, name: str, line: int) -> dict[str, Item]:
+def _open_section(read: Sections, name: str, line: int) -> dict[str, Item]:
     if name in read.items:
         read.refuse(line, name, "this section is there twice; leave one of them out")
     return read.items.setdefault(name, {})
 
 
-def _added(read: Sections, here: dict[str, Item], bare: str, line: int) -> Item | None:
+def _add_item(read: Sections, here: dict[str, Item], bare: str, line: int) -> Item | None:
     key = _KEY.match(bare) or re.match(r"[^:=]+(?=[:=])", bare)
     if key is None:
         read.refuse(line, "", "is neither a [SECTION] nor `key: value`")

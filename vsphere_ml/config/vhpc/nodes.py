@@ -9,15 +9,15 @@ from ipaddress import IPv4Network, ip_address, ip_interface
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
-from vsphere_ml.config.vhpc.ranges import Ranged, ranged
+from vsphere_ml.config.vhpc.ranges import Ranged, parse_range
 from vsphere_ml.config.vhpc.site import TRUE
-from vsphere_ml.core import gpu
+from vsphere_ml.core.nodes import gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vsphere_ml.config.vhpc.ini import Item, Sections
-    from vsphere_ml.config.vhpc.wish import Notes, Wish
+    from vsphere_ml.config.vhpc.vm_options import Notes, VmOptions
 
 _QUOTED = re.compile(r"""['"]([^'"]*)['"]""")
 _MEMORY_STEP_MIB = 4
@@ -29,7 +29,7 @@ _MMIO_GIB = [1 << power for power in range(1, 21)]
 class Block:
     """A `[[nodes]]` block in the making: dotted keys, and the host of each node where they are told one by one."""
 
-    wish: Wish
+    wish: VmOptions
     read: Sections
     notes: Notes
     keys: dict[str, object] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Block:
     def dealt(self, item: Item) -> tuple[Ranged | None, list[str]]:
         """Return an item's range, and its value for each VM; none at all when its range does not fit them."""
         try:
-            found = ranged(item.value)
+            found = parse_range(item.value)
             if found is None:
                 return None, [item.value] * len(self.wish.names)
             return found, found.dealt(len(self.wish.names))
@@ -47,7 +47,7 @@ class Block:
             return None, []
 
 
-def block(wish: Wish, read: Sections, notes: Notes) -> Block:
+def block(wish: VmOptions, read: Sections, notes: Notes) -> Block:
     """Return the block of a row."""
     made = Block(wish, read, notes)
     for carry in _CARRIED:
@@ -55,7 +55,7 @@ def block(wish: Wish, read: Sections, notes: Notes) -> Block:
     return made
 
 
-def _placing(made: Block) -> None:
+def _read_placing(made: Block) -> None:
     if (host := made.wish.item("host")) is None:
         return
     found, values = made.dealt(host)
@@ -110,12 +110,12 @@ def _gpu(made: Block) -> None:
             del made.keys["gpu.profile"]
             made.notes.ask(profile.line, "gpu.profile", why)
     if devices is not None:
-        shown = ", ".join(clip(each) for each in _listed(devices.value))
+        shown = ", ".join(clip(each) for each in _parse_list(devices.value))
         made.notes.leave(devices, f"{shown}: vsml chooses the function itself, near the NIC")
         if profile is None:
             made.keys["gpu.kind"] = "passthrough"
             made.notes.ask(devices.line, "gpu.device", f"which board sits at {shown}: A100 such as, or PCI ids")
-            if (count := len(_listed(devices.value))) > 1:
+            if (count := len(_parse_list(devices.value))) > 1:
                 made.keys["gpu.count"] = count
                 made.notes.ask(devices.line, "gpu.count", f"{count} if all of {shown} are GPUs")
     if profile is None and devices is None:
@@ -153,10 +153,10 @@ def _network(made: Block) -> None:
         if ip is not None:
             made.notes.leave(ip, "is_dhcp wins over it")
     elif ip is not None:
-        _static(made, ip)
+        _read_static_address(made, ip)
 
 
-def _static(made: Block, ip: Item) -> None:
+def _read_static_address(made: Block, ip: Item) -> None:
     prefix = _prefix(made.wish.item("netmask"))
     if prefix is None:
         made.notes.ask(ip.line, "network.address", f"`{clip(ip.value)}` with its prefix; there is no netmask to read")
@@ -178,7 +178,7 @@ def _static(made: Block, ip: Item) -> None:
 
 
 def _dns(made: Block) -> None:
-    if (dns := made.wish.item("dns")) and (servers := _listed(dns.value)):
+    if (dns := made.wish.item("dns")) and (servers := _parse_list(dns.value)):
         made.keys["network.dns"] = servers
 
 
@@ -196,7 +196,7 @@ def _placeholders(made: Block) -> None:
 
 
 _CARRIED: tuple[Callable[[Block], None], ...] = (
-    _placing,
+    _read_placing,
     _size,
     _latency,
     _mmio,
@@ -225,7 +225,7 @@ def _number(made: Block, key: str, *, whole: bool = False) -> float | None:
     return number
 
 
-def _listed(value: str) -> list[str]:
+def _parse_list(value: str) -> list[str]:
     """Return the texts of a list such as ['a', 'b'], which vhpc-toolkit evaluates as Python, and vsml does not."""
     return _QUOTED.findall(value) if value.startswith("[") else [value]
 

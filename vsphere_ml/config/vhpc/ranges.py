@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vsphere_ml.config.ranges import MOST
+from vsphere_ml.config.tables.ranges import MOST
 
 _RANGE = re.compile(r"\{\{(\d+):(\d+)\}\}|\{(\d+):(\d+)\}", re.ASCII)
 _DIGITS = 9
@@ -46,7 +46,7 @@ class Ranged:
         return [value for value in values for _ in range(share)]
 
 
-def ranged(text: str) -> Ranged | None:
+def parse_range(text: str) -> Ranged | None:
     """Return a text's range, None when it has none; ValueError says what is wrong with it."""
     found = list(_RANGE.finditer(text))
     if not found:

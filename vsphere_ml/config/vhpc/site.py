@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.config.vhpc.ini import Item
-    from vsphere_ml.config.vhpc.wish import Notes, Wish
+    from vsphere_ml.config.vhpc.vm_options import Notes, VmOptions
 
 TRUE = frozenset({"y", "yes", "t", "true", "on", "1"})  # as distutils' strtobool, which vhpc-toolkit asks
 _LOCATION = {
@@ -22,13 +22,13 @@ _LOCATION = {
 }
 
 
-def location(rows: Sequence[Wish], notes: Notes) -> dict[str, object]:
+def location(rows: Sequence[VmOptions], notes: Notes) -> dict[str, object]:
     """Return the keys of `[location]`."""
     found = {ours: _one(rows, theirs, notes) for theirs, ours in _LOCATION.items()}
     return {key: item.value for key, item in found.items() if item is not None}
 
 
-def source(rows: Sequence[Wish], notes: Notes) -> dict[str, object]:
+def source(rows: Sequence[VmOptions], notes: Notes) -> dict[str, object]:
     """Return the keys of `[source]`."""
     template, linked = _one(rows, "template", notes), _one(rows, "linked", notes)
     if template is None:
@@ -38,7 +38,7 @@ def source(rows: Sequence[Wish], notes: Notes) -> dict[str, object]:
     return {"template": template.value, "clone": "linked" if is_linked else "full"}
 
 
-def guest(rows: Sequence[Wish], notes: Notes) -> dict[str, object]:
+def guest(rows: Sequence[VmOptions], notes: Notes) -> dict[str, object]:
     """Return the keys of `[guest]`, where vhpc-toolkit customizes guests or signs in to them."""
     made: dict[str, object] = {}
     if user := _one(rows, "guest_username", notes):
@@ -52,7 +52,7 @@ def guest(rows: Sequence[Wish], notes: Notes) -> dict[str, object]:
     return made
 
 
-def _one(rows: Sequence[Wish], key: str, notes: Notes) -> Item | None:
+def _one(rows: Sequence[VmOptions], key: str, notes: Notes) -> Item | None:
     """Return the value all rows share; where they differ the first, and the others are noted."""
     found = [item for row in rows if (item := row.item(key)) is not None]
     for item in found[1:]:

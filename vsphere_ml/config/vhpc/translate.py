@@ -9,16 +9,16 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import clip
-from vsphere_ml.config.mistakes import invalid
+from vsphere_ml.config.mistakes import invalid_file
 from vsphere_ml.config.vhpc import ini, site
 from vsphere_ml.config.vhpc.nodes import Block, block
-from vsphere_ml.config.vhpc.wish import SWITCHES, Note, Notes, wishes
+from vsphere_ml.config.vhpc.vm_options import SWITCHES, Note, Notes, wishes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.config.vhpc.ini import Sections
-    from vsphere_ml.config.vhpc.wish import Wish
+    from vsphere_ml.config.vhpc.vm_options import VmOptions
 
 _LAST = 1 << 30
 _CARRIED = frozenset(
@@ -96,7 +96,7 @@ def translate(text: str, file: str) -> Translated:
     }
     _leave_the_rest(rows, read, notes)
     if read.problems:
-        raise invalid(file, read.problems)
+        raise invalid_file(file, read.problems)
     found = tuple(sorted(notes.found, key=lambda note: (note.line or _LAST, note.key)))
     return Translated(
         text="\n".join(_lines(file, tables, blocks, found)) + "\n",
@@ -105,7 +105,7 @@ def translate(text: str, file: str) -> Translated:
     )
 
 
-def _leave_the_rest(rows: Sequence[Wish], read: Sections, notes: Notes) -> None:
+def _leave_the_rest(rows: Sequence[VmOptions], read: Sections, notes: Notes) -> None:
     for row in rows:
         for key, items in row.items.items():
             for item in items:
@@ -126,12 +126,12 @@ def _lines(
     file: str, tables: Mapping[str, Mapping[str, object]], blocks: Sequence[Block], notes: Sequence[Note]
 ) -> Iterator[str]:
     yield f"# Made by `vsml import vhpc` from {clip(PurePath(file).name)}. The numbers are that file's lines."
-    yield from _told("To fill in:", [note for note in notes if note.to_fill_in])
-    yield from _told("Not carried over:", [note for note in notes if not note.to_fill_in])
+    yield from _note_lines("To fill in:", [note for note in notes if note.to_fill_in])
+    yield from _note_lines("Not carried over:", [note for note in notes if not note.to_fill_in])
     for name in ("cluster", "location", "source"):
         yield from _table(f"[{name}]", tables[name])
     yield from ("", "# [vcenter] stands in another file there; without one here it comes from the environment.")
-    shared = _shared(blocks)
+    shared = _shared_keys(blocks)
     yield from _table("[defaults]", shared) if shared else ()
     for each in blocks:
         own = {key: value for key, value in each.keys.items() if key not in shared}
@@ -140,7 +140,7 @@ def _lines(
     yield from _table("[guest]", tables["guest"]) if tables["guest"] else ()
 
 
-def _told(title: str, notes: Sequence[Note]) -> Iterator[str]:
+def _note_lines(title: str, notes: Sequence[Note]) -> Iterator[str]:
     if notes:
         yield from ("#", f"# {title}")
     for note in notes:
@@ -148,7 +148,7 @@ def _told(title: str, notes: Sequence[Note]) -> Iterator[str]:
         yield f"#   {place}{note.key}: {note.why}"
 
 
-def _shared(blocks: Sequence[Block]) -> dict[str, object]:
+def _shared_keys(blocks: Sequence[Block]) -> dict[str, object]:
     """Return the keys on which all blocks agree; a node's host is its block's business."""
     if len(blocks) < 2:  # noqa: PLR2004 - two are needed to share
         return {}

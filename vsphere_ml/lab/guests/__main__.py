@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from vsphere_ml.core.errors import VsmlError
-from vsphere_ml.lab.guests import hook, needs
+from vsphere_ml.lab.guests import needs
+from vsphere_ml.lab.guests.boot import hook
 
 
 def main() -> int:

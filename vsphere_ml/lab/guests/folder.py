@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.lab import runtime
-from vsphere_ml.lab.guests import artifacts, image, packages, wheels
+from vsphere_ml.lab.guests import image
+from vsphere_ml.lab.guests.repository import artifacts, packages, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,6 +18,10 @@ if [ "$first" ]; then
     mkdir -p etc/apt/sources.list.d var/lib/apt/lists/partial
     cp "$at/programs/"* usr/local/bin/
     chmod 755 usr/local/bin/*
+    # Every distribution's kernel has a driver of ConnectX; OFED's takes its place only where it was built.
+    mkdir -p usr/lib/vsml-lab/modules
+    printf 'filename: /lib/modules/%s/kernel/drivers/net/ethernet/mellanox/mlx5/core/mlx5_core.ko\nsrcversion: %s\n' \
+        "$(uname -r)" 1B0C1B0C1B0C1B0C1B0C1B0 >usr/lib/vsml-lab/modules/mlx5_core
 fi
 # A proc of its own hides the machine's processes; what /proc/sys holds is the machine's, so it cannot be written.
 mount -t proc proc proc
@@ -53,21 +57,34 @@ pivot_root . .old
 cd /
 umount -l /.old
 ip link set lo up
-# A fast adapter looks like a ConnectX to those who read /sys: its driver, its PCI slot, and the switches of congestion marking.
+# A fast adapter looks like a ConnectX to those who read /sys: its driver, its PCI slot, and the switches of congestion
+# marking, which only a physical function has: firmware lets no virtual one ask for the port's settings (Linux,
+# drivers/infiniband/hw/mlx5/cong.c: cc_query_allowed, cc_modify_allowed).
 slot=3
 for each in /sys/class/net/eth[1-9]*; do
     [ -e "$each" ] || continue
     slot=$((slot + 1)) # the stand-in of lspci counts so too
     over=/run/vsml-sys/${each##*/}
-    mkdir -p "$over/up/device" "$over/work" "$over/up/ecn/roce_np/enable" "$over/up/ecn/roce_rp/enable"
-    ln -s ../../bus/pci/drivers/mlx5_core "$over/up/device/driver"
-    printf 'DRIVER=mlx5_core\nPCI_SLOT_NAME=0000:%02x:00.0\n' "$slot" >"$over/up/device/uevent"
-    for priority in 0 1 2 3 4 5 6 7; do
-        echo 0 | tee "$over/up/ecn/roce_np/enable/$priority" >"$over/up/ecn/roce_rp/enable/$priority"
-    done
+    mkdir -p "$over/up/device" "$over/work"
+    driver=mlx5_core
+    ! grep -q "^${each##*/} pvrdma$" /run/vsml-lab/adapter-kinds || driver=vmxnet3
+    ln -s ../../bus/pci/drivers/$driver "$over/up/device/driver"
+    printf "DRIVER=$driver\n"'PCI_SLOT_NAME=0000:%02x:00.0\n' "$slot" >"$over/up/device/uevent"
+    if grep -q "^${each##*/} passthrough$" /run/vsml-lab/adapter-kinds; then
+        mkdir -p "$over/up/ecn/roce_np/enable" "$over/up/ecn/roce_rp/enable"
+        for priority in 0 1 2 3 4 5 6 7; do
+            echo 0 | tee "$over/up/ecn/roce_np/enable/$priority" >"$over/up/ecn/roce_rp/enable/$priority"
+        done
+    fi
     real=$(readlink -f "$each")
     mount -t overlay overlay -o "lowerdir=$real,upperdir=$over/up,workdir=$over/work" "$real"
 done
+if [ "$slot" -gt 3 ]; then
+    over=/run/vsml-sys/module
+    mkdir -p "$over/up/mlx5_core" "$over/work"
+    /usr/local/bin/modinfo -F srcversion mlx5_core >"$over/up/mlx5_core/srcversion"
+    mount -t overlay overlay -o "lowerdir=/sys/module,upperdir=$over/up,workdir=$over/work" /sys/module
+fi
 # shellcheck disable=SC1091
 . /run/vsml-lab/boot.sh
 # A person would read it on the console.

@@ -13,13 +13,14 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.lab.guests import cloudinit, firstboot, hub, image
+from vsphere_ml.lab.guests import hub, image
+from vsphere_ml.lab.guests.boot import cloudinit, firstboot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vsphere_ml.lab.guests.firstboot import Vm
+    from vsphere_ml.lab.guests.boot.firstboot import Vm
 
 DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 180.0  # some seconds, and many times that where much else runs
@@ -136,6 +137,8 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     (at / "tools" / "ats").write_text(vm.extra_config.get(ATS, "off"))
     adapters = vm.extra_config.get(ADAPTERS, "")
     (at / "tools" / "adapters").write_text("".join(f"{each}\n" for each in adapters.split(";") if each))
+    kinds = (f"eth{number} {nic.get('kind', 'vmxnet3')}\n" for number, nic in enumerate(vm.adapters))
+    (at / "tools" / "adapter-kinds").write_text("".join(kinds))
     (at / "hostname").write_text(f"{told.hostname}\n")
     (at / "vm").write_text(vm.name)
     (at / "tools" / "guestinfo").unlink(missing_ok=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.nearest import nearest
-from vsphere_ml.lab.guests import hub, machine, power_hook, shape, troubles
+from vsphere_ml.lab.guests import hub, machine, shape, troubles
+from vsphere_ml.lab.guests.boot import power_hook
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.text import line, lines
+from vsphere_ml.cli.views.layout.text import line, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.text import Text
 
-    from vsphere_ml.bench.anchors import Anchor
+    from vsphere_ml.bench.predict.published import Anchor
 
 
 def text(anchors: Sequence[Anchor], unpublished: Sequence[str]) -> Group:

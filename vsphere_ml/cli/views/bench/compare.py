@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.bench import figures, metric
-from vsphere_ml.bench.compare import Answer
-from vsphere_ml.cli.views.envelope import plain
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.bench.analysis import metric
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.stats.verdicts import Answer
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.bench.compare import Comparison, Row
+    from vsphere_ml.bench.analysis.compare import Comparison, Row
 
 TITLES = ("CONFIGURATION", "FIGURE", "A", "B", "CHANGE", "95 % OF THE RATIO", "B IS")
-STYLES = {Answer.FASTER: "green", Answer.SLOWER: "red", Answer.SAME: "", Answer.NOISY: "yellow"}
+STYLES = {
+    Answer.FASTER: "green",
+    Answer.SLOWER: "red",
+    Answer.EQUIVALENT: "",
+    Answer.SAME: "",
+    Answer.NOISY: "yellow",
+}
 NAMES = {metric.SAMPLES: "samples/s", metric.STEPS: "steps/s", metric.BUS: "bus bandwidth", metric.LINK: "bandwidth"}
 
 
@@ -58,8 +65,12 @@ def _row(row: Row) -> tuple[str | Text, ...]:
         _value(row, row.second),
         f"{(told.value - 1) * 100:+.1f} %",
         interval,
-        line((row.answer.value, STYLES[row.answer])),
+        line((_answer(row), STYLES[row.answer])),
     )
+
+
+def _answer(row: Row) -> str:
+    return row.answer.value if row.margin is None else f"different by less than {figures.percent(row.margin)}"
 
 
 def _value(row: Row, value: float) -> str:

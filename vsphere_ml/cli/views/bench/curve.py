@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench import figures
-from vsphere_ml.cli.views.text import line
+from vsphere_ml.bench.model import figures
+from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.text import Text
 
-    from vsphere_ml.bench.study import Scaling, Study
+    from vsphere_ml.bench.analysis.study import Scaling, Study
 
 WIDTH = 50  # columns from 0 to the highest efficiency
 BRACKET, MEASURED, EMPTY = "░", "●", " "

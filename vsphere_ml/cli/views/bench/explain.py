@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables
-from vsphere_ml.cli.views.envelope import plain
-from vsphere_ml.cli.views.text import line
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.record import Remark
-    from vsphere_ml.bench.study import Study
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.model.record import Remark
 
 
 def text(seen: Study, remarks: Sequence[Remark]) -> Group:
@@ -26,7 +26,7 @@ def text(seen: Study, remarks: Sequence[Remark]) -> Group:
 
 def data(seen: Study, remarks: Sequence[Remark]) -> dict[str, Any]:
     """Return the remarks, and the figures they are about without each launch's steps."""
-    from vsphere_ml.bench.summary import figures_of
+    from vsphere_ml.bench.analysis.summary import figures_of
 
     return {"remarks": plain(remarks), **figures_of(seen)}
 

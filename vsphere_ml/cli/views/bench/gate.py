@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.gate import Passed
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.bench.gate.gate import Passed
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
 
-    from vsphere_ml.bench.gate import Check
+    from vsphere_ml.bench.gate.gate import Check
 
 STYLES = {Passed.YES: "green", Passed.NO: "red", Passed.UNKNOWN: "yellow"}
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench.titles import Titles
-from vsphere_ml.cli.views.text import count, line, table
+from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.cli.views.layout.text import count, line, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.bench.record import Run
+    from vsphere_ml.bench.model.record import Run
 
 
 def text(runs: Sequence[Run]) -> Group:

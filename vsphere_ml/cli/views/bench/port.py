@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench.port.steps import State
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.bench.porting.steps import State
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.bench.port.check import Ported
-    from vsphere_ml.bench.port.steps import Found
+    from vsphere_ml.bench.porting.check import Ported
+    from vsphere_ml.bench.porting.steps import Found
 
 TITLES = ("STEP", "", "STATE", "LINE", "WHAT WAS SEEN")
 STYLES = {State.FOUND: "green", State.MISSING: "yellow", State.WRONG: "red", State.NOT_NEEDED: "dim"}

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.bench import figures
-from vsphere_ml.cli.views.envelope import plain
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.bench.model import figures
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.predict import Exchange, Prediction, Share
+    from vsphere_ml.bench.predict.predict import Exchange, Prediction, Share
 
 
 def text(made: Prediction, measured: Share | None) -> Group:

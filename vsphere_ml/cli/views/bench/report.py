@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.bench.summary import figures_of
+from vsphere_ml.bench.analysis.summary import figures_of
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.bench.study import notes
-from vsphere_ml.cli.views.envelope import plain
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.report.story import Story
-    from vsphere_ml.bench.study import Study
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.report.report_content import Story
 
 
 def text(told: Story, seen: Study) -> Group:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench.explain import explain
-from vsphere_ml.bench.record import Outcome, Verdict
-from vsphere_ml.bench.study import study
-from vsphere_ml.bench.titles import Titles
+from vsphere_ml.bench.analysis.explain import explain
+from vsphere_ml.bench.analysis.study import study
+from vsphere_ml.bench.model.record import Outcome, Verdict
+from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.cli.views.bench import explain as explained
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.record import Run
-    from vsphere_ml.flows.bench import Benchmarked
+    from vsphere_ml.bench.model.record import Run
+    from vsphere_ml.flows.bench.series import Benchmarked
 
 
 def text(done: Benchmarked) -> Group:

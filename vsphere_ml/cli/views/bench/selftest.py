@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from vsphere_ml.bench.selftest import Check
+    from vsphere_ml.bench.gate.selftest import Check
 
 _SAID = {True: ("holds", "green"), False: ("does not hold", "red")}
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.report import tables
 from vsphere_ml.cli.views.bench.curve import curves
-from vsphere_ml.cli.views.text import line, table
+from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.study import Study
+    from vsphere_ml.bench.analysis.study import Study
 
 
 def head(seen: Study) -> Iterator[RenderableType]:

@@ -11,7 +11,20 @@ func (r *Rack) Book(hostName string, request Request) ([]Assignment, *Refusal) {
 		return nil, &Refusal{Reason: UnknownHost, Host: hostName, Subject: hostName}
 	}
 	r.free(request.VM)
-	return h.book(request)
+	got, refusal := h.book(request)
+	if refusal == nil {
+		h.noteLast(got)
+	}
+	return got, refusal
+}
+
+// noteLast remembers the GPU from which the next tie is broken; a mere trial does not move it.
+func (h *host) noteLast(got []Assignment) {
+	for _, each := range got {
+		if each.Kind == VGPU {
+			h.lastGPU = each.Address
+		}
+	}
 }
 
 // Try says whether the request would fit now, without booking.

@@ -34,6 +34,7 @@ type Setting struct {
 func newFirmware(nic topology.NIC) []Setting {
 	return []Setting{
 		{"NUM_OF_VFS", "8", strconv.Itoa(nic.VFs), strconv.Itoa(nic.VFs)},
+		// With it off the function shows no SR-IOV capability: NVIDIA's nmlx5 manual, chapter on SR-IOV.
 		{"SRIOV_EN", truth(true), truth(nic.VFs > 0), truth(nic.VFs > 0)},
 		{"NUM_PF_MSIX", "63", "63", "63"},
 		{"NUM_VF_MSIX", "11", "11", "11"},
@@ -66,6 +67,20 @@ func (n *NIC) bootFirmware(forgets bool) {
 		}
 		setting.Current = setting.Next
 	}
+	n.MaxVFs = 0
+	if n.current("SRIOV_EN") == truth(true) {
+		n.MaxVFs, _ = strconv.Atoi(n.current("NUM_OF_VFS"))
+	}
+}
+
+// current is what the firmware in force has for a setting.
+func (n *NIC) current(name string) string {
+	for _, setting := range n.Firmware {
+		if setting.Name == name {
+			return setting.Current
+		}
+	}
+	return ""
 }
 
 // Firmware is what the firmware of a function lists; nothing for an unknown one.

@@ -31,6 +31,7 @@ type host struct {
 	faults   []string
 	memory   map[string]int64
 	uses     map[string][]Use // by PCI address
+	lastGPU  string           // the GPU that backed the last vGPU of a VM that was started
 }
 
 // GPU is a physical GPU and its present settings.

@@ -86,6 +86,7 @@ func (r *Rack) Reboot(hostName string) {
 			nic.SRIOV.apply()
 			nic.bootFirmware(h.fails("firmware-forgets"))
 		}
+		spread(h.nics)
 		h.memory, h.uses = map[string]int64{}, map[string][]Use{}
 		return nil
 	})

@@ -52,6 +52,7 @@ func (n NIC) VFAddresses() []string {
 func spread(nics []*NIC) {
 	for _, nic := range nics {
 		before, ports := 0, 0
+		nic.firstVF = 0
 		for _, other := range nics {
 			if cardOf(other.Address) != cardOf(nic.Address) {
 				continue

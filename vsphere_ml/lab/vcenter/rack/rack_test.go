@@ -69,6 +69,38 @@ func TestPerformanceSpreadsAndConsolidationFills(t *testing.T) {
 	}
 }
 
+func TestTiesAreBrokenAsTheModelSays(t *testing.T) {
+	for tie, want := range map[string]string{"": "aaa", "lowest": "aaa", "highest": "bbb", "next": "aba"} {
+		rack := site(func(m *topology.Model) { m.AssignmentTie = tie })
+		got := ""
+		for range 3 {
+			got += mustBook(t, rack, vgpus("1", "grid_a100-10c"))[0].Address
+			rack.Free("1")
+			rack.Try("esx", vgpus("2", "grid_a100-10c"))
+		}
+		if got != want {
+			t.Errorf("%q took %s, want %s", tie, got, want)
+		}
+	}
+}
+
+func TestFunctionsComeWithTheFirmwaresSRIOV(t *testing.T) {
+	rack := site(func(m *topology.Model) { m.NICs[0].VFs, m.NICs[0].SRIOVActive, m.NICs[0].SRIOVEnabled = 0, 0, false })
+	most := func() int { return rack.hosts["esx"].nics[0].MaxVFs }
+	for name, value := range map[string]string{"SRIOV_EN": "1", "NUM_OF_VFS": "16"} {
+		if err := rack.SetFirmware("esx", "0000:3d:00.0", name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most() != 0 {
+		t.Errorf("%d functions before the reboot", most())
+	}
+	rack.Reboot("esx")
+	if most() != 16 {
+		t.Errorf("%d functions after the reboot, want 16", most())
+	}
+}
+
 func TestCapacityEndsAndComesBack(t *testing.T) {
 	rack := site(nil)
 	mustBook(t, rack, vgpus("1", "grid_a100-40c", "grid_a100-40c"))

@@ -12,7 +12,7 @@ func framebuffer(profile string) int {
 }
 
 // vgpu places a vGPU by the host's assignment policy: performance takes the least loaded GPU, consolidation the
-// fullest; among equals the lowest PCI address.
+// fullest; among equals the one that the host's tie-break names.
 func (b *booking) vgpu(device Device) *Refusal {
 	h := b.host
 	if !h.knows(device.Profile) {
@@ -100,11 +100,24 @@ func (h *host) byLoad() []*GPU {
 	sort.SliceStable(gpus, func(i, j int) bool {
 		a, b := h.load(gpus[i]), h.load(gpus[j])
 		if a == b {
-			return gpus[i].Address < gpus[j].Address
+			return h.tiesBefore(gpus[i].Address, gpus[j].Address)
 		}
 		return (a < b) == (h.policy != Consolidation)
 	})
 	return gpus
+}
+
+// tiesBefore tells which of two equally loaded GPUs comes first.
+func (h *host) tiesBefore(one, other string) bool {
+	switch h.model.AssignmentTie {
+	case "highest":
+		return one > other
+	case "next":
+		if past := one > h.lastGPU; past != (other > h.lastGPU) {
+			return past
+		}
+	}
+	return one < other
 }
 
 func (h *host) load(gpu *GPU) int {

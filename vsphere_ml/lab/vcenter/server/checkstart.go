@@ -15,6 +15,11 @@ const defaultMMIOGiB = 32
 // checkStart says why a VM so configured does not start on the host, apart from what the host has left.
 func (l *Lab) checkStart(w wish, host *esx) types.BaseMethodFault {
 	request := requestOf("", w)
+	// A reconfiguration takes any number (vmware/pyvmomi-community-samples#627); the start does not. The words are
+	// those of vmware/terraform-provider-vcd#634.
+	if w.cores > 1 && w.cpus%w.cores != 0 {
+		return vmFault("The virtual machine cannot support %d CPUs using %d cores per socket. CPU count must be a multiple of cores per socket.", w.cpus, w.cores)
+	}
 	if fault := checkLatency(w, host); fault != nil {
 		return fault
 	}

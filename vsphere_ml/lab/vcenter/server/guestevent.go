@@ -30,7 +30,7 @@ type powerEvent struct {
 type hookNIC struct {
 	MAC     string `json:"mac"` // empty for hardware whose own vCenter does not know
 	Network string `json:"network"`
-	Kind    string `json:"kind"` // vmxnet3, sriov, passthrough, other
+	Kind    string `json:"kind"` // vmxnet3, sriov, passthrough, pvrdma, other
 	// What the adapter is customized with: 10.0.0.1/24, or empty for DHCP.
 	Address  string   `json:"address,omitempty"`
 	Gateways []string `json:"gateways,omitempty"`
@@ -167,6 +167,8 @@ func (l *Lab) joinedBy(groups *types.VirtualMachineVirtualDeviceGroups, host str
 
 func adapterKind(device types.BaseVirtualDevice) string {
 	switch device.(type) {
+	case *types.VirtualVmxnet3Vrdma:
+		return "pvrdma"
 	case *types.VirtualVmxnet3:
 		return "vmxnet3"
 	case *types.VirtualSriovEthernetCard:

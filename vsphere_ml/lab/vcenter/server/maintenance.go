@@ -33,6 +33,7 @@ func (h *host) enterMaintenance(ctx *simulator.Context, task *simulator.Task, ti
 		if h.inMaintenance(ctx) {
 			return &types.InvalidState{}
 		}
+		h.dismissAgents(ctx)
 		h.evacuate(ctx)
 		if h.idle(ctx) {
 			h.setMaintenance(ctx, true)

@@ -40,6 +40,7 @@ func (l *Lab) addTemplate(described topology.Template) error {
 	if err != nil {
 		return err
 	}
+	limitTemplate(machine.Config, described)
 	l.origins.add(machine.Self, described)
 	if described.Snapshot != "" {
 		body := machine.CreateSnapshotTask(l.Context, &types.CreateSnapshot_Task{This: machine.Self, Name: described.Snapshot})
@@ -52,6 +53,23 @@ func (l *Lab) addTemplate(described topology.Template) error {
 		return fmt.Errorf("%s", fault.String)
 	}
 	return nil
+}
+
+// limitTemplate sets what somebody may have left in a template: cores per socket, and limits of memory and CPU.
+func limitTemplate(config *types.VirtualMachineConfigInfo, described topology.Template) {
+	if described.CoresPerSocket > 0 {
+		config.Hardware.NumCoresPerSocket = types.NewInt32(int32(described.CoresPerSocket))
+	}
+	if described.MemoryLimitGiB > 0 {
+		config.MemoryAllocation = blended(config.MemoryAllocation, &types.ResourceAllocationInfo{
+			Limit: types.NewInt64(int64(described.MemoryLimitGiB) * 1024),
+		})
+	}
+	if described.CPULimitMHz > 0 {
+		config.CpuAllocation = blended(config.CpuAllocation, &types.ResourceAllocationInfo{
+			Limit: types.NewInt64(int64(described.CPULimitMHz)),
+		})
+	}
 }
 
 func (l *Lab) firstHost() (*simulator.ClusterComputeResource, *esx) {
@@ -184,7 +202,7 @@ func (l *Lab) addStandingVMs() error {
 	first := map[string]*simulator.VirtualMachine{}
 	for _, described := range l.File.VMs {
 		kind := fmt.Sprint(described.CPUs, described.MemoryGiB, described.DiskGiB, described.Datastore, described.Portgroup,
-			described.HardwareVersion, described.Profiles, described.Groups, described.Passthrough)
+			described.HardwareVersion, described.Profiles, described.Groups, described.Passthrough, described.Agent)
 		machine, err := l.addStandingVM(described, first[kind])
 		if err != nil {
 			return fmt.Errorf("vm %q: %w", described.Name, err)
@@ -192,6 +210,7 @@ func (l *Lab) addStandingVMs() error {
 		if first[kind] == nil {
 			first[kind] = machine
 		}
+		makeAgent(machine.Config, described.Agent)
 		if err := l.bring(machine, described); err != nil {
 			return fmt.Errorf("vm %q: %w", described.Name, err)
 		}

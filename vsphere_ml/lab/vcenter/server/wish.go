@@ -11,6 +11,7 @@ type wish struct {
 	secure    bool
 	memoryMB  int64
 	cpus      int32
+	cores     int32 // per socket
 	locked    bool
 	memory    *types.ResourceAllocationInfo
 	cpu       *types.ResourceAllocationInfo
@@ -32,6 +33,9 @@ func present(config *types.VirtualMachineConfigInfo, state types.VirtualMachineP
 		latency: config.LatencySensitivity, hotPlug: isTrue(config.FixedPassthruHotPlugEnabled),
 		devices: append([]types.BaseVirtualDevice(nil), config.Hardware.Device...), groups: config.DeviceGroups,
 		extra: config.ExtraConfig, poweredOn: state == types.VirtualMachinePowerStatePoweredOn,
+	}
+	if config.Hardware.NumCoresPerSocket != nil {
+		w.cores = *config.Hardware.NumCoresPerSocket
 	}
 	w.numa = config.NumaInfo != nil && config.NumaInfo.CoresPerNumaNode != nil
 	if config.BootOptions != nil {
@@ -56,6 +60,9 @@ func (w wish) with(spec *types.VirtualMachineConfigSpec) wish {
 	}
 	if spec.NumCPUs != 0 {
 		w.cpus = spec.NumCPUs
+	}
+	if spec.NumCoresPerSocket != nil {
+		w.cores = *spec.NumCoresPerSocket
 	}
 	if spec.DeviceGroups != nil {
 		w.groups = spec.DeviceGroups

@@ -64,6 +64,7 @@ func checkModel(model Model, found *problems) {
 	oneOf(found, "model %q: cpu_vendor", model.Name, model.CPUVendor, "intel", "amd")
 	oneOf(found, "model %q: graphics_type", model.Name, model.GraphicsType, "", "shared", "sharedDirect")
 	oneOf(found, "model %q: assignment_policy", model.Name, model.AssignmentPolicy, "", "performance", "consolidation")
+	oneOf(found, "model %q: assignment_tie", model.Name, model.AssignmentTie, "", "lowest", "highest", "next")
 	if !versionForm.MatchString(model.ESXiVersion) {
 		found.add("model %q: esxi_version is %q: write it as 8.0.3", model.Name, model.ESXiVersion)
 	}
@@ -193,6 +194,7 @@ func checkVMs(file File, hosts map[string]Model, found *problems) {
 	seen := map[string]bool{}
 	for _, machine := range file.VMs {
 		oneOf(found, "vm %q: power", machine.Name, machine.Power, "", "on", "off")
+		oneOf(found, "vm %q: agent", machine.Name, machine.Agent, "", "vcls", "vcls-external")
 		checkPlaces(file, "vm", machine.Name, machine.Datastore, machine.Portgroup, found)
 		if _, ok := hosts[machine.Host]; !ok {
 			found.add("vm %q: no host is named %q", machine.Name, machine.Host)

@@ -42,22 +42,25 @@ type Cluster struct {
 
 // Model is one kind of server.
 type Model struct {
-	Name               string          `toml:"name"`
-	Vendor             string          `toml:"vendor"`
-	Product            string          `toml:"product"`
-	ESXiVersion        string          `toml:"esxi_version"`
-	ESXiBuild          string          `toml:"esxi_build"`
-	CPUVendor          string          `toml:"cpu_vendor"` // intel or amd
-	CPUName            string          `toml:"cpu_name"`
-	CPUMHz             int             `toml:"cpu_mhz"`
-	ThreadsPerCore     int             `toml:"threads_per_core"`
-	MaxHardwareVersion int             `toml:"max_hardware_version"`
-	GraphicsType       string          `toml:"graphics_type"` // shared or sharedDirect
-	AssignmentPolicy   string          `toml:"assignment_policy"`
-	VGPUManager        string          `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
-	DeviceGroups       *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
-	MFT                string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
-	Kernel             map[string]bool `toml:"kernel"`
+	Name               string `toml:"name"`
+	Vendor             string `toml:"vendor"`
+	Product            string `toml:"product"`
+	ESXiVersion        string `toml:"esxi_version"`
+	ESXiBuild          string `toml:"esxi_build"`
+	CPUVendor          string `toml:"cpu_vendor"` // intel or amd
+	CPUName            string `toml:"cpu_name"`
+	CPUMHz             int    `toml:"cpu_mhz"`
+	ThreadsPerCore     int    `toml:"threads_per_core"`
+	MaxHardwareVersion int    `toml:"max_hardware_version"`
+	GraphicsType       string `toml:"graphics_type"` // shared or sharedDirect
+	AssignmentPolicy   string `toml:"assignment_policy"`
+	// AssignmentTie says which of equally loaded GPUs backs a vGPU. No public text does, so labs have all three: lowest
+	// (the default) and highest by PCI address, or next, which goes round from the GPU that was taken last.
+	AssignmentTie string          `toml:"assignment_tie"`
+	VGPUManager   string          `toml:"vgpu_manager"`  // the host driver's version; "" when none is installed
+	DeviceGroups  *bool           `toml:"device_groups"` // default: true from API 8.0.0.1 on
+	MFT           string          `toml:"mft"`           // version of the NVIDIA Firmware Tools; "" when not installed
+	Kernel        map[string]bool `toml:"kernel"`
 	// Modules are the option strings of drivers, by module: nmlx5_core = "ecn=1". Virtual functions are of [[model.nic]].
 	Modules map[string]string `toml:"module_options"`
 	// VMKernel are VMkernel adapters beyond vmk0, each with the distributed port group it is on: vmk1 = "roce".
@@ -160,7 +163,10 @@ type Template struct {
 	GuestID         string `toml:"guest_id"`
 	Firmware        string `toml:"firmware"`
 	CPUs            int    `toml:"cpus"`
+	CoresPerSocket  int    `toml:"cores_per_socket"` // default: 1
 	MemoryGiB       int    `toml:"memory_gib"`
+	MemoryLimitGiB  int    `toml:"memory_limit_gib"` // default: unlimited
+	CPULimitMHz     int    `toml:"cpu_limit_mhz"`    // default: unlimited
 	DiskGiB         int    `toml:"disk_gib"`
 	Datastore       string `toml:"datastore"`
 	Portgroup       string `toml:"portgroup"`
@@ -189,4 +195,5 @@ type VM struct {
 	Groups          []string `toml:"device_groups"`
 	Power           string   `toml:"power"` // on or off
 	Tools           bool     `toml:"tools"` // VMware Tools run in its guest
+	Agent           string   `toml:"agent"` // one of vCenter's own: vcls (embedded, from 8.0 U3), vcls-external or ""
 }

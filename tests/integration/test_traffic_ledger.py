@@ -1,0 +1,151 @@
+"""What kernels count of a ring all-reduce between network namespaces, against what the ledger says it must send."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.bench import jobs
+from vsphere_ml.bench.launch import remote_job
+from vsphere_ml.bench.model import rank_log
+from vsphere_ml.bench.model.record import TrafficVerdict, Workload
+from vsphere_ml.bench.proof import ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.bench.model.record import TrafficCount
+
+MIB = 1 << 20
+EXCHANGES = 3
+BRIDGES = ("vsmlring0", "vsmlring1")
+# A ring over TCP as any library makes it. It takes: own place in the ring, its length, its network, bytes, exchanges.
+RING = """
+import json, os, socket, sys, threading, time
+place, ranks, network, size, exchanges = map(int, sys.argv[1:])
+sys.path.insert(0, os.environ["WORKLOADS"])
+from allreduce import differences, read_counters
+
+address = "10.99.%d.%d"
+with socket.create_server((address % (network, place + 1), 7777)) as server:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            following = socket.create_connection((address % (network, (place + 1) % ranks + 1), 7777))
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    before, _ = server.accept()
+
+def receive(count):
+    while count:
+        count -= len(before.recv(min(count, 1 << 20)))
+
+def exchange(size):
+    for _ in range(2 * (ranks - 1)):
+        receiver = threading.Thread(target=receive, args=(size // ranks,))
+        receiver.start()
+        following.sendall(bytes(size // ranks))
+        receiver.join()
+
+exchange(4 * ranks)
+counters = read_counters()
+for _ in range(exchanges):
+    exchange(size)
+exchange(4 * ranks)
+print(json.dumps(differences(counters, read_counters())))
+time.sleep(0.5)
+"""
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def name(place: int) -> str:
+    return f"vsml-ring-{place}"
+
+
+@contextmanager
+def namespaces(count: int) -> Iterator[None]:
+    """Join so many namespaces by two networks, each with an adapter in either."""
+    try:
+        for network, bridge in enumerate(BRIDGES):
+            ip("link", "add", bridge, "type", "bridge")
+            ip("link", "set", bridge, "up")
+            for place in range(count):
+                if not network:
+                    ip("netns", "add", name(place))
+                inside, outside = f"eth{network}", f"{bridge}-{place}"
+                ip("link", "add", outside, "type", "veth", "peer", "name", inside, "netns", name(place))
+                ip("link", "set", outside, "master", bridge, "up")
+                ip("-n", name(place), "addr", "add", f"10.99.{network}.{place + 1}/24", "dev", inside)
+                ip("-n", name(place), "link", "set", inside, "up")
+        yield
+    finally:
+        for place in range(count):
+            subprocess.run(["ip", "netns", "del", name(place)], capture_output=True, check=False)
+        for bridge in BRIDGES:
+            subprocess.run(["ip", "link", "del", bridge], capture_output=True, check=False)
+
+
+def ring(ranks: int, size: int, *, exchanges: int = EXCHANGES, network: int = 0) -> list[dict[str, list[int]]]:
+    """Return what the adapters of each rank sent meanwhile."""
+    folder = remote_job.WORKLOADS
+    running = [
+        subprocess.Popen(
+            ["ip", "netns", "exec", name(place), "env", f"WORKLOADS={folder}", sys.executable, "-c", RING]
+            + [str(each) for each in (place, ranks, network, size, exchanges)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for place in range(ranks)
+    ]
+    return [json.loads(each.communicate(timeout=120)[0]) for each in running]
+
+
+def counted(ranks: int, size: int, sent: Sequence[dict[str, list[int]]]) -> tuple[TrafficCount, ...]:
+    """Return the ledger of a job of so many ranks that was to make EXCHANGES all-reduces of that size."""
+    job = jobs.job(workload=Workload.ALLREDUCE)
+    job = replace(job, configuration=replace(job.configuration, nodes=ranks, ranks=ranks))
+    line = {"kind": "sweep", "size_bytes": size, "seconds": [0.1], "right": True, "exchanges": EXCHANGES}
+    texts = {f"node-{at}": jobs.place(at) + "\n" + jobs.told(**line, sent=each) for at, each in enumerate(sent)}
+    return ledger.count(job, rank_log.read(texts))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_a_ring_sends_what_the_ledger_says_within_two_percent(ranks: int) -> None:
+    with namespaces(ranks):
+        for size in (MIB, 4 * MIB, 16 * MIB):
+            counts = counted(ranks, size, ring(ranks, size))
+            assert [each.verdict for each in counts] == [TrafficVerdict.EXPECTED] * ranks
+            assert [each.counted_bytes for each in counts] == pytest.approx(
+                [each.expected_bytes for each in counts], rel=0.02
+            )
+
+
+def test_five_planted_faults_are_each_named() -> None:
+    with namespaces(3):
+        twice = ring(3, 4 * MIB, exchanges=2 * EXCHANGES)
+        half = ring(3, 2 * MIB)
+        nothing = ring(3, 4 * MIB, exchanges=0)
+        other = ring(3, 4 * MIB, network=1)
+        fewer = ring(2, 4 * MIB)  # of three ranks, two exchange
+    seen = {
+        code: {each.verdict for each in counted(3, 4 * MIB, sent)}
+        for code, sent in {
+            TrafficVerdict.TWICE: twice,
+            TrafficVerdict.HALF: half,
+            TrafficVerdict.NOTHING: nothing,
+            TrafficVerdict.OTHER_INTERFACE: other,
+            TrafficVerdict.FEWER_RANKS: fewer,
+        }.items()
+    }
+    assert seen == {verdict: {verdict} for verdict in seen}

@@ -1,0 +1,91 @@
+"""Logs that are cut, joined or changed: read rightly, or refused; never wrong without a word."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.fakes import public_logs
+from tests.fuzz import importers
+from tests.fuzz.importers import wholes
+from vsphere_ml.bench.imports.reading import Given
+from vsphere_ml.core.errors import ConfigError
+
+WHOLES = {each.name: each for each in wholes()}
+SHORT = ("nccl-tests.txt", "osu.txt", "osu-full.txt", "horovod.txt", "tf-cnn.txt", "ib-write-bw.txt", "iperf3-480")
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_log_cut_at_any_byte_gives_its_own_figures_or_none(name: str) -> None:
+    whole = WHOLES[name]
+    for at in range(len(whole.content)):
+        importers.check_cut(whole, at)
+
+
+@pytest.mark.parametrize("name", [name for name in WHOLES if not name.startswith("abci-bcast")])
+def test_a_log_cut_after_any_line_says_what_is_missing(name: str) -> None:
+    whole = WHOLES[name]
+    lines = whole.content.splitlines(keepends=True)
+    at = 0
+    for line in lines[:200]:
+        at += len(line)
+        importers.check_cut(whole, at)
+
+
+def test_two_logs_in_one_file_are_never_one_run() -> None:
+    logs = [WHOLES[name] for name in (*SHORT, "superbench-alltoall", "rccl-2075-broadcast", "horovod-712-pytorch")]
+    for first in logs:
+        for second in logs:
+            importers.check_joined(first, second)
+
+
+def test_two_runs_of_one_configuration_in_one_file_are_refused() -> None:
+    for name in SHORT[:-1]:
+        whole = WHOLES[name]
+        other = whole.content.replace(b"640.00", b"320.00") if name == "tf-cnn.txt" else whole.content
+        with pytest.raises(ConfigError) as caught:
+            public_logs.imported(whole.content + other, whole.given)
+        assert caught.value.code == "import.joined", name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_broken_logs_are_read_or_refused(seed: int) -> None:
+    generator = random.Random(seed)
+    for _ in range(150):
+        importers.broken(generator)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Batch size: 64 global\n32 per device\ntotal images/sec: 9e400\n", "import.empty"),
+        ("Batch size: 64 global\n32 per device\ntotal images/sec: 637,6\n", "import.empty"),
+        ("Batch size: 64 global\n32 per device\ntotal images/sec: 6", "import.empty"),
+        ("Batch size: 64 global\n32 per device\ntotal images/sec: 640.", "import.empty"),
+    ],
+)
+def test_a_number_that_is_none_is_not_read_in_part(text: str, code: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        public_logs.imported(text, Given(nodes=2))
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("size", ["1e400", "1" * 400, "1" * 5000, "NaN", "-5", "1e18"])
+def test_absurd_sizes_are_refused_and_no_bug(size: str) -> None:
+    table = WHOLES["nccl-tests.txt"].content.replace(b" 67108864 ", f" {size} ".encode())
+    document = WHOLES["nccl-tests.json"].content.replace(b'"size": 67108864', f'"size": {size}'.encode())
+    told = importers.attempt(table, Given())
+    assert told is None or "import.left-out" in {each.code for each in told.remarks}
+    assert importers.attempt(document, Given()) is None
+
+
+def test_a_json_log_that_is_cut_is_told_as_that_and_two_in_a_file_as_two() -> None:
+    content = (importers.SAMPLES / "iperf3.json").read_bytes()
+    with pytest.raises(ConfigError) as cut:
+        public_logs.imported(content[: len(content) // 2], Given(nodes=2))
+    assert cut.value.code == "import.unknown"
+    assert len(cut.value.problems) == 1
+    with pytest.raises(ConfigError) as two:
+        public_logs.imported(content + content, Given(nodes=2))
+    assert two.value.code == "import.joined"

@@ -1,0 +1,61 @@
+"""What nccl-tests itself printed, over stubs of CUDA and NCCL: its forms are real, its times mean nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from vsphere_ml.bench.imports import nccl_tests as imports
+from vsphere_ml.bench.imports.parsed import Asked
+from vsphere_ml.bench.probe import nccl_tests
+
+RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
+MIB = 1 << 20
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / name).read_text(encoding="utf-8")
+
+
+def test_its_help_tells_what_the_build_can_do() -> None:
+    tests = nccl_tests.found(f"/opt/all_reduce_perf\nlibmpi.so.12\n{recorded('all_reduce_perf-help.txt')}")
+    assert tests is not None
+    assert tests.over_mpi
+    assert tests.options == {"average", "output_file", "per_iter_timing"}
+
+
+@pytest.mark.parametrize(
+    ("log", "file"),
+    [
+        ("all_reduce_perf-over-mpi.txt", ""),
+        ("all_reduce_perf-over-mpi-without-iterations.txt", ""),
+        ("all_reduce_perf-over-mpi.txt", "all_reduce_perf-over-mpi.json"),
+    ],
+)
+def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> None:
+    told = nccl_tests.parsed(recorded(log), recorded(file) if file else "", 2)
+    assert [point.size_bytes for point in told.sweep] == [MIB, 2 * MIB, 4 * MIB]
+    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert (told.versions, told.wrong) == ({"nccl": "2.28.9"}, ())
+    assert "hunter2" not in repr(told)
+
+
+@pytest.mark.parametrize("kind", ["txt", "json"])
+def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_first(kind: str) -> None:
+    said = recorded(f"all_reduce_perf-of-two-gpus.{kind}")
+    told = nccl_tests.parsed("", said, 2) if kind == "json" else nccl_tests.parsed(said, "", 2)
+    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert told.ranks == 2
+
+
+@pytest.mark.parametrize("file", sorted((RECORDED / "collectives").glob("*.txt")), ids=lambda file: file.stem)
+def test_every_collective_is_read_alike_from_its_table_and_its_file(file: Path) -> None:
+    table = imports.text(file.read_text(encoding="utf-8").splitlines(), Asked())
+    written = imports.json(json.loads(file.with_suffix(".json").read_text(encoding="utf-8")), Asked())
+    for told in (table, written):
+        assert (told.options["collective"], told.ranks) == (file.stem, 4)
+        assert [point.size_bytes for point in told.sweep] == [written.sweep[0].size_bytes]
+        assert [each.index for each in told.devices] == [0, 1, 2, 3]
+    assert table.sweep[0].time_s[0] == pytest.approx(written.sweep[0].time_s[0], abs=0.5e-8)

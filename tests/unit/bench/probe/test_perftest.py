@@ -1,0 +1,175 @@
+"""Links by perftest: what is called on each end, what it tells, and what is said where it cannot be.
+
+Its output is written by hand after perftest's sources; what needs an RDMA device runs where there is one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import skips
+from tests.unit.bench.jobs import PEERS
+from tests.unit.bench.sites import rdma_nodes
+from vsphere_ml.bench.analysis.explain import explain
+from vsphere_ml.bench.analysis.study import study
+from vsphere_ml.bench.model.job import Within
+from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.network.frames import usable_of
+from vsphere_ml.bench.probe import link_tools, perftest, rdma
+from vsphere_ml.bench.probe.perftest import End, Perftest
+from vsphere_ml.bench.report.tables import links
+from vsphere_ml.core.errors import BenchError
+from vsphere_ml.core.model.guest import Answer
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.probe.survey import Surveyed
+
+TOLD = (Path(__file__).parents[3] / "cases" / "imports" / "ib-write-bw.txt").read_text(encoding="utf-8")
+TOOL = Perftest(path="/usr/bin/ib_write_bw", cuda=True, dma_buf=True)
+
+
+def nodes(**has: object) -> tuple[Surveyed, ...]:
+    return tuple(replace(each, **{"perftest": TOOL, "peermem": True, **has}) for each in rdma_nodes())  # type: ignore[arg-type]
+
+
+def ends(transport: Transport, **has: object) -> list[End]:
+    pairs = zip(PEERS, nodes(**has), strict=True)
+    return [end for peer, each in pairs for end in link_tools.ends(peer, each, transport, Within.GUEST)]
+
+
+def test_each_end_is_told_its_device_port_and_gid() -> None:
+    sender, receiver = ends(Transport.ROCE)
+    both = "-d mlx5_0 -i 1 -x 3 -p 24602 -a -n 1000 -q 1 -F --report_gbits"
+    assert " ".join(perftest.command(receiver)) == f"/usr/bin/ib_write_bw {both}"
+    assert " ".join(perftest.command(sender, "10.0.0.12")) == f"/usr/bin/ib_write_bw {both} 10.0.0.12"
+
+
+def test_each_end_marks_its_packets_as_the_hosts_trust_them() -> None:
+    (end, _) = ends(Transport.ROCE)
+    assert "--tclass=106" in perftest.command(replace(end, traffic_class=106))
+
+
+@pytest.mark.parametrize(("largest", "code"), [(9000, "bench.link"), (1500, "bench.packet-size")])
+def test_a_packet_of_full_size_must_get_through_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int, code: str
+) -> None:
+    # As iputils' ping: -s is what follows 28 bytes of headers, and -M do forbids to cut the packet.
+    ping = f'for word; do test "$size" != -s || test $((word + 28)) -le {largest} || exit 1; size=$word; done'
+    (tmp_path / "ping").write_text(f"#!/bin/sh\nsize=\n{ping}\n")
+    (tmp_path / "ping").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sender, receiver = (replace(each, tool=replace(TOOL, path="true")) for each in ends(Transport.ROCE))
+    with pytest.raises(BenchError) as refused:
+        perftest.measure(_Here(), sender, receiver, "run")  # type: ignore[arg-type]
+    assert (refused.value.code, refused.value.target) == (code, "node-1 to node-2")
+
+
+class _Here:
+    """Runs what a guest would on this machine."""
+
+    def run(self, script: str, *, timeout_s: float) -> Answer:
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=timeout_s)
+        return Answer(0, done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("has", "options"),
+    [({}, ["--use_cuda=0"]), ({"peermem": False, "dma_buf": True}, ["--use_cuda=0", "--use_cuda_dmabuf"])],
+)
+def test_gpu_memory_is_reached_by_peermem_or_by_dma_buf(has: dict[str, object], options: list[str]) -> None:
+    words = perftest.command(ends(Transport.GPUDIRECT, **has)[0])
+    assert [word for word in words if "cuda" in word] == options
+
+
+def test_the_largest_message_counts_against_what_headers_leave_at_the_rdma_mtu() -> None:
+    link = perftest.told(TOLD, *ends(Transport.GPUDIRECT))
+    assert (link.sender, link.receiver, link.device, link.gpu_memory) == ("node-1", "node-2", "mlx5_0:1", True)
+    assert (link.message_bytes, link.rdma_mtu_bytes, link.line_rate_bits_per_s) == (8388608, 1024, 100e9)
+    # 1024 of payload in 1024 + 62 + 20 bytes of the wire: 92.59 of 100 Gbit/s.
+    assert usable_of(link) == pytest.approx(92.585e9 / 8, rel=1e-4)
+    run = Run(
+        run_id="r",
+        started="2026-01-31T12:00:00Z",
+        ended="2026-01-31T12:00:00Z",
+        outcome=Outcome.COMPLETE,
+        configuration=Configuration(workload=Workload.LINK, nodes=2, ranks=2, transport=Transport.GPUDIRECT),
+        link_results=(link,),
+    )
+    assert links(study([run])).rows[0][-1] == "99.8 % (RDMA MTU 1024)"
+    assert "bench.slow-link" not in [each.code for each in explain(study([run]))]
+    slow = replace(run, link_results=(replace(link, bytes_per_s=link.bytes_per_s / 2),))
+    assert "bench.slow-link" in [each.code for each in explain(study([slow]))]
+
+
+def test_host_memory_is_not_taken_for_a_gpus() -> None:
+    with pytest.raises(BenchError, match="it used host memory, which was not asked for") as refused:
+        perftest.told(TOLD.replace("allocating GPU buffer\n", ""), *ends(Transport.GPUDIRECT))
+    assert refused.value.code == "bench.link"
+    with pytest.raises(BenchError, match="it used GPU memory"):
+        perftest.told(TOLD, *ends(Transport.ROCE))
+
+
+def test_nothing_measured_is_told_in_the_tools_own_words() -> None:
+    with pytest.raises(BenchError, match=r"mlx5_0:1\) measured nothing: Couldn't connect") as refused:
+        perftest.told("\nCouldn't connect to 10.0.0.12:24602\n----\n", *ends(Transport.ROCE))
+    assert refused.value.target == "node-1 to node-2"
+
+
+@pytest.mark.parametrize(
+    ("transport", "has", "why"),
+    [
+        (Transport.TCP, {}, "node-1, node-2: no iperf3"),
+        (Transport.ROCE, {"ports": ()}, "node-1, node-2: no RDMA device"),
+        (Transport.ROCE, {"ports": (rdma.Port(device="mlx5_0"),)}, "node-1, node-2: no active RDMA port"),
+        (Transport.ROCE, {"perftest": None}, "node-1, node-2: no ib_write_bw"),
+        (Transport.GPUDIRECT, {"gpus": 0}, "node-1, node-2: no GPU"),
+        (Transport.GPUDIRECT, {"perftest": replace(TOOL, cuda=False)}, "built without CUDA"),
+        (Transport.GPUDIRECT, {"peermem": False}, "neither nvidia-peermem nor DMA-BUF"),
+    ],
+)
+def test_what_is_not_measured_is_said_with_the_reason(transport: Transport, has: dict[str, object], why: str) -> None:
+    told = link_tools.lack(transport, nodes(**has))
+    assert told is not None
+    assert why in told
+    remark = link_tools.not_measured(transport, told)
+    assert remark.message == f"not measured: {told}"
+    assert remark.hint
+    assert link_tools.lack(transport, nodes(iperf3=True)) is None
+
+
+def test_a_build_without_cuda_is_known_by_its_help(tmp_path: Path) -> None:
+    program = tmp_path / "ib_write_bw"
+    for usage, cuda in (("--use_cuda=<id> --use_cuda_dmabuf", True), ("--report_gbits", False)):
+        program.write_text(f"#!/bin/sh\necho '{usage}'\nexit 1\n")
+        program.chmod(0o755)
+        path = f"{tmp_path}:{Path(shutil.which('grep') or '').parent}"
+        told = subprocess.run(
+            ["/bin/sh", "-c", perftest.PROBE], capture_output=True, text=True, check=True, env={"PATH": path}
+        )
+        assert perftest.found(told.stdout) == Perftest(path=str(program), cuda=cuda, dma_buf=cuda)
+    assert perftest.found("") is None
+
+
+def test_the_real_program_on_a_real_device_is_read() -> None:
+    """Both ends on this machine, over the first port that RoCE can go by."""
+    ports = rdma.read(subprocess.run(["sh"], input=rdma.PROBE, capture_output=True, text=True, check=True).stdout)
+    tool = perftest.found(
+        subprocess.run(["sh", "-c", perftest.PROBE], capture_output=True, text=True, check=False).stdout
+    )
+    if not rdma.rails(ports):
+        pytest.skip(skips.RDMA)
+    if tool is None:
+        pytest.skip("no ib_write_bw is installed")
+    end = End(node=PEERS[0], tool=tool, rail=rdma.rails(ports)[0], within=Within.GUEST)
+    with subprocess.Popen(perftest.command(end), stdout=subprocess.DEVNULL):
+        address = end.rail.gid.address
+        call = ["sh", "-c", f"sleep 1; {' '.join(perftest.command(end, address))}"]
+        told = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert perftest.told(told, end, end).bytes_per_s > 0

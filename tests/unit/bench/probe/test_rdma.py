@@ -1,0 +1,84 @@
+"""Which RDMA ports RoCE goes by. The probe runs in a real shell over a tree like that of the kernel's sysfs."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.bench.sites import port
+from vsphere_ml.bench.probe import rdma
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IPV4 = "0000:0000:0000:0000:0000:ffff:0a01:000b"
+LINK_LOCAL = "fe80:0000:0000:0000:0250:56ff:fe00:0001"
+
+
+def device(root: Path, name: str, state: str = "4: ACTIVE", **gids: tuple[str, str]) -> None:
+    """Make a device with one port; each GID is `i3=(type, value)`."""
+    at = root / name / "ports" / "1"
+    for folder in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+        (at / folder).mkdir(parents=True)
+    (at / "state").write_text(f"{state}\n")
+    (at / "rate").write_text("100 Gb/sec (4X EDR)\n")
+    for key, (kind, value) in gids.items():
+        for folder, text in (("gids", value), ("gid_attrs/types", kind), ("gid_attrs/ndevs", "eth1")):
+            (at / folder / key.removeprefix("i")).write_text(f"{text}\n")
+
+
+def seen(root: Path) -> tuple[rdma.Port, ...]:
+    text = rdma.PROBE.replace("/sys/class/infiniband", str(root))
+    return rdma.read(subprocess.run(["sh"], input=text, capture_output=True, text=True, check=True).stdout)
+
+
+def test_the_gid_is_found_by_its_type_and_address_and_not_by_a_usual_index(tmp_path: Path) -> None:
+    device(
+        tmp_path,
+        "mlx5_0",
+        i1=("RoCE v2", LINK_LOCAL),
+        i2=("IB/RoCE v1", IPV4),
+        i10=("RoCE v2", IPV4),
+        i11=("RoCE v2", IPV4),
+    )
+    (found,) = seen(tmp_path)
+    assert (found.name, found.line_rate_bits_per_s) == ("mlx5_0:1", 100e9)
+    (rail,) = rdma.rails([found])
+    assert rail.gid == rdma.Gid(index=10, address="10.1.0.11", interface="eth1")
+
+
+def test_a_port_that_is_down_or_has_no_address_is_no_way_for_roce(tmp_path: Path) -> None:
+    device(tmp_path, "mlx5_0", state="1: DOWN", i3=("RoCE v2", IPV4))
+    device(tmp_path, "mlx5_1", i3=("RoCE v2", LINK_LOCAL))
+    assert [each.device for each in seen(tmp_path)] == ["mlx5_0", "mlx5_1"]
+    assert rdma.rails(seen(tmp_path)) == ()
+
+
+def test_a_guest_without_rdma_has_no_ports(tmp_path: Path) -> None:
+    assert seen(tmp_path / "none") == ()
+
+
+def test_nccl_is_told_what_all_nodes_have_in_common() -> None:
+    two = (port(), port("mlx5_1", interface="eth2"))
+    assert rdma.common({"node-1": rdma.rails(two), "node-2": rdma.rails(two)}) == (("mlx5_0:1", "mlx5_1:1"), 3)
+    assert rdma.common({"node-1": rdma.rails(rdma.only(two, "mlx5_1"))}) == (("mlx5_1:1",), 3)
+
+
+def test_nodes_that_differ_are_told_with_what_each_has() -> None:
+    with pytest.raises(NotPossible) as refused:
+        rdma.common({"node-1": rdma.rails([port()]), "node-2": rdma.rails([port("mlx5_1", index=5)])})
+    assert refused.value.code == "bench.rdma-differs"
+    assert refused.value.details[1] == "node-2: mlx5_1:1 GID index 5 (10.1.0.11 on eth1)"
+
+
+def test_indexes_that_differ_are_left_to_nccl() -> None:
+    assert rdma.common({"node-1": rdma.rails([port()]), "node-2": rdma.rails([port(index=5)])}) == (("mlx5_0:1",), None)
+
+
+def test_a_node_without_any_is_named() -> None:
+    with pytest.raises(NotPossible, match="node-2: no active RDMA port") as refused:
+        rdma.common({"node-1": rdma.rails([port()]), "node-2": ()})
+    assert refused.value.code == "bench.no-rdma"

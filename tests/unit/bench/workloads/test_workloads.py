@@ -1,0 +1,107 @@
+"""The programs for guests: they stand alone, and say so in any interpreter."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vsphere_ml.bench.launch import remote_job
+from vsphere_ml.bench.workloads import allreduce
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPTS = sorted(remote_job.WORKLOADS.glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
+def test_help_needs_nothing_but_the_interpreter(script: Path, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", script, "--help"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert told.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
+def test_nothing_of_vsml_is_imported(script: Path) -> None:
+    modules = {
+        name
+        for node in ast.walk(ast.parse(script.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
+    }
+    assert not {name for name in modules if name.startswith(("vsphere_ml", "tests"))}
+
+
+TALKS_SHORTLY = """\
+import socket, sys, time
+time.sleep(1)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1]))):
+    time.sleep(1.5)  # less than the usual time between two looks
+"""
+
+
+def test_a_rank_sees_with_whom_a_short_program_talked(tmp_path: Path) -> None:
+    rank = (remote_job.WORKLOADS / "rank.py").read_text().replace('startswith("127.")', 'startswith("0.")')
+    (tmp_path / "rank.py").write_text(rank)  # which leaves out what goes to the same system
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        program = [sys.executable, "-c", TALKS_SHORTLY, port]
+        subprocess.run(
+            [sys.executable, tmp_path / "rank.py", "--folder", tmp_path, "--", *program],
+            check=True,
+            env={"HOROVOD_RANK": "0", "HOROVOD_SIZE": "2", "PATH": "/usr/bin:/bin"},
+        )
+    (traffic,) = [
+        each for line in (tmp_path / "rank-0.jsonl").read_text().splitlines() if "peers" in (each := json.loads(line))
+    ]
+    assert traffic["peers"] == [{"own": "127.0.0.1", "other": "127.0.0.1", "sockets": 1}]
+
+
+def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "import os; print(os.environ['VSML_BENCH_FILE'])"]
+    told = subprocess.run(
+        [sys.executable, remote_job.WORKLOADS / "rank.py", "--folder", tmp_path, "--interface", "lo", "--", *program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "PATH": "/usr/bin:/bin"},
+    )
+    assert told.stdout.strip() == str(tmp_path / "rank-3.jsonl")
+    line = (tmp_path / "rank-3.jsonl").read_text()
+    assert '"rank": 3, "size": 4' in line
+    assert '"name": "lo"' in line
+
+
+def test_a_rank_leaves_open_what_mpichs_launcher_talks_by(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    program = [sys.executable, "-c", "import os; os.write(int(os.environ['PMI_FD']), b'init')"]
+    try:
+        subprocess.run(
+            [sys.executable, remote_job.WORKLOADS / "rank.py", "--folder", tmp_path, "--", *program],
+            check=True,
+            pass_fds=(writer,),
+            env={"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": str(writer), "PATH": "/usr/bin:/bin"},
+        )
+        assert os.read(reader, 4) == b"init"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_counters_are_those_of_adapters_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("lo", "eth0"):
+        (tmp_path / name / "statistics").mkdir(parents=True)
+        (tmp_path / name / "statistics" / "tx_bytes").write_text("1000\n")
+        (tmp_path / name / "statistics" / "tx_packets").write_text("10\n")
+    (tmp_path / "bonding_masters").write_text("bond0\n")  # where the driver of bonds is loaded
+    monkeypatch.setattr(allreduce, "ADAPTERS", str(tmp_path))
+    assert allreduce.read_counters() == {"eth0": (1000, 10)}
+    assert allreduce.differences({"eth0": (400, 4), "eth1": (1, 1)}, {"eth0": (1000, 10)}) == {"eth0": [600, 6]}

@@ -1,0 +1,64 @@
+"""`vsml rules`, and what `vsml check` says of rules, without a vCenter."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.unit.config.texts import ONE_NODE
+from vsphere_ml.core.rules.table import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Ended
+
+
+def test_all_rules_are_listed_by_default(vsml: Callable[..., Ended]) -> None:
+    listed = vsml("rules")
+    assert listed.status == 0
+    assert all(rule.id in listed.out for rule in RULES)
+    told = json.loads(vsml("rules", "-o", "json").out)
+    assert [each["number"] for each in told["data"]] == list(range(1, 38))
+    assert told["command"] == "rules list"
+
+
+def test_a_rule_is_explained_with_its_sources(vsml: Callable[..., Ended]) -> None:
+    why = vsml("rules", "why", "12")
+    assert why.out.startswith("nvlink-without-unified-memory (rule 12, warning)\nsays      unified memory takes NVLink")
+    assert "source    docs.nvidia.com/ai-enterprise/release-8/8.1/" in why.out
+    assert "our own reasoning; no document says so" in vsml("rules", "why", "alike-in-a-job").out
+    unknown = vsml("rules", "why", "nvlink")
+    assert (unknown.status, "rule.unknown" in vsml("-v", "rules", "why", "nvlink").err) == (2, True)
+
+
+def test_check_names_gpus_that_are_handed_through_whole(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    whole = 'gpu = { kind = "passthrough", device = "10de:20f1", count = 2 }'
+    file.write_text(ONE_NODE.replace('gpu = { profile = "A100-40C" }', whole))
+    assert "2 × 10de:20f1" in vsml("check", str(file)).out
+
+
+def test_check_tells_rules_beside_the_nodes(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", count = 2 }'))
+    told = vsml("check", str(file))
+    assert told.status == 0
+    assert "warning: node-1: its 2 vGPUs exchange data" in told.out
+    assert "(vsml rules why no-pcie-peers)" in told.out
+    breaches = json.loads(vsml("check", str(file), "-o", "json").out)["data"]["rules"]
+    assert {(each["rule"], each["severity"], *each["nodes"]) for each in breaches} == {
+        ("no-pcie-peers", "warning", "node-1"),
+        ("nccl-memory-pools", "info", "node-1"),
+    }
+
+
+def test_a_file_that_breaks_one_is_refused_with_its_line(vsml: Callable[..., Ended], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.toml"
+    file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", count = 9 }'))
+    refused = vsml("check", str(file))
+    assert refused.status == 2
+    assert "cluster.toml:10" in refused.err
+    assert "a VM has 8 vGPUs at most, 9 are asked for" in refused.err
+    assert "vsml rules why vgpus-per-vm" in refused.err

@@ -1,0 +1,71 @@
+"""What a person is shown of guests before anything is done to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.cluster import proposal as view
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.plan.plan import Plan
+from vsphere_ml.flows.guests.configure import Guest, Lacking
+from vsphere_ml.guest.converge import Convergence, Outcome, State
+from vsphere_ml.guest.playbooks.playbook import load_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+
+BOOK = load_text('about = "A file."\n[[step]]\nkind = "file"\npath = "/etc/a"\ntext = "x"\n', "mine.toml")
+NOTHING = Plan(stages=())
+
+
+def guest(node: str, lack: str | None) -> Guest:
+    state = State.OK if lack is None else State.LACKING
+    found = Convergence(
+        node=node, playbook="mine", digest="d", outcomes=(Outcome(step="file /etc/a", state=state, lack=lack),)
+    )
+    return Guest(node=node, convergences=(found,))
+
+
+def lacking(*guests: Guest, after_boot: tuple[str, ...] = ()) -> Lacking:
+    return Lacking(cluster="train", playbooks=(BOOK,), guests=guests, after_boot=after_boot)
+
+
+def told(made: Shown, guests: Lacking | None, why: str = "") -> list[str]:
+    show(made.terminal.out, view.both(NOTHING, guests, why))
+    return made.out.getvalue().splitlines()
+
+
+def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Shown]) -> None:
+    away = Guest(node="node-5", error=GuestError("node-5 does not answer", code="guest.unreachable"))
+    seen = lacking(
+        guest("node-1", "/etc/a is not there"),
+        guest("node-2", None),
+        guest("node-3", "/etc/a differs"),
+        away,
+        after_boot=("node-4",),
+    )
+    assert told(shown(), seen) == [
+        "guests",
+        f"   playbook mine, sha256 {BOOK.digest[:12]}: file /etc/a",
+        "   + node-4: every step, checked after boot",
+        "   ? node-5: cannot be asked now, and every step is checked: node-5 does not answer",
+        "   ~ node-1, node-3: mine: file /etc/a: /etc/a is not there, and 1 more like it",
+        "     node-2: nothing to do",
+        "     the others are asked again once the new ones are up, since all nodes know each other",
+        "plan: 4 guests to configure",
+    ]
+
+
+def test_guests_that_lack_nothing_are_nothing_to_do(shown: Callable[..., Shown]) -> None:
+    assert told(shown(), lacking(guest("node-1", None)))[-2:] == ["     node-1: nothing to do", "nothing to do"]
+    assert view.fields(NOTHING, lacking(guest("node-1", None)), "")["empty"] is True
+    assert view.fields(NOTHING, lacking(guest("node-1", "x")), "")["empty"] is False
+
+
+def test_guests_that_are_left_alone_are_said_to_be_so(shown: Callable[..., Shown]) -> None:
+    assert told(shown(), None, "--skip-guests") == ["guests: left alone: --skip-guests", "nothing to do"]
+    fields: Any = view.fields(NOTHING, None, "--skip-guests")
+    assert fields["guests"] == {"left_alone": "--skip-guests"}

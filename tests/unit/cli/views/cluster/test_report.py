@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.fakes import pictures, wishes
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.cluster import report
+from vsphere_ml.cli.views.cluster import status as status_view
+from vsphere_ml.cli.views.layout import envelope
+from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.changes import PowerOff, PowerOn
+from vsphere_ml.core.plan.diff import diff
+from vsphere_ml.core.plan.outcome import Done, Undone, Untried
+from vsphere_ml.core.plan.plan import Finding, Plan, Stage
+from vsphere_ml.flows.cluster.report import Report
+from vsphere_ml.flows.cluster.status import NodeStatus, State, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+    from tests.unit.cli.conftest import Shown
+
+NOTHING = Plan(stages=())
+ON = PowerOn(vm="node-1")
+LACKING = Plan(stages=(Stage(title="power on", changes=(ON,)),))
+FAULT = VSphereError("not enough GPUs", code="vsphere.graphics-capacity")
+PARTIAL = Report(
+    command="provision",
+    cluster="train",
+    plan=LACKING,
+    acted=True,
+    lacking=LACKING,
+    outcomes=(
+        Done(change=PowerOn(vm="node-2"), seconds=1.0),
+        Undone(change=ON, error=FAULT),
+        Untried(change=PowerOn(vm="node-3"), because="its clone failed"),
+    ),
+    seconds=3.2,
+)
+
+
+def written(what: RenderableType, shown: Callable[..., Shown]) -> str:
+    made = shown()
+    show(made.terminal.out, what)
+    return made.out.getvalue()
+
+
+def plan() -> Plan:
+    spec, site = wishes.cluster(2), pictures.quad_8u3()
+    return diff(spec, solve(spec, site), site)
+
+
+def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Shown]) -> None:
+    done = (Done(change=ON, seconds=1.0),)
+    whole = Report(
+        command="provision", cluster="train", plan=plan(), acted=True, lacking=NOTHING, outcomes=done, seconds=4.25
+    )
+    answer = report.answer(whole, dry_run=False, detailed=False)
+    assert answer.status == 0
+    lines = written(answer.text, shown).splitlines()
+    assert lines[0].startswith("NODE")
+    assert lines[-1] == "done: train is as the file says; 1 change in 4.2 s"
+    assert report.answer(whole, dry_run=False, detailed=True).status == 7
+
+
+def test_a_run_with_nothing_to_do_is_zero_even_when_asked_in_detail(shown: Callable[..., Shown]) -> None:
+    idle = Report(command="provision", cluster="train", plan=NOTHING, acted=False, lacking=NOTHING)
+    answer = report.answer(idle, dry_run=False, detailed=True)
+    assert answer.status == 0
+    assert written(answer.text, shown) == "nothing to do: train is as the file says\n"
+
+
+def test_a_partial_run_is_an_error_that_hides_no_outcome(shown: Callable[..., Shown]) -> None:
+    answer = report.answer(PARTIAL, dry_run=False, detailed=False)
+    assert answer.status == 4
+    assert [error.code for error in answer.errors] == ["provision.incomplete"]
+    assert (
+        written(answer.text, shown).splitlines()[-1] == "not finished: train: 1 change in 3.2 s, 1 failed, 1 left out"
+    )
+    told = json.loads(envelope.success("provision", answer, ()))
+    assert told["status"] == "partial"
+    assert [each["state"] for each in told["data"]["outcomes"]] == ["done", "failed", "skipped"]
+    assert told["data"]["outcomes"][1]["error"]["code"] == "vsphere.graphics-capacity"
+    assert told["data"]["lacking"]["empty"] is False
+
+
+def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
+    dry = Report(command="provision", cluster="train", plan=plan(), acted=False, lacking=plan())
+    assert report.answer(dry, dry_run=True, detailed=False).status == 0
+    answer = report.answer(dry, dry_run=True, detailed=True)
+    assert answer.status == 7
+    assert isinstance(answer.data, dict)
+    assert set(answer.data) >= {"stages", "seats", "findings"}
+
+
+def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown]) -> None:
+    finding = Finding(
+        code="vm.extra", target="node-9", message="not in the file", hint="vsml destroy --only node-9", drift=True
+    )
+    seen = Status(
+        cluster="train",
+        about="vCenter 8",
+        nodes=(
+            NodeStatus(node="node-1", state=State.RUNNING, host="esx-01", address="10.0.0.11", seat=plan().seats[0]),
+            NodeStatus(node="node-2", state=State.MISSING, lacks=("is not there",)),
+        ),
+        lacking=Plan(stages=LACKING.stages, findings=(finding,)),
+        lacks=("rule vsml-train is not there",),
+        unseated=NotPossible("no host can take node-2", code="placement.no-seat", details=("esx-01: no GPU free",)),
+    )
+    told = written(status_view.text(seen), shown)
+    assert "   ~ node-2: is not there\n" in told
+    assert "   ~ rule vsml-train is not there\n" in told
+    assert "no seat\n   no host can take node-2\n   esx-01: no GPU free\n" in told
+    assert "     hint: vsml destroy --only node-9\n" in told
+    assert told.endswith(
+        "train is not as the file says: 1 of 2 nodes run, 1 of them is not as described, its rule, folder or switch "
+        "differs, 1 VM of it is not in the file\n"
+    )
+    data = json.loads(json.dumps(envelope.plain(status_view.data(seen))))
+    assert [node["state"] for node in data["nodes"]] == ["running", "missing"]
+    assert data["unseated"]["code"] == "placement.no-seat"
+
+
+DRIFT = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)
+
+
+def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_says(
+    shown: Callable[..., Shown],
+) -> None:
+    differing = Plan(stages=(), findings=(DRIFT,))
+    idle = Report(command="provision", cluster="train", plan=differing, acted=False, lacking=differing)
+    answer = report.answer(idle, dry_run=False, detailed=True)
+    assert answer.status == 7
+    assert written(answer.text, shown).splitlines()[-1] == (
+        "nothing to do for vsml: train differs from the file in 1 point, see above"
+    )
+    done = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=differing)
+    last = written(report.answer(done, dry_run=False, detailed=False).text, shown).splitlines()[-1]
+    assert last.startswith("done: train is as the file says, except for 1 point above; ")
+
+
+def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown]) -> None:
+    some = Report(
+        command="destroy",
+        cluster="train",
+        plan=NOTHING,
+        acted=True,
+        lacking=NOTHING,
+        only=("node-04",),
+        remaining=("node-01", "node-02"),
+    )
+    last = written(report.answer(some, dry_run=False, detailed=False).text, shown).splitlines()[-1]
+    assert last.startswith("done: node-04 is gone, and train still has 2 VMs: node-01, node-02; ")
+
+
+def test_a_vm_that_is_left_off_is_the_last_that_is_said(shown: Callable[..., Shown]) -> None:
+    off = (Done(change=PowerOff(vm="node-1"), seconds=1.0),)
+    part = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=LACKING, outcomes=off)
+    answer = report.answer(part, dry_run=False, detailed=False)
+    last = written(answer.text, shown).splitlines()[-1]
+    assert last.startswith("off: node-1 was running and is off now")
+    assert isinstance(answer.data, dict)
+    assert answer.data["off"] == ["node-1"]

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.cli.views.lab import lab as view
+from vsphere_ml.lab import server
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def descriptions(*paths: Path) -> list[str]:
+    return [str(cell) for cell in view.topologies({path.stem: path for path in paths}).columns[1].cells]
+
+
+def test_each_topology_that_ships_is_described_by_a_whole_sentence() -> None:
+    told = descriptions(*server.topologies().values())
+    assert len(told) >= 7
+    assert all(each.endswith(".") and each.count(". ") == 0 for each in told)
+
+
+def test_a_sentence_may_take_several_lines_and_hold_versions(tmp_path: Path) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text("# Two hosts on 8.0.3, each\n# with a GPU. And more.\nschema = 1\n# Not this.\n")
+    assert descriptions(file) == ["Two hosts on 8.0.3, each with a GPU."]
+
+
+def test_a_topology_without_a_comment_is_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text("schema = 1\n")
+    assert descriptions(file) == [str(file)]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.cli.views.progress.apply_progress import Board, Lines, following
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.plan.changes import PowerOff, PowerOn
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.core.ports.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+    from vsphere_ml.core.ports.events import Event
+
+ON = PowerOn(vm="node-1")
+OTHER = PowerOn(vm="node-2")
+PLAN = Plan(stages=(Stage(title="power on", changes=(ON, OTHER)),))
+FAULT = VSphereError("not enough GPUs", code="vsphere.graphics-capacity")
+STORY: tuple[Event, ...] = (
+    Looking(why="first"),
+    Looked(hosts=4, vms=1, seconds=0.25),
+    Acting(plan=PLAN),
+    Started(change=ON),
+    Started(change=OTHER),
+    Progressed(change=ON, percent=50),
+    Finished(change=ON, seconds=2.04),
+    Failed(change=OTHER, error=FAULT),
+    Skipped(change=PowerOff(vm="node-3"), because="node-2 failed"),
+    Looking(why="again"),
+)
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
+    made = shown()
+    listener = Lines(made.terminal.err, clock=lambda: "10:00:00")
+    for event in STORY:
+        listener(event)
+    assert made.err.getvalue().splitlines() == [
+        "10:00:00  looking at the site",
+        "10:00:00  saw 4 hosts and 1 VM in 0.2 s",
+        "10:00:00  2 changes to make",
+        "10:00:00  node-1: power on: started",
+        "10:00:00  node-2: power on: started",
+        "10:00:00  node-1: power on: done in 2.0 s",
+        "10:00:00  node-2: power on: failed: not enough GPUs",
+        "10:00:00  node-3: power off: skipped: node-2 failed",
+        "10:00:00  looking again",
+    ]
+    assert made.out.getvalue() == ""
+
+
+def test_without_a_terminal_nothing_moves(shown: Callable[..., Shown]) -> None:
+    made = shown()
+    with following(made.terminal.err) as tell:
+        for event in STORY:
+            tell(event)
+    assert "\x1b" not in made.err.getvalue()
+    assert "\r" not in made.err.getvalue()
+
+
+def test_on_a_terminal_the_last_picture_stays_and_says_what_became_of_each_vm(shown: Callable[..., Shown]) -> None:
+    made = shown(tty=True)
+    with following(made.terminal.err) as tell:
+        for event in STORY[:-1]:
+            tell(event)
+    last = ESCAPE.sub("", made.err.getvalue()).splitlines()[-4:]
+    assert re.match(r"node-1\s+━+\s+done$", last[0].rstrip())
+    assert re.match(r"node-2\s+━+\s+power on: not enough GPUs$", last[1].rstrip())
+    assert re.match(r"node-3\s+━+\s+skipped$", last[2].rstrip())
+    assert last[3].strip() == "1 done, 1 failed, 1 skipped"
+
+
+def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(shown: Callable[..., Shown]) -> None:
+    made = shown(tty=True)
+    console = made.terminal.err
+    console.size = type(console.size)(60, 8)
+    board = Board(console)
+    many = tuple(PowerOn(vm=f"node-{number:02}") for number in range(40))
+    try:
+        board(Acting(plan=Plan(stages=(Stage(title="power on", changes=many),))))
+        board(Started(change=many[33]))
+        board(Failed(change=many[37], error=FAULT))
+        with console.capture() as captured:
+            console.print(board)
+    finally:
+        board.stop()
+    lines = ESCAPE.sub("", captured.get()).splitlines()[-5:]
+    assert lines[0].startswith("node-37")
+    assert lines[1].startswith("node-33")
+    assert lines[4].strip() == "1 running, 38 waiting, 1 failed"

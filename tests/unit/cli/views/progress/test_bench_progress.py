@@ -1,0 +1,107 @@
+"""A benchmark while it runs: plain lines without a terminal, a moving line with a plot on one."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+
+from rich.console import Console
+
+from tests.unit.bench import synthetic
+from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planning, Printed, Reaped, Stepped, Sufficed
+from vsphere_ml.bench.launch.matrix import Planned
+from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
+from vsphere_ml.bench.stats.stop import Stop
+from vsphere_ml.cli.views.progress.bench_progress import Lines, Moving, Pace, following, plot
+
+RUN = synthetic.train(2, steps=3)
+ASKED = RUN.configuration
+LAUNCH = Planned(configuration=ASKED, launch=2)
+ROCE = Planned(configuration=replace(ASKED, transport=Transport.ROCE), launch=1)
+UNKNOWN = Proof(name="path", verdict=Verdict.UNKNOWN, evidence="no channel in the log")
+BY_MPI = Planned(configuration=replace(ASKED, launcher="mpirun"), launch=1)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def stepped(*step_s: float) -> Stepped:
+    return Stepped(configuration=ASKED, step_s=step_s, sizes_bytes=())
+
+
+def without_times(out: io.StringIO) -> list[str]:
+    return [re.sub(r"^\d\d:\d\d:\d\d {2}", "", line) for line in out.getvalue().splitlines()]
+
+
+def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then() -> None:
+    out, clock = io.StringIO(), Clock()
+    lines = Lines(Console(file=out, width=200), clock=clock)
+    lines(Planning(launches=(LAUNCH, replace(LAUNCH, done=RUN), BY_MPI)))
+    lines(Hindered(launch=ROCE, why="no RDMA device"))
+    lines(Reaped(node="node-2", processes=2))
+    lines(Launching(launch=LAUNCH, number=1, of=1))
+    lines(stepped(0.5, 0.5))
+    clock.now = 10.0
+    lines(stepped(0.25, 0.25))
+    lines(Measured(launch=LAUNCH, run=replace(RUN, outcome=Outcome.FAILED, reason="status 1")))
+    lines(Measured(launch=ROCE, run=replace(RUN, configuration=ROCE.configuration, proofs=(UNKNOWN,))))
+    lines(Sufficed(launch=LAUNCH, why=Stop.PRECISE))
+    what = "train resnet50, 2 nodes, 2 ranks, tcp, horovodrun"
+    assert without_times(out) == [
+        "3 launches to make; the record has 1 of them",
+        "cannot be made: train resnet50, 2 nodes, 2 ranks, roce, horovodrun: no RDMA device",
+        "node-2: ended 2 processes that an earlier run left",
+        f"1/1: {what}, launch 2",
+        "step 4, 170.7 images/s lately",
+        f"{what}: failed: status 1",
+        "train resnet50, 2 nodes, 2 ranks, roce, horovodrun: complete, path not proven: no channel in the log",
+        f"spared: {what}, launch 2: the 95 % interval is narrow enough",
+    ]
+
+
+def test_a_pipe_gets_lines_and_a_terminal_a_moving_line() -> None:
+    with following(Console(file=io.StringIO())) as listener:
+        assert isinstance(listener, Lines)
+
+
+def test_on_a_terminal_the_line_has_the_rate_and_a_bar_for_each_step() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=120, force_terminal=True, _environ={"TERM": "xterm-256color"})
+    moving = Moving(console, Clock())
+    moving(Launching(launch=LAUNCH, number=1, of=1))
+    try:
+        moving(stepped(0.5, 0.5, 0.25))
+        with console.capture() as shown:
+            console.print(moving)
+    finally:
+        moving.stop()
+    assert "▅▅█" in shown.get()
+    assert "step 3, 153.6 images/s lately" in shown.get()
+
+
+def test_bars_are_as_high_as_steps_are_fast() -> None:
+    assert plot(()) == ""
+    assert plot((0.1, 0.2, 0.8)) == "█▅▂"
+
+
+def test_a_program_of_ones_own_has_no_images() -> None:
+    pace = Pace(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
+    pace.add(stepped(0.5, 0.5))
+    assert pace.words == "step 2, 2.0 steps/s lately"
+
+
+def test_what_ranks_print_is_set_apart_and_steers_no_terminal() -> None:
+    out = io.StringIO()
+    Lines(Console(file=out, width=200))(Printed(lines=("epoch 1", "\x1b[31mred [bold]")))
+    assert out.getvalue().splitlines() == ["  | epoch 1", "  | \ufffd[31mred [bold]"]
+    moving = io.StringIO()
+    Moving(Console(file=moving, width=200))(Printed(lines=("epoch 1",)))
+    assert moving.getvalue().splitlines() == ["  | epoch 1"]

@@ -1,0 +1,171 @@
+"""The live table of guests, and the lines where nothing can move."""
+
+from __future__ import annotations
+
+import re
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pyte
+
+from vsphere_ml.cli.views.progress.apply_progress import following_both
+from vsphere_ml.cli.views.progress.guest_progress import Board, Lines
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.plan.changes import PowerOn
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.core.ports.events import Acting, Looking
+from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Rebooting, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.unit.cli.conftest import Shown
+    from vsphere_ml.guest.events import GuestEvent
+
+FULL = GuestError("node-2: `apt-get install -y curl` ended with status 100", code="guest.step-failed")
+CURL = Applying(node="node-2", playbook="base", number=1, steps=4, step="packages curl", lack="curl is not installed")
+STORY: tuple[GuestEvent, ...] = (
+    Waiting(node="node-1", lack="no address yet; VMware Tools: not running"),
+    Entering(node="node-1"),
+    Entering(node="node-2"),
+    Checked(node="node-1", playbook="base", steps=4, lacking=1),
+    Checked(node="node-2", playbook="base", steps=4, lacking=2),
+    CURL,
+    Applying(node="node-1", playbook="base", number=3, steps=4, step="limits", lack="memlock is 8192"),
+    Applied(node="node-1", step="limits", needs_reboot=True),
+    Rebooting(node="node-1", because=("limits",)),
+    Ended(node="node-1", changed=1),
+    Ended(node="node-2", error=FULL),
+    Ended(node="node-3", told="16 of 16 facts are as they should be"),
+)
+
+
+def screen(text: str, columns: int, rows: int = 30) -> list[str]:
+    """Return what a terminal of this size shows after the text."""
+    drawn = pyte.Screen(columns, rows)
+    pyte.Stream(drawn).feed(text.replace("\n", "\r\n"))
+    return [line.rstrip() for line in drawn.display if line.strip()]
+
+
+def sized(made: Shown, columns: int, rows: int = 30) -> Shown:
+    made.terminal.err.size = type(made.terminal.err.size)(columns, rows)
+    return made
+
+
+def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
+    made = shown()
+    tell = Lines(made.terminal.err, clock=lambda: "10:00:00")
+    for event in STORY:
+        tell(event)
+    assert made.err.getvalue().splitlines() == [
+        "10:00:00  node-1: waiting: no address yet; VMware Tools: not running",
+        "10:00:00  node-1: base: 1 of 4 steps to do",
+        "10:00:00  node-2: base: 2 of 4 steps to do",
+        "10:00:00  node-2: base 1/4: packages curl: curl is not installed",
+        "10:00:00  node-1: base 3/4: limits: memlock is 8192",
+        "10:00:00  node-1: limits: done, after a reboot",
+        "10:00:00  node-1: rebooting, for limits",
+        "10:00:00  node-1: done, 1 step changed",
+        "10:00:00  node-2: failed: `apt-get install -y curl` ended with status 100",
+        "10:00:00  node-3: 16 of 16 facts are as they should be",
+    ]
+
+
+def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callable[..., Shown]) -> None:
+    made, now = sized(shown(tty=True), 80), [0.0]
+    board = Board(made.terminal.err, clock=lambda: now[0])
+    pictures = {}
+    try:
+        for event in STORY:
+            now[0] += 10
+            board(event)
+            now[0] += 3
+            beside = sized(shown(tty=True), 80)  # the board itself moves on the other one
+            beside.terminal.err.print(board)
+            pictures[event] = screen(beside.err.getvalue(), 80)
+    finally:
+        board.leave(over=True)
+    assert pictures[STORY[0]] == ["node-1    3 s  waiting: no address yet; VMware Tools: not running", "1 waiting"]
+    assert pictures[CURL] == [
+        "node-1  base      29 s  1 of 4 steps to do",
+        "node-2  base 1/4   3 s  packages curl: curl is not installed",
+        "2 running",
+    ]
+    assert "rebooting, for limits" in pictures[STORY[8]][0]
+    assert pictures[STORY[10]] == [
+        "node-1              done, 1 step changed",
+        "node-2  base 1/4    failed: `apt-get install -y curl` ended with status 100",
+        "1 done, 1 failed",
+    ]
+
+
+def test_the_last_picture_of_work_stays_and_that_of_a_look_goes(shown: Callable[..., Shown]) -> None:
+    for story, left in ((STORY, 4), ((Entering(node="node-1"), Ended(node="node-1", lacking=2)), 0)):
+        made = sized(shown(tty=True), 80)
+        with following_both(made.terminal.err) as told:
+            for event in story:
+                told.guests(event)
+        assert len(screen(made.err.getvalue(), 80)) == left
+
+
+def test_nothing_moves_while_a_person_is_asked_or_after_the_end(shown: Callable[..., Shown]) -> None:
+    made = sized(shown(tty=True), 80)
+    with following_both(made.terminal.err) as told:
+        told.guests(Entering(node="node-1"))
+        seen = told.before(lambda _plan: screen(made.err.getvalue(), 80) == [])(None)
+        told.guests(CURL)
+        told.site(Looking(why="again"))
+    told.guests(Entering(node="node-9"))
+    assert seen
+    assert "node-9" not in made.err.getvalue()
+
+
+def test_site_and_guests_take_turns(shown: Callable[..., Shown]) -> None:
+    made = sized(shown(tty=True), 80)
+    plan = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="node-1"),)),))
+    with following_both(made.terminal.err) as told:
+        told.guests(Entering(node="node-2"))
+        told.site(Acting(plan=plan))
+        told.guests(CURL)
+        told.guests(Ended(node="node-2", error=FULL))
+    lines = screen(made.err.getvalue(), 80)
+    assert [line.split()[0] for line in lines] == ["node-1", "1", "node-2", "1"]
+
+
+def test_a_narrow_terminal_cuts_what_is_said_and_keeps_the_names(shown: Callable[..., Shown]) -> None:
+    made = sized(shown(tty=True), 40)
+    with following_both(made.terminal.err) as told:
+        told.guests(CURL)
+    first, last = screen(made.err.getvalue(), 40)
+    assert re.fullmatch(r"node-2  base 1/4  0 s  packages curl: .*…", first)
+    assert last == "1 running"
+
+
+def test_hostile_names_steer_no_terminal(shown: Callable[..., Shown]) -> None:
+    hostile = Applying(
+        node="a\x1b[2Jb", playbook="p\r", number=1, steps=1, step="[red]s\x1b]0;t\x07", lack="l\x9b5m\n!"
+    )
+    for tty in (True, False):
+        made = sized(shown(tty=tty), 120)
+        with following_both(made.terminal.err) as told:
+            told.guests(hostile)
+        assert not re.search(r"\x1b\[2J|\x1b\]|\x07|\x9b|[^\r\n]\r[^\n\x1b]", made.err.getvalue())
+        assert "[red]s" in made.err.getvalue()
+
+
+def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
+    made = sized(shown(tty=True), 80, rows=60)
+    with following_both(made.terminal.err) as told:
+        told.guests(CURL)
+        threads = [Thread(target=_tell, args=(told.guests, number)) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert screen(made.err.getvalue(), 80, 60)[-1] == "20 done, 1 running"
+
+
+def _tell(tell: Callable[[GuestEvent], None], number: int) -> None:
+    for step in range(1, 20):
+        tell(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", lack="l"))
+    tell(Ended(node=f"n{number}", changed=19))

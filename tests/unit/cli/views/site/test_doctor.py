@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from vsphere_ml.cli.views.site import doctor as view
+from vsphere_ml.config.secrets.sign_in import Connection, Secret
+
+FOUND = Connection(
+    server="vc.test",
+    username="me@test",
+    password=Secret("hunter2-4711"),
+    ca_file=Path("ca.pem"),
+    thumbprint=None,
+    insecure=False,
+    where={
+        "server": "GOVC_URL",
+        "username": "GOVC_USERNAME",
+        "password": "GOVC_PASSWORD",
+        "ca_file": "GOVC_TLS_CA_CERTS",
+        "insecure": "--insecure",
+    },
+)
+
+
+def told(found: Connection) -> dict[str, tuple[str, str]]:
+    checks = [*view.sources(found, view.password(found)), *view.signed_in(found, "vCenter 8", "8.0.3.0")]
+    return {each.name: (each.state, each.told) for each in checks}
+
+
+def test_each_part_says_where_it_comes_from_and_the_password_only_that() -> None:
+    checks = told(FOUND)
+    assert checks["server"] == ("ok", "vc.test (from GOVC_URL)")
+    assert checks["password"] == ("ok", "*** (from GOVC_PASSWORD)")
+    assert checks["ca_file"] == ("ok", "ca.pem (from GOVC_TLS_CA_CERTS)")
+    assert "hunter2" not in str(checks)
+
+
+def test_no_verification_is_a_warning_not_an_ok() -> None:
+    checks = told(replace(FOUND, insecure=True))
+    assert checks["insecure"][0] == "warning"
+    assert checks["certificate"] == ("warning", "not verified")
+
+
+def test_missing_privileges_are_named_and_unreadable_ones_are_said() -> None:
+    assert view.privileges(()).state == "ok"
+    assert view.privileges(("Folder.Create",)).told == "not granted on the data centre: Folder.Create"
+    assert view.privileges(None).state == "warning"

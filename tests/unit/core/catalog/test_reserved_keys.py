@@ -1,0 +1,58 @@
+"""What vsml writes into a VM is decided by the file's own keys, and by no advanced setting beside them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.fakes.wishes import cluster
+from tests.unit.core.sites import one_host
+from vsphere_ml.core.catalog.reserved_keys import refusal
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.rules.table import BY_ID
+
+
+def test_every_advanced_setting_that_vsml_writes_is_refused_in_a_file() -> None:
+    written = solve(cluster(1), one_host()).seats[0].target.extra_config.keys() - {CLUSTER_KEY, NODE_KEY}
+    assert len(written) == 5
+    assert not [key for key in written if refusal(key) is None]
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("vcpu.hotadd", "(rule no-cpu-hot-add)"),
+        ("VCPU.HotAdd", "(rule no-cpu-hot-add)"),
+        ("mem.hotadd", "is off on every VM"),
+        ("sched.mem.pin", "(rule memory-reserved)"),
+        ("sched.cpu.latencySensitivity", "is what `latency` says"),
+        ("uefi.secureBoot.enabled", "(rule secure-boot-off)"),
+        ("numa.0.affinity", "is what `numa` says"),
+        ("pciPassthru0.vgpu", "devices come by `gpu` and `nic`"),
+        ("pciPassthru12.allowedDevices", "devices come by `gpu` and `nic`"),
+    ],
+)
+def test_what_contradicts_it_is_told_with_what_decides_it(key: str, words: str) -> None:
+    told = refusal(key)
+    assert told is not None
+    assert words in told[0]
+    assert set(re.findall(r"rule ([a-z-]+)", told[0])) <= BY_ID.keys()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "pciPassthru0.cfg.enable_uvm",
+        "pciPassthru0.cfg.frame_rate_limiter",
+        "pciPassthru0.msiEnabled",
+        "numa.vcpu.preferHT",
+        "numa.autosize",
+        "sched.mem.lpage.enable1GPage",
+        "disk.EnableUUID",
+        "guestinfo.userdata",
+    ],
+)
+def test_other_advanced_settings_are_a_persons_own(key: str) -> None:
+    assert refusal(key) is None

@@ -1,0 +1,182 @@
+"""What a host lacks before it takes nodes is told with the command to type, and only where it would help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.pictures import ROCE, held, quad_8u3, r750xa, vm
+from tests.fakes.site import FakeVCenter
+from tests.fakes.wishes import cluster, node
+from tests.unit.core.sites import provisioned
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hosts.missing_prerequisites import missing
+from vsphere_ml.core.model.inventory import Pvrdma, WholeGpu
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.core.rules.table import BY_ID
+from vsphere_ml.flows.cluster.plan import plan
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import Host, Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.cluster.plan import Seated
+
+NO_NIC = NicRequest(kind=NicKind.NONE)
+SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
+MIG = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")
+PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
+WHOLE = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")
+
+
+def site(*hosts: Host) -> Inventory:
+    return replace(quad_8u3(hosts=len(hosts), taken=False), hosts=hosts)
+
+
+def planned(spec: ClusterSpec, picture: Inventory) -> Seated:
+    return plan(spec, FakeVCenter(picture), tell=lambda _event: None, clock=FakeClock())
+
+
+def shared(host: Host) -> Host:
+    return replace(host, gpus=tuple(replace(gpu, graphics_type="shared") for gpu in host.gpus), groups=())
+
+
+def without_functions(host: Host, *, vfs: int = 0) -> Host:
+    nics = tuple(replace(nic, vfs=vfs, sriov_enabled=vfs > 0, most_vfs=16) for nic in host.nics)
+    return replace(host, nics=nics, groups=())
+
+
+def without_capability(host: Host) -> Host:
+    nics = tuple(replace(nic, vfs=0, sriov_enabled=False, most_vfs=0) for nic in host.nics)
+    return replace(host, nics=nics, groups=())
+
+
+def with_pvrdma(host: Host, seen: Pvrdma) -> Host:
+    adapters = ((seen.vmknic or "vmk1", ROCE),)
+    return replace(host, pvrdma=replace(seen, adapters=adapters))
+
+
+def handed(host: Host) -> Host:
+    gpus = tuple(
+        WholeGpu(address=gpu.address, vendor=0x10DE, device=0x20F1, name="A100", active=False) for gpu in host.gpus
+    )
+    return replace(host, whole_gpus=gpus)
+
+
+@pytest.mark.parametrize(
+    ("asked", "host", "kind", "command"),
+    [
+        (
+            node("node-1", nic=NO_NIC),
+            shared(r750xa(1)),
+            ReadyKind.GRAPHICS,
+            "esxcli graphics host set --default-type SharedPassthru",
+        ),
+        (
+            node("node-1", nic=SRIOV),
+            without_functions(r750xa(1)),
+            ReadyKind.SRIOV,
+            'esxcli system module parameters set -m nmlx5_core -p "max_vfs=1,0"',
+        ),
+        (
+            node("node-1", gpu=WHOLE, nic=NO_NIC),
+            handed(r750xa(1)),
+            ReadyKind.PASSTHROUGH,
+            "esxcli hardware pci pcipassthru set -d 0000:3b:00.0 -e true -a",
+        ),
+        (node("node-1", gpu=MIG, nic=NO_NIC), r750xa(1), ReadyKind.MIG, "nvidia-smi -i 0000:3b:00.0 -mig 1"),
+        (
+            node("node-1", nic=PVRDMA),
+            with_pvrdma(r750xa(1), Pvrdma(vmknic="", firewall=True)),
+            ReadyKind.PVRDMA,
+            "on the host: esxcli system settings advanced set -o /Net/PVRDMAVmknic -s vmkN;",
+        ),
+        (
+            node("node-1", nic=PVRDMA),
+            with_pvrdma(r750xa(1), Pvrdma(vmknic="vmk1", firewall=False)),
+            ReadyKind.PVRDMA,
+            "on the host: esxcli network firewall ruleset set -e true -r pvrdma;",
+        ),
+    ],
+    # The same in every process: a host's text has sets in it.
+    ids=["graphics", "sriov", "passthrough", "mig", "pvrdma-vmknic", "pvrdma-firewall"],
+)
+def test_a_refusal_says_what_to_type_and_by_which_rule(
+    asked: object, host: Host, kind: ReadyKind, command: str
+) -> None:
+    with pytest.raises(NotPossible) as refused:
+        planned(cluster((asked,)), site(host))  # type: ignore[arg-type]
+    assert refused.value.code == "placement.no-seat"
+    assert command in refused.value.hint
+    assert f'[make_ready] kinds = ["{kind}"]' in refused.value.hint
+    rule = refused.value.details[-1].partition("(rule ")[2].partition(")")[0]
+    assert rule in BY_ID
+    assert refused.value.details[-1].startswith("esx-01.lab.test: ")
+
+
+def test_mig_on_ampere_is_named_with_its_reboot() -> None:
+    [lack] = missing(cluster((node("node-1", gpu=MIG, nic=NO_NIC),)), site(r750xa(1)))
+    assert lack.commands == ("nvidia-smi -i 0000:3b:00.0 -mig 1", "a reboot, which Ampere needs")
+
+
+def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
+    found = planned(cluster((node("node-1", nic=NO_NIC),)), site(shared(r750xa(1)), r750xa(2))).plan
+    assert found.seats[0].host_name == "esx-02.lab.test"
+    assert [(each.code, each.target) for each in found.findings] == [("host.unready", "esx-01.lab.test")]
+    assert "(rule host-graphics)" in found.findings[0].message
+
+
+def test_nodes_that_stand_need_no_further_host() -> None:
+    spec = cluster((node("node-1", nic=NO_NIC),))
+    done = provisioned(spec, site(shared(r750xa(1)), r750xa(2)))
+    assert planned(spec, done).plan.findings == ()
+
+
+def test_hosts_of_another_use_are_no_findings() -> None:
+    picture = site(r750xa(1), handed(r750xa(2)))
+    assert planned(cluster((node("node-1", nic=NO_NIC),)), picture).plan.findings == ()
+
+
+def test_what_the_plan_itself_may_change_is_no_finding() -> None:
+    spec = cluster((node("node-1", nic=NO_NIC),), make_ready=MakeReady(kinds=frozenset({ReadyKind.GRAPHICS})))
+    assert missing(spec, site(shared(r750xa(1)), r750xa(2))) == ()
+
+
+def test_a_host_is_not_named_when_the_setting_would_not_help() -> None:
+    user = vm("etl-7", "vm-7", powered_on=True)
+    busy = held(shared(r750xa(1)), user, [gpu.address for gpu in r750xa(1).gpus])
+    assert missing(cluster((node("node-1", nic=NO_NIC),)), site(busy)) == ()
+
+
+def test_functions_of_other_ports_keep_their_number_in_the_command() -> None:
+    host, user = without_functions(r750xa(1)), vm("etl-7", "vm-7").ref
+    used_up = replace(host.nics[1], vfs=2, sriov_enabled=True, vf_holders=(user, user))
+    picture = site(replace(host, nics=(host.nics[0], used_up)))
+    [lack] = missing(cluster((node("node-1", nic=SRIOV),)), picture)
+    assert '"max_vfs=1,2"' in lack.commands[1]
+
+
+def test_what_else_is_in_the_driver_s_string_stays_in_the_command_where_it_is_known() -> None:
+    host = replace(without_functions(r750xa(1)), module_options=(("nmlx5_core", "ecn=1"),))
+    [lack] = missing(cluster((node("node-1", nic=SRIOV),)), site(host))
+    assert lack.commands[0] == 'esxcli system module parameters set -m nmlx5_core -p "ecn=1 max_vfs=1,0"'
+
+
+def test_a_nic_with_sriov_off_in_its_firmware_is_named_with_the_commands_that_switch_it_on() -> None:
+    """NVIDIA's nmlx5 manual, SR-IOV: MFT, `mlxconfig set SRIOV_EN=1 NUM_OF_VFS=n`, a reboot, and only then max_vfs."""
+    spec, picture = cluster((node("node-1", nic=SRIOV),)), site(without_capability(r750xa(1)))
+    (lacking,) = missing(spec, picture)
+    assert lacking.finding.code == "host.no-sriov"
+    assert lacking.firmware == (picture.hosts[0].nics[0].address,)
+    assert any(command.endswith("set SRIOV_EN=1 NUM_OF_VFS=8") for command in lacking.commands)
+    with pytest.raises(NotPossible) as refused:
+        planned(spec, picture)
+    assert "SRIOV_EN" in (refused.value.hint or "")
+    ready = replace(spec, make_ready=MakeReady(kinds=frozenset({ReadyKind.SRIOV})))
+    assert missing(ready, picture) == (lacking,)  # vsml does not pretend that it could
+
+
+def test_a_nic_without_sriov_is_no_matter_to_nodes_that_want_none() -> None:
+    assert missing(cluster((node("node-1", nic=NO_NIC),)), site(without_capability(r750xa(1)))) == ()

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.fakes.pictures import (
+    A100_GROUP,
+    MGMT,
+    port,
+    quad_8u3,
+    r750xa,
+    seed_7u2,
+    vm,
+)
+from tests.fakes.wishes import cluster, nodes, seed_cluster
+from tests.unit.core.sites import one_host, provisioned, refused
+from vsphere_ml.core.model.inventory import VmRef
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.units import gib
+
+
+def test_the_refusal_names_who_holds_the_gpus() -> None:
+    error = refused(cluster(nodes(2, host="esx-02", cpus=4, gpu=GpuRequest(profile="A100-40C", count=2))), quad_8u3())
+    assert str(error) == "no host can take node-2"
+    assert (error.code, error.target) == ("placement.no-seat", "node-2")
+    assert error.details == (
+        (
+            'esx-02.lab.test: 1 of 4 GPUs free, 2 needed: GPU 0000:3b:00.0 used by vm "etl-7", '
+            'GPU 0000:b3:00.0 given to node "node-1", GPU 0000:b4:00.0 given to node "node-1"'
+        ),
+        "together: node-1, node-2 need 2 places, and hosts have 1: esx-02.lab.test 1 (GPUs); 1 too few",
+    )
+    assert error.hint == (
+        "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
+    )
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"connected": False}, "not connected"),
+        ({"maintenance": True}, "in maintenance mode"),
+        ({"datastores": frozenset()}, "datastore `vsan` is not mounted"),
+        ({"networks": frozenset()}, "port group `vm-mgmt` is not there"),
+        ({"max_hardware_version": 15}, "takes hardware version 15 at most, 19 needed"),
+        ({"profiles": ()}, "does not offer A100-40C; it offers no vGPU profile"),
+        ({"memory": gib(32)}, "32 GiB of memory left to reserve, 64 GiB needed"),
+        ({"memory_reserved": gib(1000)}, "24 GiB of memory left to reserve, 64 GiB needed"),
+        ({"gpus": ()}, "0 of 0 GPUs free, 1 needed"),
+        ({"nics": (), "groups": ()}, "has no ConnectX-6 Dx"),
+        (
+            {"networks": frozenset({MGMT}), "groups": ()},
+            "port group `roce` is not there",
+        ),
+        (
+            {"nics": (port("0000:3d:00.0", "vmnic4", sriov=False),), "groups": ()},
+            (
+                "no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has SR-IOV off and is not "
+                "enabled for passthrough (rule host-functions)"
+            ),
+        ),
+    ],
+)
+def test_every_host_says_why_not(knobs: dict[str, object], words: str) -> None:
+    error = refused(cluster(1), one_host(**knobs))
+    assert error.details == (f"esx-01.lab.test: {words}",)
+    assert error.hint
+
+
+def test_a_gpu_that_is_not_shared_direct_is_said_with_the_command() -> None:
+    gpus = tuple(replace(gpu, graphics_type="shared") for gpu in r750xa(1).gpus[:1])
+    error = refused(cluster(1), one_host(gpus=gpus))
+    assert error.details == (
+        (
+            "esx-01.lab.test: 0 of 1 GPUs free, 1 needed: GPU 0000:3b:00.0 has graphics type shared, "
+            "sharedDirect needed (rule host-graphics)"
+        ),
+    )
+    assert error.hint.startswith("`esxcli graphics host set --default-type SharedPassthru`")
+
+
+def test_a_gpu_in_mig_mode_is_no_whole_gpu() -> None:
+    gpus = (replace(r750xa(1).gpus[0], vgpu_mode="multiInstanceGpu"),)
+    assert "GPU 0000:3b:00.0 is in MIG mode" in refused(cluster(1), one_host(gpus=gpus)).details[0]
+
+
+def test_used_virtual_functions_are_counted() -> None:
+    other = vm("other", "vm-50")
+    nics = tuple(replace(nic, vfs=1, vf_holders=(other.ref,)) for nic in r750xa(1).nics)
+    error = refused(cluster(1), one_host(nics=nics, groups=()))
+    assert error.details == (
+        (
+            "esx-01.lab.test: no function of a ConnectX-6 Dx is free: 0000:3d:00.0 has 0 of 1 virtual functions left, "
+            "0000:b5:00.0 has 0 of 1 virtual functions left"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"sriov_enabled": False}, "0000:3d:00.0 is not enabled for passthrough (rule host-passthrough)"),
+        ({"vfs": 8}, "0000:3d:00.0 is not enabled for passthrough, and hands out 8 virtual functions (rule host-pass"),
+        ({"switch": "dvs-gpu"}, "0000:3d:00.0 is an uplink of `dvs-gpu` (rule host-passthrough)"),
+        ({"held_by": VmRef("vm-50")}, "0000:3d:00.0 used by vm "),
+    ],
+)
+def test_a_port_that_is_not_to_be_had_as_a_whole_is_said_with_what_it_is(knobs: dict[str, Any], words: str) -> None:
+    nics = (replace(r750xa(1).nics[0], **knobs),)
+    error = refused(cluster(nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))), one_host(nics=nics, groups=()))
+    assert f"no function of a ConnectX-6 Dx is free as a whole: {words}" in error.details[0]
+
+
+@pytest.mark.parametrize(
+    ("knobs", "words"),
+    [
+        ({"gpu": GpuRequest(kind=GpuKind.PASSTHROUGH, profile="A100-40C")}, "`A100-40C` is a vGPU profile"),
+        ({"gpu": GpuRequest(kind=GpuKind.MIG, profile="A100-20C")}, "`A100-20C` is no MIG profile"),
+        ({"gpu": GpuRequest(profile="A100")}, "`A100` is not a vGPU profile"),
+    ],
+)
+def test_kinds_that_are_not_built_are_refused_by_name(knobs: dict[str, object], words: str) -> None:
+    error = refused(cluster(nodes(1, **knobs)), quad_8u3())
+    assert error.code == "gpu.not-built"
+    assert str(error).startswith(words)
+
+
+def test_more_vgpus_than_vsphere_gives_a_vm_are_refused() -> None:
+    wanted = nodes(1, gpu=GpuRequest(profile="A100-40C", count=5))
+    assert "ESXi 7.0.2 gives a VM 4 vGPUs at most, 5 wanted" in refused(seed_cluster(wanted), seed_7u2()).details[0]
+
+
+@pytest.mark.parametrize("stands", [False, True])
+def test_a_mistyped_nic_model_is_told_with_the_one_that_is_there(*, stands: bool) -> None:
+    site = one_host()
+    if stands:
+        site = provisioned(cluster(1), site)
+    error = refused(cluster(nodes(1, nic=NicRequest(model="ConnectX6", port_group="roce"))), site)
+    assert "has no ConnectX6; did you mean `ConnectX-6 Dx`?" in error.details[0]
+    assert "nic.model" in error.hint
+
+
+def test_a_standing_node_with_a_profile_nobody_offers_is_not_to_be_destroyed_for_it() -> None:
+    site = provisioned(cluster(1), one_host())
+    error = refused(cluster(nodes(1, gpu=GpuRequest(profile="H100-80C"))), site)
+    assert "gpu.profile" in error.hint
+
+
+def test_a_host_without_device_groups_is_not_told_as_one_whose_nics_are_held() -> None:
+    wanted = nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))
+    error = refused(cluster(wanted), one_host(groups=()))
+    assert "nic.kind" in error.hint
+    assert "who holds" not in error.hint
+
+
+@pytest.mark.parametrize(
+    ("components", "flaw"),
+    [
+        ((), "it has no devices"),
+        ((replace(A100_GROUP.components[0], profile=None), A100_GROUP.components[1]), "names no profile"),
+        ((A100_GROUP.components[0], replace(A100_GROUP.components[1], profile="grid_a100-40c")), "described as a vGPU"),
+    ],
+)
+def test_a_malformed_device_group_is_told_as_malformed(components: Any, flaw: str) -> None:
+    wanted = nodes(1, nic=NicRequest(kind=NicKind.DEVICE_GROUP, port_group="roce"))
+    error = refused(cluster(wanted), one_host(groups=(replace(A100_GROUP, components=components),)))
+    assert "is malformed" in error.details[0]
+    assert flaw in error.details[0]

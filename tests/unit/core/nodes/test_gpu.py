@@ -1,0 +1,93 @@
+"""What no site can give is refused before one is looked at, with what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from vsphere_ml.core.catalog import catalogue
+from vsphere_ml.core.catalog.boards import BOARDS, Board
+from vsphere_ml.core.catalog.profiles import known_names, parse
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.nodes.gpu import kind_of, nic_refusal, profile_refusal, refusal
+
+EVERY = [str(each.name) for board in BOARDS for each in catalogue.profiles_of(board)]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_profile_of_nvidias_tables_can_be_asked_for(name: str) -> None:
+    assert refusal(GpuRequest(kind=kind_of(name), profile=name)) is None
+    assert refusal(GpuRequest(kind=kind_of(name), profile=f"nvidia_{name.lower()}")) is None
+
+
+def test_every_board_has_its_whole_gpu_among_its_profiles() -> None:
+    assert set(known_names()) <= set(EVERY)
+    assert {name for name in EVERY if parse(name).is_full} == set(known_names())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "A100-12C",
+            "`A100-12C` does not exist: A100 PCIe 40GB has A100-40C, A100-20C, A100-10C",
+        ),
+        (
+            "A100-3-40C",
+            "`A100-3-40C` does not exist: A100 PCIe 40GB has A100-7-40C, A100-4-20C",
+        ),
+        ("A40-1-6C", "`A40-1-6C` does not exist: A40 has no MIG; write `A40-48C`, the whole GPU"),
+        ("A40-48Q", "`A40-48Q` is of the Q series, which is not for compute; write `A40-48C`"),
+        ("H100XN-80C", "`H100XN-80C` is of a board vsml does not know: H100XN; did you mean `H100XM-80C`?"),
+    ],
+)
+def test_a_profile_nobody_sells_is_refused_with_what_to_write_instead(name: str, words: str) -> None:
+    assert str(profile_refusal(name)).startswith(words)
+
+
+def test_a_profile_larger_than_its_board_names_the_boards_that_have_it() -> None:
+    told = str(profile_refusal("A100-80C"))
+    assert told.endswith(", or `A100D-80C` of A100 PCIe 80GB, or `A100DX-80C` of A100 SXM4 80GB")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (GpuRequest(profile="A100-3-20C"), '`A100-3-20C` is a MIG profile, and the kind is `vgpu`; write kind = "mig"'),
+        (GpuRequest(kind=GpuKind.MIG, profile="A100-20C"), "`A100-20C` is no MIG profile; "),
+        (GpuRequest(kind=GpuKind.MIG, profile="L40S-48C"), "`L40S-48C` is no MIG profile; L40S has no MIG"),
+        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-7-40C", count=2), "`A100-7-40C` is a MIG profile, and MIG has"),
+        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-20C", count=2), "`A100-20C` is a part of a GPU"),
+        (GpuRequest(kind=GpuKind.NVLINK, profile="L4-24C", count=2), "L4 has no NVLink"),
+        (GpuRequest(kind=GpuKind.NVLINK, profile="A100X-40C", count=3), "NVLink joins 2, 4, 8 GPUs of a VM, not 3"),
+        (GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=4), "A100 PCIe 40GB is joined in pairs; 4 GPUs"),
+    ],
+)
+def test_a_combination_no_site_has_is_refused(asked: GpuRequest, words: str) -> None:
+    assert str(refusal(asked)).startswith(words)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_an_nvswitch_board_is_joined_in_every_size(count: int) -> None:
+    assert refusal(GpuRequest(kind=GpuKind.NVLINK, profile="H100XM-80C", count=count)) is None
+
+
+# By NVIDIA's list of vGPUs with peer-to-peer transfers, and its page on NVSwitch.
+PAIRED = "A100 A100D A30 A40 H100 H100L H100XL H100XS H200 V100X V100DX"
+SWITCHED = "A100X A100DX H100XM H200X"
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda each: each.code)
+def test_each_board_is_joined_as_nvidia_lists_it(board: Board) -> None:
+    def most(*counts: int) -> int:
+        asked = (GpuRequest(kind=GpuKind.NVLINK, profile=board.full_profile, count=count) for count in counts)
+        return max((each.count for each in asked if refusal(each) is None), default=0)
+
+    wanted = 8 if board.code in SWITCHED.split() else 2 if board.code in PAIRED.split() else 0
+    assert most(2, 4, 8) == wanted
+
+
+@pytest.mark.parametrize("kind", [GpuKind.NVLINK, GpuKind.MIG])
+def test_a_device_group_of_gpu_and_nic_is_of_single_whole_gpus(kind: GpuKind) -> None:
+    asked = GpuRequest(kind=kind, profile="A100-40C" if kind is GpuKind.NVLINK else "A100-3-20C", count=2)
+    assert nic_refusal(asked, NicRequest(kind=NicKind.DEVICE_GROUP)) is not None
+    assert nic_refusal(asked, NicRequest(kind=NicKind.SRIOV)) is None

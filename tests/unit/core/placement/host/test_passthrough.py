@@ -1,0 +1,115 @@
+"""GPUs handed through whole: by a function that vsml chooses, or by one that vSphere chooses at power-on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.pictures import r750xa
+from tests.fakes.wishes import cluster, nodes
+from tests.unit.core.sites import changed, direct, one_host, only, planned, provisioned, refused
+from vsphere_ml.core.model.inventory import PciAddress, PciFunctionDevice, VmRef
+from vsphere_ml.core.model.placement import Pairing, WantDynamic, WantPassthrough
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.changes import AttachDevices, PowerOff
+
+FIXED = GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")
+DYNAMIC = GpuRequest(kind=GpuKind.DYNAMIC, device="10de:20f1", label="blue")
+ADDRESSES = [gpu.address for gpu in r750xa(1).gpus]
+
+
+def test_each_node_gets_functions_of_its_own_beside_the_nic_that_is_near() -> None:
+    seats = solve(cluster(nodes(4, gpu=FIXED, cpus=8)), direct()).seats
+    assert sorted(gpu for seat in seats for gpu in seat.gpus) == sorted(ADDRESSES)
+    assert {seat.way for seat in seats} == {Pairing.PAIRING}
+    first = next(want for want in seats[0].target.devices if isinstance(want, WantPassthrough))
+    assert (first.address, first.vendor, first.device, first.system_id) == (*seats[0].gpus, 0x10DE, 0x20F1, "system")
+    assert seats[0].target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "128"
+
+
+def test_dynamic_directpath_asks_for_a_kind_and_a_label() -> None:
+    site = direct(labels=("", "", "", "blue"))
+    (seat,) = solve(cluster(nodes(1, gpu=DYNAMIC)), site).seats
+    assert seat.gpus == (ADDRESSES[3],)
+    assert WantDynamic(vendor=0x10DE, device=0x20F1, label="blue") in seat.target.devices
+    told = refused(cluster(nodes(2, gpu=DYNAMIC)), site).details[0]
+    assert f'0 of 1 A100 PCIe 40GB free for DirectPath, 1 needed: GPU {ADDRESSES[3]} given to node "node-1"' in told
+
+
+def test_a_label_that_no_gpu_has_is_said_with_those_there_are() -> None:
+    error = refused(cluster(nodes(1, gpu=DYNAMIC)), direct(labels=("left", "left", "right", "")))
+    told = "no A100 PCIe 40GB has the hardware label `blue`: there is `left`, `right`, one without a label"
+    assert error.details[0].endswith(told)
+    assert error.hint.startswith("run `vsml profiles`")
+
+
+@pytest.mark.parametrize("gpu", [FIXED, DYNAMIC])
+def test_a_gpu_that_is_not_enabled_is_said_with_what_to_do(gpu: GpuRequest) -> None:
+    error = refused(cluster(nodes(1, gpu=gpu)), direct(active=False, labels=("blue",) * 4))
+    assert f"GPU {ADDRESSES[0]} is not enabled for passthrough" in error.details[0]
+    assert error.hint == "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
+
+
+def test_what_another_vm_has_is_not_taken() -> None:
+    site = direct()
+    host = site.hosts[0]
+    held = (replace(host.whole_gpus[0], held_by=VmRef("vm-77")), *host.whole_gpus[1:])
+    site = replace(site, hosts=(replace(host, whole_gpus=held),))
+    assert ADDRESSES[0] not in solve(cluster(nodes(1, gpu=FIXED)), site).seats[0].gpus
+    assert 'used by vm "vm-77"' in refused(cluster(nodes(4, gpu=FIXED, cpus=8)), site).details[0]
+
+
+@pytest.mark.parametrize("gpu", [FIXED, DYNAMIC])
+def test_a_second_look_finds_nothing_to_do(gpu: GpuRequest) -> None:
+    spec = cluster(nodes(3, gpu=gpu, cpus=8))
+    assert not planned(spec, provisioned(spec, direct(labels=("blue",) * 4)))
+
+
+def test_a_vm_that_is_off_keeps_its_own_function() -> None:
+    spec = cluster(nodes(2, gpu=FIXED, cpus=8))
+    done = provisioned(spec, direct())
+    off = changed(done, "node-2", powered_on=False)
+    host = off.hosts[0]
+    freed = tuple(replace(each, held_by=None) for each in host.whole_gpus)
+    plan = planned(spec, replace(off, hosts=(replace(host, whole_gpus=freed),)))
+    assert not any(isinstance(change, AttachDevices) for change in plan.changes)
+
+
+def test_a_vm_with_vgpus_is_not_one_with_whole_gpus() -> None:
+    vgpus = cluster(nodes(1))
+    done = provisioned(vgpus, one_host(groups=()))
+    host = done.hosts[0]
+    whole = direct().hosts[0].whole_gpus
+    both = replace(done, hosts=(replace(host, whole_gpus=whole),))
+    plan = planned(cluster(nodes(1, gpu=FIXED)), both)
+    assert any(isinstance(change, PowerOff) for change in plan.changes)
+    change = only(plan, AttachDevices)
+    assert change.remove_names == ("vGPU grid_a100-40c",)
+    assert [type(want) for want in change.add] == [WantPassthrough]
+
+
+def test_a_board_vsml_does_not_know_is_asked_for_by_its_ids() -> None:
+    site = direct()
+    host = site.hosts[0]
+    strange = tuple(replace(each, device=0x2901) for each in host.whole_gpus)
+    site = replace(site, hosts=(replace(host, whole_gpus=strange),))
+    asked = GpuRequest(kind=GpuKind.PASSTHROUGH, device="10de:2901")
+    (seat,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).seats
+    assert seat.target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "512"
+    assert seat.profile == "10de:2901"
+
+
+def test_an_address_with_vspheres_prefix_is_the_same_function() -> None:
+    spec = cluster(nodes(1, gpu=FIXED))
+    done = provisioned(spec, direct())
+    settings = next(vm.settings for vm in done.vms if vm.name == "node-1")
+    assert settings is not None
+    named = tuple(
+        replace(device, address=PciAddress(f"Automatic-{device.address}"))
+        if isinstance(device, PciFunctionDevice)
+        else device
+        for device in settings.devices
+    )
+    assert not planned(spec, changed(done, devices=named))

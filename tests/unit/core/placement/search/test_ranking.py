@@ -1,0 +1,58 @@
+"""The order in which rooms suit a wish, against working all of it out anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.pictures import quad_8u3
+from tests.fakes.wishes import cluster, nodes
+from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.model.placement import Locality, Pairing
+from vsphere_ml.core.nodes.requirements import wish
+from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate, rooms
+from vsphere_ml.core.placement.resolve import resolve
+from vsphere_ml.core.placement.search.ranking import Ranking
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+
+GPUS = tuple(PciAddress(each) for each in ("0000:3b:00.0", "0000:3c:00.0", "0000:b3:00.0", "0000:b4:00.0"))
+SITE = quad_8u3(hosts=5, taken=False)
+WISH: NodeRequirements = wish(nodes(1)[0], resolve(cluster(1), SITE), standing=False)
+
+
+def option(seat: int) -> NodeCandidate:
+    return NodeCandidate(way=Pairing.GPU_ONLY, gpus=(GPUS[seat],), locality=Locality.UNKNOWN, why="")
+
+
+def fullest(room: HostCapacity) -> tuple[int, ...] | None:
+    return (-room.seats,) if room.seats < len(GPUS) else None
+
+
+def emptiest(room: HostCapacity) -> tuple[int, ...] | None:
+    return (room.seats,) if room.seats < len(GPUS) else None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), max_size=40))
+def test_the_best_room_is_the_first_of_all(moves: list[tuple[int, bool, bool]]) -> None:
+    there = {room.order: room for room in rooms(SITE.hosts, SITE.vms, {}).values()}
+    log: list[int] = []
+    among = {order: room for order, room in there.items() if order != 2}  # not all rooms are for every wish
+    rankings = [(suits, Ranking(among, suits, log)) for suits in (fullest, emptiest)]
+    for order, come, asked in moves:
+        room = there[order]
+        if come and room.seats < len(GPUS):
+            room.take(f"{order}-{room.seats}", WISH, option(room.seats))
+        elif not come and room.seats:
+            room.give(f"{order}-{room.seats - 1}", WISH, option(room.seats - 1))
+        else:
+            continue
+        log.append(order)
+        for suits, ranking in rankings if asked else ():
+            keys = [(key, each.order) for each in among.values() if (key := suits(each)) is not None]
+            best = ranking.best()
+            assert (best and best.order) == (min(keys)[1] if keys else None)

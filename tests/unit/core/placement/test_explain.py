@@ -1,0 +1,97 @@
+"""Every seat can be explained: why this host, and why none of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.fakes.pictures import quad_8u3, seed_7u2
+from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from tests.unit.core.hard_sites import cases
+from vsphere_ml.core.model.placement import Locality
+from vsphere_ml.core.model.spec import GpuRequest, NicKind, NicRequest, Spread
+from vsphere_ml.core.placement.explain import explain
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.units import gib
+
+
+def test_every_host_but_the_winner_says_why_it_lost() -> None:
+    site = quad_8u3()
+    first, second, *_ = explain(cluster(4), site)
+    assert (first.host, first.cost) == ("esx-01.lab.test", "GPUDirect RDMA stays below the PCIe switch")
+    assert {each.host: each.verdict for each in first.losers} == {
+        f"esx-0{n}.lab.test": "is as good, and comes later by name" for n in (2, 3, 4)
+    }
+    assert second.losers[0].verdict == (
+        "has 1 node of this cluster, esx-02.lab.test 0 nodes of this cluster; the file asks to spread"
+    )
+
+
+def test_a_host_that_lacks_something_says_what() -> None:
+    site = quad_8u3()
+    away = replace(site.hosts[2], maintenance=True)
+    site = replace(site, hosts=(*site.hosts[:2], away, site.hosts[3]))
+    (only,) = explain(cluster(1), site)
+    lost = {each.host: each for each in only.losers}
+    assert (lost["esx-03.lab.test"].fits, lost["esx-03.lab.test"].verdict) == (False, "in maintenance mode")
+    assert lost["esx-04.lab.test"].fits
+
+
+def test_a_host_with_its_devices_farther_apart_loses_by_that() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    far = replace(site.hosts[0], groups=(), nics=site.hosts[0].nics[:1], gpus=site.hosts[0].gpus[2:])
+    near = replace(site.hosts[1], groups=())
+    (only,) = explain(cluster(1), replace(site, hosts=(far, near)))
+    assert only.host == "esx-02.lab.test"
+    assert only.losers[0].verdict == "has GPU and NIC farther apart: across NUMA nodes"
+
+
+def test_packing_names_the_fuller_host() -> None:
+    second = explain(replace(cluster(nodes(2, cpus=4)), spread=Spread.PACK), quad_8u3(taken=False))[1]
+    assert second.host == "esx-01.lab.test"
+    assert second.losers[0].verdict == (
+        "has 0 nodes of this cluster, esx-01.lab.test 1 node of this cluster; the file asks to pack"
+    )
+
+
+def test_packing_names_the_group_that_would_be_broken() -> None:
+    (only,) = explain(cluster(1, spread=Spread.PACK), quad_8u3(hosts=2))
+    assert only.host == "esx-02.lab.test"
+    assert only.losers[0].verdict == "would break a group of 4 free GPUs, esx-02.lab.test one of 1"
+
+
+def test_the_search_seats_those_first_that_have_the_least_choice() -> None:
+    """Two nodes that need no NIC would both go to the first host, which alone has functions."""
+    case = next(each for each in cases() if each.name == "packing-takes-the-only-nic")
+    told = {each.node: each for each in explain(case.spec, case.site)}
+    assert told["rdma-1"].losers[0].verdict == "has no ConnectX-6 Dx"
+    assert told["large-1"].losers[0].verdict.startswith("0 of 2 GPUs free, 1 needed")
+    assert 'given to node "rdma-1"' in told["large-1"].losers[0].verdict
+
+
+def test_a_host_that_the_search_gave_up_is_not_said_to_come_later_by_name() -> None:
+    case = next(each for each in cases() if each.name == "memory-in-two-bins")
+    verdicts = [(each.node, other.verdict) for each in explain(case.spec, case.site) for other in each.losers]
+    assert any("the search moved on" in verdict for _, verdict in verdicts), verdicts
+
+
+def test_what_was_explained_is_what_was_solved() -> None:
+    for spec, site in ((cluster(4), quad_8u3()), (seed_cluster(2), seed_7u2())):
+        seats = {seat.node.name: (seat.host_name, seat.locality) for seat in solve(spec, site).seats}
+        assert {each.node: (each.host, each.locality) for each in explain(spec, site)} == seats
+
+
+def test_a_seat_that_only_the_search_found_says_that_a_better_one_was_given_up() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    small = replace(site.hosts[1], memory=gib(200))
+    tight = (
+        node("big", memory=gib(300), gpu=GpuRequest(profile="A100-40C", count=1), cpus=4),
+        *nodes(3, memory=gib(60), cpus=4),
+    )
+    told = explain(cluster(tight), replace(site, hosts=(site.hosts[0], small)))
+    assert {each.node for each in told} == {"big", "node-1", "node-2", "node-3"}
+    assert all(each.losers for each in told)
+
+
+def test_gpus_alone_have_no_distance_to_pay_for() -> None:
+    (only,) = explain(cluster(nodes(1, nic=NicRequest(kind=NicKind.NONE))), quad_8u3())
+    assert (only.locality, only.cost) == (Locality.UNKNOWN, "")

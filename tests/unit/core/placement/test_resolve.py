@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.pictures import quad_8u3, seed_7u2, settings, vm
+from tests.fakes.wishes import cluster, node, nodes, seed_cluster
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.inventory import Folder, FolderRef, Inventory, Network, NetworkRef, PoolRef
+from vsphere_ml.core.model.spec import CloneKind, ClusterSpec, Location, NicRequest, Source
+from vsphere_ml.core.placement.resolve import resolve
+from vsphere_ml.core.units import Bytes, gib
+
+HERE = Location(datacenter="lab-dc", cluster="gpu", folder="train", datastore="vsan")
+
+
+def refused(spec: ClusterSpec, site: Inventory) -> NotPossible:
+    with pytest.raises(NotPossible) as caught:
+        resolve(spec, site)
+    return caught.value
+
+
+def test_names_and_paths_mean_the_same() -> None:
+    by_name = resolve(cluster(1), quad_8u3())
+    paths = Location(datacenter="/lab-dc", cluster="/lab-dc/host/gpu", folder="/lab-dc/vm/train/", datastore="vsan")
+    source = Source(template="/lab-dc/vm/ubuntu-22.04-gpu")
+    assert resolve(cluster(1, location=paths, source=source), quad_8u3()) == by_name
+    assert by_name.folder == "train"
+
+
+def test_what_is_not_named_is_the_only_one_there_is() -> None:
+    ground = resolve(seed_cluster(1, location=Location()), seed_7u2())
+    assert (ground.cluster.name, ground.datastore.name, ground.folder) == ("gpu", "vsan", "")
+
+
+def test_what_is_not_named_and_not_alone_is_refused() -> None:
+    error = refused(cluster(1, location=replace(HERE, datastore=None)), quad_8u3())
+    assert error.code == "site.ambiguous"
+    assert str(error) == "location.datastore: not set, and there are 2 datastores: `nfs-images`, `vsan`"
+    assert error.hint == 'set location.datastore to one of them, such as "nfs-images"'
+
+
+def test_a_mistyped_name_is_answered_with_the_nearest_and_with_all_there_are() -> None:
+    error = refused(cluster(1, source=Source(template="ubuntu-22.4-gpu")), quad_8u3())
+    assert error.code == "site.not-found"
+    assert str(error) == (
+        "source.template: no template `ubuntu-22.4-gpu`; did you mean `ubuntu-22.04-gpu`? "
+        "(there are `ubuntu-22.04-gpu`)"
+    )
+    assert error.hint == 'set source.template = "ubuntu-22.04-gpu"'
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    place = Location(datacenter="dc", cluster="gpus", hosts=("esx-9*",), pool="x", datastore="vsann")
+    wanted = (node("node-1", port_group="mgmt", nic=NicRequest(port_group="roce2")),)
+    error = refused(cluster(wanted, location=place, source=Source(template="nope")), quad_8u3())
+    assert str(error) == "6 names do not fit data centre `lab-dc`"
+    keys = [line.partition(": ")[0] for line in error.details]
+    assert keys == [
+        "location.datacenter",
+        "location.cluster",
+        "location.datastore",
+        "source.template",
+        "nodes.node-1.network.port_group",
+        "nodes.node-1.nic.port_group",
+    ]
+
+
+def test_pools_of_one_name_are_told_apart_by_their_paths() -> None:
+    site = quad_8u3()
+    pools = {PoolRef("p1"): "/lab-dc/host/gpu/Resources/a/ml", PoolRef("p2"): "/lab-dc/host/gpu/Resources/b/ml"}
+    site = replace(site, clusters=(replace(site.clusters[0], pools=pools),))
+    error = refused(cluster(1, location=replace(HERE, pool="ml")), site)
+    assert str(error) == (
+        "location.pool: 2 resource pools are called `ml`: "
+        "`/lab-dc/host/gpu/Resources/a/ml`, `/lab-dc/host/gpu/Resources/b/ml`"
+    )
+    assert resolve(cluster(1, location=replace(HERE, pool="b/ml")), site).pool == "p2"
+
+
+def test_templates_of_one_name_are_told_apart_by_their_folders() -> None:
+    site = quad_8u3()
+    old = Folder(ref=FolderRef("group-v9"), path="old")
+    twin = vm("ubuntu-22.04-gpu", "vm-99", template=True, folder=old.ref, settings=settings())
+    site = replace(site, vms=(*site.vms, twin), folders=(*site.folders, old))
+    assert refused(cluster(1), site).code == "site.ambiguous"
+    assert resolve(cluster(1, source=Source(template="old/ubuntu-22.04-gpu")), site).source is twin
+
+
+def test_networks_of_one_name_are_told_apart_by_their_switch() -> None:
+    site = quad_8u3()
+    site = replace(site, networks=(*site.networks, Network(ref=NetworkRef("n9"), name="roce", switch="dvs-b")))
+    error = refused(cluster(1), site)
+    assert str(error) == "nodes.node-1.nic.port_group: 2 port groups are called `roce`: `dvs-b/roce`, `dvs-gpu/roce`"
+    wanted = (node("node-1", nic=NicRequest(port_group="dvs-b/roce")),)
+    assert resolve(cluster(wanted), site).networks["dvs-b/roce"].ref == "n9"
+
+
+def test_globs_and_short_names_choose_hosts() -> None:
+    ground = resolve(cluster(1, location=replace(HERE, hosts=("esx-0[23]",))), quad_8u3())
+    assert [host.name for host in ground.hosts] == ["esx-02.lab.test", "esx-03.lab.test"]
+
+
+def test_a_pin_to_a_host_that_is_left_out_is_refused() -> None:
+    spec = cluster(nodes(2, host="esx-01"), location=replace(HERE, hosts=("esx-02", "esx-03")))
+    error = refused(spec, quad_8u3())
+    assert str(error) == "nodes.node-1.host: no host `esx-01` (there are `esx-02.lab.test`, `esx-03.lab.test`)"
+
+
+def test_a_linked_clone_needs_a_snapshot() -> None:
+    spec = seed_cluster(1)
+    error = refused(replace(spec, source=replace(spec.source, clone=CloneKind.LINKED)), seed_7u2())
+    assert error.code == "source.no-snapshot"
+    assert error.hint == '`govc snapshot.create -vm ubuntu-20.04-gpu base`, or set source.clone = "full"'
+
+
+def test_a_linked_clone_keeps_its_parents_disk_size() -> None:
+    site = quad_8u3()
+    site = replace(site, vms=tuple(replace(vm, snapshot="snapshot-1") if vm.template else vm for vm in site.vms))
+
+    def wish(disk: Bytes | None, kind: CloneKind) -> ClusterSpec:
+        spec = cluster(nodes(2, disk=disk))
+        return replace(spec, source=replace(spec.source, clone=kind))
+
+    error = refused(wish(gib(80), CloneKind.LINKED), site)
+    assert error.code == "source.linked-disk"
+    assert str(error) == "a linked clone keeps the size of its parent's disk, which is 40 GiB; 80 GiB wanted"
+    for spec in (wish(gib(40), CloneKind.LINKED), wish(None, CloneKind.LINKED), wish(gib(80), CloneKind.FULL)):
+        assert resolve(spec, site).source.template
+
+
+def test_a_bios_template_is_refused() -> None:
+    site = quad_8u3(taken=False)
+    bios = replace(site.vms[0], settings=settings(firmware="bios"))
+    error = refused(cluster(1), replace(site, vms=(bios,)))
+    assert error.code == "source.not-efi"
+
+
+def test_a_nic_that_no_host_has_is_named_beside_what_else_is_wrong() -> None:
+    nic = NicRequest(model="Foo", port_group="roce")
+    error = refused(cluster(nodes(2, nic=nic), location=replace(HERE, datastore="vsna")), quad_8u3())
+    keys = [each.partition(":")[0] for each in error.details]
+    assert keys == ["location.datastore", "nodes.node-1.nic.model"]

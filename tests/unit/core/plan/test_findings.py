@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fakes.pictures import (
+    A100_GROUP,
+    quad_8u3,
+    vm,
+)
+from tests.fakes.wishes import cluster, nodes
+from tests.unit.core.applied import applied
+from tests.unit.core.sites import changed, kinds, one_node, only, planned, seen
+from vsphere_ml.core.model.inventory import VmRef
+from vsphere_ml.core.model.spec import Spread
+from vsphere_ml.core.plan.changes import DeleteRule, MakeRule, PowerOff, SetSettings
+
+
+def test_spread_nodes_get_a_rule_that_is_kept_up_to_date() -> None:
+    site = quad_8u3(taken=False)
+    plan = planned(cluster(2), site)
+    rule = only(plan, MakeRule)
+    assert (rule.name, rule.vms, rule.key) == ("vsml-train", ("node-1", "node-2"), None)
+    done = applied(plan.changes, site)
+    grown = only(planned(cluster(3), done), MakeRule)
+    assert (grown.vms, grown.key) == (("node-1", "node-2", "node-3"), done.clusters[0].rules[0].key)
+
+
+def test_a_rule_that_somebody_disabled_is_enabled_again() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    done = applied(planned(cluster(2), site).changes, site)
+    (rule,) = done.clusters[0].rules
+    off = replace(done, clusters=(replace(done.clusters[0], rules=(replace(rule, enabled=False),)),))
+    assert only(planned(cluster(2), off), MakeRule).key == rule.key
+
+
+def test_a_rule_that_would_keep_nodes_from_starting_is_taken_away() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    done = applied(planned(cluster(2), site).changes, site)
+    plan = planned(cluster(3), done)
+    assert only(plan, DeleteRule).name == "vsml-train"
+    assert plan.notes == ("no anti-affinity rule: 3 nodes share 2 hosts",)
+
+
+@pytest.mark.parametrize("knobs", [{"spread": Spread.PACK}, {"anti_affinity": False}])
+def test_no_rule_is_made_when_none_was_asked_for(knobs: dict[str, object]) -> None:
+    plan = planned(cluster(2, **knobs), quad_8u3())
+    assert MakeRule not in kinds(plan)
+    assert plan.notes == ()
+
+
+def test_without_drs_there_is_no_rule_and_a_note() -> None:
+    site = quad_8u3()
+    site = replace(site, clusters=(replace(site.clusters[0], drs=None),))
+    plan = planned(cluster(2), site)
+    assert MakeRule not in kinds(plan)
+    assert plan.notes == ("no anti-affinity rule: DRS is off in cluster gpu",)
+
+
+def test_a_running_vm_that_lost_its_numa_affinity_is_found_and_not_stopped() -> None:
+    site = one_node()
+    keys = {key: value for key, value in seen(site).extra_config.items() if key != "numa.nodeAffinity"}
+    plan = planned(cluster(1), changed(site, extra_config=keys))
+    assert not plan
+    assert [(each.code, each.message) for each in plan.findings] == [
+        ("placement.unbound", "runs without NUMA affinity; its GPU is on NUMA node 0")
+    ]
+    off = applied([PowerOff(vm="node-1")], changed(site, extra_config=keys))
+    assert only(planned(cluster(1), off), SetSettings).lacks == ("numa.nodeAffinity not set → 0",)
+
+
+def test_vms_with_our_mark_that_cannot_be_deleted_by_name_are_found() -> None:
+    site = one_node()
+    old = vm("node-9", "vm-90", cluster_mark="train", node_mark="node-9", template=True)
+    twin = vm("node-8", "vm-92", cluster_mark="train", node_mark="node-8")
+    copy = vm("node-1-copy", "vm-91", cluster_mark="train", node_mark="node-1")
+    plan = planned(cluster(1), replace(site, vms=(*site.vms, old, copy, twin, replace(twin, ref=VmRef("vm-93")))))
+    assert not plan
+    assert [(each.code, each.target, each.drift) for each in plan.findings] == [
+        ("vm.extra", "node-9", True),
+        ("vm.extra", "node-1-copy", False),
+        ("vm.extra", "node-8", True),
+        ("vm.extra", "node-8", True),
+    ]
+    assert plan.findings[1].hint == "`govc vm.destroy node-1-copy` if nobody needs it"
+
+
+def test_a_node_on_another_host_than_its_pin_is_found_and_left_there() -> None:
+    site = quad_8u3(hosts=2, taken=False)
+    done = applied(planned(cluster(nodes(1, host="esx-01")), site).changes, site)
+    plan = planned(cluster(nodes(1, host="esx-02")), done)
+    assert not plan
+    (finding,) = plan.findings
+    assert (finding.code, finding.message) == ("placement.wrong-host", "stands on esx-01.lab.test, esx-02 wanted")
+
+
+def test_a_group_started_on_the_other_numa_node_is_found() -> None:
+    site = one_node()
+    host = site.hosts[0]
+    used = next(gpu.used_by for gpu in host.gpus if gpu.used_by)
+    holder = used[0].vm
+    gpus = tuple(replace(gpu, used_by=used if gpu.address == "0000:b3:00.0" else ()) for gpu in host.gpus)
+    nics = tuple(replace(nic, vf_holders=(holder,) if nic.address == "0000:b5:00.0" else ()) for nic in host.nics)
+    moved = replace(site, hosts=(replace(host, gpus=gpus, nics=nics, groups=(A100_GROUP,)),))
+    plan = planned(cluster(1), moved)
+    assert not plan
+    (finding,) = plan.findings
+    assert finding.code == "placement.gpu-elsewhere"
+    assert finding.message == "runs on GPU 0000:b3:00.0 of NUMA node 1, and is bound to NUMA node 0"

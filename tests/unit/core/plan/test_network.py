@@ -1,0 +1,130 @@
+"""The distributed switch under the fast NICs: what it lacks is told, or changed where that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.pictures import DVS, ROCE, quad_8u3
+from tests.fakes.wishes import cluster, nodes
+from tests.unit.core.applied import applied
+from tests.unit.core.sites import each_host, kinds, planned
+from vsphere_ml.core.model.inventory import Inventory, NetworkRef, Pvrdma, SwitchRef
+from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceWish
+from vsphere_ml.core.plan.changes import CreateFolder, SetSwitchMtu
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+RAISED = RoceWish(raise_mtu=True)
+PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
+
+
+def with_mtu(mtu: int, site: Inventory | None = None) -> Inventory:
+    site = site or quad_8u3(taken=False)
+    return replace(site, switches=tuple(replace(each, mtu=mtu) for each in site.switches))
+
+
+def codes(spec: ClusterSpec, site: Inventory) -> list[str]:
+    return [each.code for each in planned(spec, site).findings]
+
+
+def test_a_switch_of_too_small_an_mtu_is_a_finding_with_the_command_to_type() -> None:
+    plan = planned(cluster(2), with_mtu(1500))
+    (finding,) = plan.findings
+    assert (finding.code, finding.target) == ("network.mtu", "dvs-gpu")
+    assert finding.message == "its MTU is 1500, and the fast NICs on `roce` are to have 9000"
+    assert "`govc dvs.change -mtu 9000 dvs-gpu`" in finding.hint
+    assert SetSwitchMtu not in kinds(plan)
+
+
+def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_there_is_nothing_to_do() -> None:
+    spec = cluster(2, roce=RAISED)
+    plan = planned(spec, with_mtu(1500))
+    assert next(plan.changes) == SetSwitchMtu(switch=DVS, name="dvs-gpu", mtu=9000, was=1500)
+    assert kinds(plan)[1] is CreateFolder
+    assert plan.notes[0].startswith("switch dvs-gpu carries 2 port groups, whose MTU is raised with it")
+    done = applied(plan.changes, with_mtu(1500))
+    again = planned(spec, done)
+    assert not again
+    assert again.findings == ()
+
+
+def test_a_larger_mtu_is_never_lowered() -> None:
+    plan = planned(cluster(2, roce=replace(RAISED, mtu=4200)), with_mtu(9000))
+    assert SetSwitchMtu not in kinds(plan)
+    assert plan.findings == ()
+
+
+@pytest.mark.parametrize("kind", [NicKind.NONE, NicKind.PASSTHROUGH])
+def test_a_switch_that_no_fast_nic_uses_is_left_alone(kind: NicKind) -> None:
+    site = with_mtu(1500)
+    ports = tuple(replace(each, passthrough=True) for each in site.hosts[0].nics)
+    spec = cluster(nodes(1, nic=NicRequest(kind=kind)), roce=RAISED)
+    plan = planned(spec, each_host(site, nics=ports))
+    assert SetSwitchMtu not in kinds(plan)
+    assert plan.findings == ()
+
+
+def pvrdma_site(*uplinks: str, rdma: str | None = "vmrdma0") -> Inventory:
+    site = quad_8u3(hosts=1, taken=False)
+    ports = tuple(replace(each, rdma=rdma) for each in site.hosts[0].nics)
+    host = replace(site.hosts[0], nics=ports, pvrdma=Pvrdma(vmknic="vmk1", firewall=True))
+    switch = replace(site.switches[0], uplinks={host.ref: uplinks})
+    return replace(site, hosts=(host,), switches=(switch,))
+
+
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        (pvrdma_site("vmnic4", "vmnic5"), "2 uplinks there: vmnic4, vmnic5; PVRDMA wants an RDMA NIC alone"),
+        (pvrdma_site(), "no uplink there; PVRDMA wants an RDMA NIC alone"),
+        (pvrdma_site("vmnic4", rdma=None), "the uplink vmnic4 there; which is no RDMA NIC"),
+    ],
+)
+def test_pvrdma_wants_one_rdma_nic_as_the_only_uplink(site: Inventory, words: str) -> None:
+    (finding,) = planned(cluster(nodes(1, nic=PVRDMA)), site).findings
+    assert (finding.code, finding.target) == ("network.uplinks", "esx-01.lab.test")
+    assert words in finding.message
+
+
+def tagged(vmknic: str, **adapters: str) -> Inventory:
+    """Return a PVRDMA site whose host has VMkernel adapters on these port groups, one of them tagged."""
+    site = pvrdma_site("vmnic4")
+    other = replace(site.networks[0], ref=NetworkRef("dvportgroup-8"), name="other", switch_ref=SwitchRef("dvs-2"))
+    seen = Pvrdma(
+        vmknic=vmknic, firewall=True, adapters=tuple((each, NetworkRef(group)) for each, group in adapters.items())
+    )
+    host = replace(site.hosts[0], pvrdma=seen)
+    return replace(site, hosts=(host,), networks=(*site.networks, other))
+
+
+def test_a_vmkernel_adapter_on_another_switch_is_a_finding_that_names_one_that_is_there() -> None:
+    spec = cluster(nodes(1, nic=PVRDMA))
+    (finding,) = planned(spec, tagged("vmk2", vmk1=ROCE, vmk2="dvportgroup-8")).findings
+    assert (finding.code, finding.target) == ("network.vmknic", "esx-01.lab.test")
+    assert "Net.PVRDMAVmknic vmk1`" in finding.hint
+    assert planned(spec, tagged("vmk1", vmk1=ROCE, vmk2="dvportgroup-8")).findings == ()
+
+
+def test_uplinks_as_pvrdma_wants_them_and_those_of_functions_are_no_finding() -> None:
+    assert codes(cluster(nodes(1, nic=PVRDMA)), pvrdma_site("vmnic4")) == []
+    assert codes(cluster(1), pvrdma_site("vmnic4", "vmnic5")) == []
+
+
+def test_fast_nics_on_different_vlans_are_a_finding() -> None:
+    site = quad_8u3(taken=False)
+    other = replace(
+        next(each for each in site.networks if each.ref == ROCE),
+        name="roce-b",
+        ref=NetworkRef("dvportgroup-9"),
+        vlan=201,
+    )
+    site = replace(site, networks=(*site.networks, other))
+    site = each_host(site, networks=frozenset({*site.hosts[0].networks, "dvportgroup-9"}))
+    both = (*nodes(1), replace(nodes(2)[1], nic=NicRequest(port_group="roce-b")))
+    (finding,) = planned(cluster(both), site).findings
+    assert finding.code == "network.vlans"
+    assert "`roce` on VLAN 200, `roce-b` on VLAN 201" in finding.message

@@ -1,0 +1,151 @@
+"""One launch and what it leaves: in the record while it runs, when it fails, when vsml is interrupted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.unit.bench.jobs import PEERS
+from vsphere_ml.bench.launch import matrix
+from vsphere_ml.bench.launch.events import BenchEvent, NotReaped
+from vsphere_ml.bench.launch.matrix import Planned
+from vsphere_ml.bench.model.job import Runtime
+from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
+from vsphere_ml.bench.probe.survey import Surveyed
+from vsphere_ml.bench.records import store
+from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.spec import RoceWish
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.bench.launch import Beside, Ground, Means, made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+SAID = {"log": "the last words\n"}
+
+
+@dataclass
+class Guest:
+    """A guest in which jobs start, and answer a look as they are told to."""
+
+    name: str
+    look: Callable[[], str]
+    silent: bool = False
+
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+        return {name: Answer(0, self.look() if name == "peek" else SAID.get(name, "")) for name in commands}
+
+    def run(self, command: str, **_how: object) -> Answer:
+        return Answer(0, "4711" if "job.sh" in command else "")
+
+    def write(self, _path: str, _text: str, **_how: object) -> None:
+        """Keep nothing."""
+
+
+@dataclass
+class Cable:
+    """`Guests`; those that are silent cannot be entered."""
+
+    there: Mapping[str, Guest]
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Any], Any]) -> dict[str, Any]:
+        return {place.name: self._one(self.there[place.name], work) for place in places}
+
+    def _one(self, guest: Guest, work: Callable[[Any], Any]) -> Any:
+        if guest.silent:
+            return GuestError(f"{guest.name} does not answer", code="guest.unreachable", target=guest.name)
+        try:
+            return work(guest)
+        except VsmlError as error:
+            return error
+
+
+@dataclass
+class Site:
+    """Two guests and a record; `look` is asked for what the first guest tells of its job."""
+
+    folder: Path
+    look: Callable[[], str] = lambda: "0\n"
+    told: list[BenchEvent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.guests = {peer.name: Guest(peer.name, self._looked) for peer in PEERS}
+
+    def _looked(self) -> str:
+        return self.look()
+
+    @property
+    def ground(self) -> Ground:
+        places = tuple(GuestPlace(name=peer.name, address=peer.address, vm=peer.name) for peer in PEERS)
+        spec: Any = SimpleNamespace(name="train", vcenter=SimpleNamespace(lab="default"), roce=RoceWish())
+        guests: Any = Cable(self.guests)
+        return Ground(
+            spec=spec,
+            guests=guests,
+            clock=FakeClock(),
+            tell=self.told.append,
+            means=Means(),
+            places=places,
+            peers=PEERS,
+            cluster=Cluster(name="train"),
+            machines={},
+            surveyed=tuple(Surveyed(node=peer.name, runtime=True) for peer in PEERS),
+            runtime=Runtime(),
+            interface="eth0",
+            folder=self.folder,
+        )
+
+    def launch(self) -> tuple[Any, VsmlError | None]:
+        wish = matrix.Wish(workloads=(Workload.TRAIN,), nodes=(2,))
+        (configuration,) = matrix.expand(wish)
+        return made(self.ground, wish, Planned(configuration=configuration, launch=1), Beside())
+
+
+def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> None:
+    seen: list[tuple[Outcome, str]] = []
+
+    def look() -> str:
+        seen.extend((run.outcome, run.run_id) for run in store.read(tmp_path))
+        return "1\n"
+
+    run, error = Site(tmp_path, look).launch()
+    assert seen == [(Outcome.CUT, run.run_id)]
+    assert isinstance(error, BenchError)
+    store.write(run, tmp_path)
+    assert [each.outcome for each in store.read(tmp_path)] == [Outcome.FAILED]
+
+
+def test_an_interrupted_launch_is_recorded_as_cut(tmp_path: Path) -> None:
+    def look() -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Site(tmp_path, look).launch()
+    (run,) = store.read(tmp_path)
+    assert (run.outcome, run.reason) == (Outcome.CUT, "interrupted")
+
+
+def test_a_guest_that_cannot_be_cleaned_up_is_told_and_recorded(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+
+    def look() -> str:
+        site.guests["node-2"].silent = True
+        return "1\n"
+
+    site.look = look
+    run, _ = site.launch()
+    assert [(each.code, each.target) for each in run.remarks] == [("bench.not-reaped", "node-2")]
+    assert [each.node for each in site.told if isinstance(each, NotReaped)] == ["node-2"]
+
+
+def test_a_launch_whose_script_vanished_is_failed(tmp_path: Path) -> None:
+    run, error = Site(tmp_path, lambda: "gone\n").launch()
+    assert error is not None
+    assert (run.outcome, error.code) == (Outcome.FAILED, "bench.no-status")
+    assert (tmp_path / f"{run.run_id}.log").read_text() == "the last words\n"

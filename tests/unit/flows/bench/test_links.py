@@ -1,0 +1,161 @@
+"""Which links are measured before a launch, by what, and in which order. Guests answer with hand-written output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.bench.jobs import PEERS
+from tests.unit.bench.sites import port, rdma_nodes
+from vsphere_ml.bench.launch.matrix import Wish
+from vsphere_ml.bench.model.job import Runtime, Tools, Within
+from vsphere_ml.bench.model.record import Cluster, Configuration, Transport, Workload
+from vsphere_ml.bench.probe.perftest import Perftest
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.spec import RoceWish
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.bench import links
+from vsphere_ml.flows.bench.launch import Ground, Means
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from vsphere_ml.core.model.guest import Shell
+
+IMPORTS = Path(__file__).parents[3] / "cases" / "imports"
+GPU_MEMORY = (IMPORTS / "ib-write-bw.txt").read_text(encoding="utf-8")
+TOLD = {
+    "iperf3 -c": '{"end": {"sum_received": {"bits_per_second": 9.6e9}}}',
+    "--use_cuda": GPU_MEMORY,
+    "ib_write_bw": GPU_MEMORY.replace("allocating GPU buffer\n", "").replace("92.39", "97.00"),
+}
+TOOL = Perftest(path="/usr/bin/ib_write_bw", cuda=True, dma_buf=False)
+
+
+@dataclass
+class Told:
+    """Guests that answer each tool, and keep who was told what."""
+
+    commands: list[tuple[str, str]] = field(default_factory=list)
+    answers: Mapping[str, str] = field(default_factory=lambda: TOLD)
+
+    def each(self, places: Sequence[GuestPlace], work: Callable[[Shell], Any]) -> Mapping[str, Any]:
+        return {place.name: work(_Guest(place.name, self)) for place in places}  # type: ignore[arg-type]
+
+
+@dataclass
+class _Guest:
+    name: str
+    told: Told
+
+    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> Answer:
+        self.told.commands.append((self.name, command))
+        return Answer(0, next((text for tool, text in self.told.answers.items() if tool in command), ""))
+
+
+def ground(guests: Told, within: Within = Within.GUEST, **has: Any) -> Ground:
+    everything: dict[str, Any] = {"iperf3": True, "perftest": TOOL, "peermem": True, **has}
+    surveyed = [replace(each, **everything) for each in rdma_nodes()]
+    return Ground(
+        spec=SimpleNamespace(roce=RoceWish(dscp=26)),  # type: ignore[arg-type]
+        guests=guests,  # type: ignore[arg-type]
+        clock=None,  # type: ignore[arg-type]
+        tell=lambda _event: None,
+        means=Means(tools=Tools(within=within)),
+        places=tuple(GuestPlace(name=peer.name, address=peer.address, vm=f"vm-{peer.name}") for peer in PEERS),
+        peers=PEERS,
+        cluster=Cluster(name="train"),
+        machines={},
+        surveyed=tuple(surveyed),
+        runtime=Runtime(),
+        interface="eth0",
+        folder=Path("unused"),
+    )
+
+
+def asked(workload: Workload, transport: Transport = Transport.TCP) -> Configuration:
+    return Configuration(workload=workload, nodes=2, ranks=2, transport=transport)
+
+
+@pytest.mark.parametrize(
+    ("transport", "rate"), [(Transport.TCP, 1.2e9), (Transport.ROCE, 97e9 / 8), (Transport.GPUDIRECT, 92.39e9 / 8)]
+)
+def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate: float) -> None:
+    guests = Told()
+    wire = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
+    assert wire.bytes_per_s == pytest.approx(rate)
+    # A ring: whoever receives is told first.
+    assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
+    assert all("--tclass=104" in command for _, command in guests.commands if "ib_write_bw" in command)
+    assert all("VSML_BENCH_RUN=link" in command for _, command in guests.commands if "ib_write_bw" in command)
+
+
+def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> None:
+    two = (port(), port("mlx5_1", interface="eth2"))
+    wire = links.wire(ground(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
+    assert [(each.sender, each.device) for each in wire.links] == [
+        ("node-1", "mlx5_0:1"),
+        ("node-1", "mlx5_1:1"),
+        ("node-2", "mlx5_0:1"),
+        ("node-2", "mlx5_1:1"),
+    ]
+    assert wire.bytes_per_s == pytest.approx(2 * 97e9 / 8)
+
+
+def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
+    guests, calibrated = Told(), links.Calibrated()
+    there = ground(guests)
+    first = links.wire(there, asked(Workload.NCCL, Transport.ROCE), calibrated)
+    again = links.wire(there, asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    assert (again.bytes_per_s, again.links, len(guests.commands)) == (first.bytes_per_s, (), 4)
+    links.wire(there, asked(Workload.TRAIN, Transport.TCP), calibrated)
+    assert len(guests.commands) == 8
+
+
+def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in() -> None:
+    wire = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
+    assert (wire.bytes_per_s, wire.links) == (None, ())
+    assert [each.message for each in wire.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
+
+
+def test_a_tool_that_fails_ends_its_own_launch_and_no_other() -> None:
+    guests, calibrated = Told(answers={"ib_write_bw": "Couldn't connect to 10.0.0.12:24602"}), links.Calibrated()
+    failed = links.wire(ground(guests), asked(Workload.LINK, Transport.ROCE), calibrated)
+    assert failed.failure is not None
+    assert failed.failure.code == "bench.link"
+    after = links.wire(ground(guests), asked(Workload.TRAIN, Transport.ROCE), calibrated)
+    assert (after.failure, after.bytes_per_s) == (None, None)
+    assert "measured nothing: Couldn't connect" in after.remarks[0].message
+
+
+def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
+    there, calibrated = ground(Told(), ports=()), links.Calibrated()
+    assert len(links.wire(there, asked(Workload.LINK), calibrated).remarks) == 2
+    assert links.wire(there, asked(Workload.TRAIN), calibrated).remarks == ()
+
+
+def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
+    wire = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
+    assert [(each.target, each.message) for each in wire.remarks] == [
+        ("ib_write_bw", "not measured: node-1, node-2: no RDMA device"),
+        ("ib_write_bw from GPU memory", "not measured: node-1, node-2: no RDMA device"),
+    ]
+
+
+def test_links_are_measured_by_every_tool_that_is_there() -> None:
+    wish = Wish(nodes=(2,), workloads=(Workload.LINK,))
+    assert links.where_possible(wish, ground(Told())).link_transports == tuple(Transport)
+    assert links.where_possible(wish, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
+    lacking = replace(wish, transports=(Transport.ROCE,))
+    # What was asked for stays, and fails aloud.
+    assert links.where_possible(lacking, ground(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
+
+
+def test_in_containers_perftest_is_called_there() -> None:
+    guests = Told()
+    links.wire(ground(guests, Within.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
+    assert all(command.startswith("docker exec vsml-worker sh -c ") for _, command in guests.commands)

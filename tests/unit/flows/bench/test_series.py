@@ -1,0 +1,171 @@
+"""Which launches of a benchmark are made and recorded, one after the other. What a launch measures is stood in for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.bench import synthetic
+from vsphere_ml.bench.launch import matrix
+from vsphere_ml.bench.launch.events import BenchEvent, Sufficed
+from vsphere_ml.bench.model.record import Outcome, Run, Workload
+from vsphere_ml.bench.records import store
+from vsphere_ml.bench.stats.stop import Stop
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible
+from vsphere_ml.flows.bench import launch
+from vsphere_ml.flows.bench import series as bench
+from vsphere_ml.flows.bench.watch import Enough
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from vsphere_ml.bench.launch.matrix import Planned
+
+
+@dataclass
+class Hands:
+    """What would act on guests: launches take ten seconds, and differ by a share from one to the next."""
+
+    spread: float = 0.0
+    now_s: float = 0.0
+    lost_from: int = 99  # the launch before which a guest is lost
+    bad: int = 99  # the launch that fails
+    made: list[str] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def clean(self, _ground: object) -> None:
+        if len(self.made) + 1 >= self.lost_from:
+            raise GuestError("node-2 does not answer", code="guest.unreachable", target="node-2")
+
+    def launch(self, _ground: object, _wish: object, planned: Planned, _before: object) -> tuple[Run, Any]:
+        self.now_s += 10
+        self.made.append(f"{planned.configuration.workload} {planned.launch}")
+        run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch)
+        run = replace(run, run_id=f"r{len(self.made)}", started=f"2026-01-31T12:00:{len(self.made):02}Z")
+        factor = 1 + self.spread * (len(self.made) % 2)
+        points = tuple(replace(each, time_s=tuple(time * factor for time in each.time_s)) for each in run.sweep)
+        if len(self.made) == self.bad:
+            error = BenchError("horovodrun ended with status 1", code="bench.launch-failed", target="node-1")
+            return replace(run, outcome=Outcome.FAILED, reason=error.message, sweep=()), error
+        return replace(run, sweep=points), None
+
+
+@dataclass
+class Made:
+    """A series that was made: what lies in its record, and what listeners were told."""
+
+    series: bench._Series
+    left: Sequence[Planned]
+    told: list[BenchEvent]
+    recorded: tuple[Run, ...]
+
+
+def series(
+    patch: pytest.MonkeyPatch, folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, seconds: float = 0
+) -> Made:
+    patch.setattr(bench, "clean_slate", hands.clean)
+    patch.setattr(bench, "made", hands.launch)
+    patch.setattr(bench, "wire", lambda *_: None)
+    patch.setattr(bench, "refused", refused)
+    wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
+    means = launch.Means(enough_launches=Enough(half_width=half_width, seconds=seconds))
+    ground: Any = type("Ground", (), {"folder": folder, "means": means, "clock": hands})()
+    told: list[BenchEvent] = []
+    made = bench._Series(ground=ground, wish=wish, tell=told.append, began=hands.now())
+    left = made.make([each for each in matrix.plan(wish, ()) if each.done is None])
+    return Made(series=made, left=left, told=told, recorded=store.read(folder))
+
+
+def refused(_ground: object, _wish: object, planned: Planned, error: BenchError) -> Run:
+    run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
+    return replace(run, run_id="refused", started="2026-01-31T12:30:00Z", outcome=Outcome.FAILED, reason=error.message)
+
+
+def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = synthetic.sweep(2)
+    store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
+    ground: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
+    monkeypatch.setattr(bench, "_ground", lambda _asked: ground)
+    spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
+    told: list[BenchEvent] = []
+    unused: Any = None
+    wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,))
+    asked = bench.Benchmark(
+        spec=spec,
+        vcenter=unused,
+        guests=unused,
+        wish=wish,
+        means=launch.Means(),
+        folder=tmp_path,
+        tell=unused,
+        tell_bench=told.append,
+        clock=unused,
+    )
+    with pytest.raises(NotPossible) as refused:
+        bench.bench(asked)
+    assert (refused.value.code, told) == ("record.other-conditions", [])
+
+
+def test_launches_end_when_they_agree_and_the_record_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = series(monkeypatch, tmp_path, Hands(spread=0.001), repeats=10, half_width=0.02)
+    assert len(made.recorded) == 5
+    (remark,) = made.recorded[-1].remarks
+    assert remark.code == "bench.launches-suffice"
+    assert "launch 5 of at most 10" in remark.message
+    assert [each.why for each in made.told if isinstance(each, Sufficed)] == [Stop.PRECISE] * 5
+
+
+def test_launches_that_differ_go_on_until_the_time_is_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = series(monkeypatch, tmp_path, Hands(spread=0.2), repeats=10, half_width=0.02, seconds=45)
+    assert len(made.recorded) == 5
+    assert "not launched again: the time is up" in made.recorded[-1].remarks[0].message
+
+
+def test_without_a_rule_every_launch_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = series(monkeypatch, tmp_path, Hands(), repeats=4)
+    assert [run.remarks for run in made.recorded] == [()] * 4
+
+
+def test_a_launch_that_fails_does_not_keep_the_others_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    made = series(monkeypatch, tmp_path, Hands(bad=2), repeats=3)
+    assert [run.outcome for run in made.recorded] == [Outcome.COMPLETE, Outcome.FAILED, Outcome.COMPLETE]
+    assert [error.code for error in made.series.errors] == ["bench.launch-failed"]
+
+
+def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = series(monkeypatch, tmp_path, Hands(lost_from=2), repeats=4)
+    assert [(run.outcome.value, run.reason) for run in made.recorded] == [
+        ("complete", ""),
+        ("failed", "node-2 does not answer"),
+    ]
+    assert made.series.errors[0].status == 5
+    assert [each.launch for each in made.left] == [3, 4]
+
+
+@pytest.mark.parametrize("kind", [BenchError, GuestError])
+def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
+    kind: type[BenchError | GuestError], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object) -> None:
+        raise kind("node-2 does not answer", code="guest.timeout", target="node-2")
+
+    made = series(monkeypatch, tmp_path, Hands(), repeats=1).series
+    monkeypatch.setattr(bench, "wire", fails)
+    told = made._wire(synthetic.sweep(2).configuration)
+    assert [each.code for each in told.remarks] == ["bench.not-measured"]
+    link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
+    with pytest.raises(kind):
+        made._wire(link)

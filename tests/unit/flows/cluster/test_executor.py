@@ -1,0 +1,309 @@
+"""How a plan is walked: side by side, in order, and what a failure takes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.pictures import CLUSTER, quad_8u3, r750xa, site
+from tests.fakes.site import FakeVCenter
+from tests.fakes.wishes import cluster, nodes
+from tests.unit.flows.acting import Told, provision
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.plan.changes import (
+    CloneVm,
+    CreateFolder,
+    DeleteFolder,
+    DeleteVm,
+    MakeRule,
+    Marks,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    UpgradeHardware,
+    subject,
+)
+from vsphere_ml.core.plan.outcome import Done, Interrupted, Undone, Untried
+from vsphere_ml.core.ports.events import Failed, Finished, Progressed, Skipped, Started
+from vsphere_ml.core.ports.vcenter import TaskHandle, Update
+from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.vcenter import Scope
+
+
+@dataclass(slots=True)
+class Clockwork:
+    """A vCenter without a site: every change takes its time and then succeeds, or fails when told so."""
+
+    takes: Callable[[Change], float] = lambda _change: 1.0
+    bad: Callable[[Change], bool] = lambda _change: False
+    interrupt_at: float | None = None
+    halfway: bool = False
+    clock: FakeClock = field(default_factory=FakeClock)
+    begun: list[tuple[float, Change]] = field(default_factory=list)
+    most: int = 0
+    waits: int = 0
+    _due: dict[int, float] = field(default_factory=dict)
+
+    def start(self, change: Change) -> TaskHandle:
+        self.begun.append((self.clock.now(), change))
+        ticket = TaskHandle(len(self.begun), change)
+        self._due[ticket.id] = self.clock.now() + self.takes(change)
+        return ticket
+
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        self.waits += 1
+        self.most = max(self.most, len(tickets))
+        if self.halfway:
+            self.halfway = False
+            return tuple(Update(ticket=ticket, done=False, percent=50) for ticket in tickets for _ in range(2))
+        until = min(self.clock.now() + timeout_s, *(self._due[ticket.id] for ticket in tickets))
+        if self.interrupt_at is not None and until >= self.interrupt_at:
+            raise KeyboardInterrupt
+        self.clock.seconds = until
+        ripe = [ticket for ticket in tickets if self._due[ticket.id] <= until]
+        return tuple(Update(ticket=ticket, done=True, error=self._error(ticket.change)) for ticket in ripe)
+
+    def _error(self, change: Change) -> VSphereError | None:
+        return VSphereError("no luck", code="vsphere.task-failed") if self.bad(change) else None
+
+    def look(self, scope: Scope) -> Inventory:
+        raise NotImplementedError
+
+    def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
+        raise NotImplementedError
+
+    def hold(self, cluster: str) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        raise NotImplementedError
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        raise NotImplementedError
+
+    def file_size(self, file: str) -> int:
+        raise NotImplementedError
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+        raise NotImplementedError
+
+    def close(self) -> None: ...
+
+
+def walk(changes: Sequence[Change], works: Clockwork, told: Told | None = None, **pace: float) -> tuple[object, ...]:
+    tell = Told() if told is None else told
+    return apply(changes, works, tell=tell, clock=works.clock, pace=ApplyLimits(**pace))  # type: ignore[arg-type]
+
+
+FOLDER = CreateFolder(path="train/night", marks=Marks(cluster="train"))
+RULE = MakeRule(cluster=CLUSTER, name="vsml-train", vms=("a", "b", "c"))
+
+
+def upgrade(vm: str) -> UpgradeHardware:
+    return UpgradeHardware(vm=vm, version=20)
+
+
+def mac(vm: str) -> NewMac:
+    return NewMac(vm=vm, key=1, mac="00:50:56:00:00:01")
+
+
+def clone(vm: str, folder: str = "train/night") -> CloneVm:
+    plan = provision(cluster(1), FakeVCenter(quad_8u3()), dry_run=True).plan
+    made = next(change for change in plan.changes if isinstance(change, CloneVm))
+    return CloneVm(**{name: getattr(made, name) for name in made.__slots__} | {"vm": vm, "folder": folder})
+
+
+def test_vms_are_changed_side_by_side_and_each_in_order() -> None:
+    works = Clockwork()
+    outcomes = walk([upgrade("a"), upgrade("b"), mac("a"), mac("b"), PowerOn(vm="a"), PowerOn(vm="b")], works)
+    assert works.clock.now() == 3.0
+    assert [when for when, _ in works.begun] == [0, 0, 1, 1, 2, 2]
+    assert [type(change) for _, change in works.begun if subject(change) == "a"] == [UpgradeHardware, NewMac, PowerOn]
+    assert all(isinstance(outcome, Done) for outcome in outcomes)
+
+
+def test_a_slow_vm_does_not_hold_up_the_others() -> None:
+    works = Clockwork(takes=lambda change: 100.0 if change == upgrade("a") else 1.0)
+    walk([upgrade("a"), upgrade("b"), PowerOn(vm="a"), PowerOn(vm="b")], works)
+    assert {change: when for when, change in works.begun}[PowerOn(vm="b")] == 1.0
+
+
+def test_never_more_at_once_than_asked() -> None:
+    works = Clockwork()
+    walk([PowerOn(vm=f"node-{number}") for number in range(10)], works, parallel=3)
+    assert works.most == 3
+    assert works.clock.now() == 4.0
+
+
+def test_a_vm_that_was_begun_is_finished_before_the_next_begins() -> None:
+    works = Clockwork()
+    walk([upgrade("a"), upgrade("b"), mac("a"), mac("b")], works, parallel=1)
+    assert [subject(change) for _, change in works.begun] == ["a", "a", "b", "b"]
+
+
+def test_a_change_to_the_site_waits_for_all_and_all_wait_for_it() -> None:
+    works = Clockwork(takes=lambda change: 5.0 if change == upgrade("b") else 1.0)
+    walk([upgrade("a"), upgrade("b"), RULE, PowerOn(vm="a"), PowerOn(vm="b")], works)
+    assert [(when, change) for when, change in works.begun][2:] == [
+        (5.0, RULE),
+        (6.0, PowerOn(vm="a")),
+        (6.0, PowerOn(vm="b")),
+    ]
+
+
+def test_a_failure_leaves_out_the_rest_of_that_vm_only() -> None:
+    works, told = Clockwork(bad=lambda change: change == upgrade("a")), Told()
+    outcomes = walk([upgrade("a"), upgrade("b"), mac("a"), PowerOn(vm="a"), PowerOn(vm="b")], works, told)
+    assert [outcome.change for outcome in outcomes if isinstance(outcome, Done)] == [upgrade("b"), PowerOn(vm="b")]
+    assert [outcome.change for outcome in outcomes if isinstance(outcome, Undone)] == [upgrade("a")]
+    because = {outcome.because for outcome in outcomes if isinstance(outcome, Untried)}
+    assert because == {"hardware upgrade of a failed"}
+    assert [type(event) for event in told if getattr(event, "change", None) == PowerOn(vm="a")] == [Skipped]
+    assert [type(event) for event in told if getattr(event, "change", None) == upgrade("a")] == [Started, Failed]
+
+
+def checked(changes: Sequence[Change], lacking: dict[str, list[Change]], works: Clockwork) -> list[tuple[str, ...]]:
+    """Carry out changes with a check that finds each of these lacks once; return who was asked about, each time."""
+    asked: list[tuple[str, ...]] = []
+
+    def check(vms: Collection[str]) -> Mapping[str, Sequence[Change]]:
+        asked.append(tuple(vms))
+        return {vm: lacking.pop(vm) for vm in vms if vm in lacking}
+
+    PlanExecutor(works, Told(), works.clock, ApplyLimits(), check=check).carry_out(changes)
+    return asked
+
+
+def test_each_vm_is_checked_when_it_is_ready_and_waits_for_no_other() -> None:
+    works = Clockwork(takes=lambda change: 9.0 if change == upgrade("b") else 1.0)
+    asked = checked([upgrade("a"), upgrade("b"), PowerOn(vm="a"), PowerOn(vm="b")], {}, works)
+    assert asked == [("a",), ("b",)]
+    assert {change: when for when, change in works.begun}[PowerOn(vm="a")] == 1.0
+
+
+def test_what_a_check_finds_is_done_and_checked_again_before_power_on() -> None:
+    works = Clockwork()
+    asked = checked([upgrade("a"), PowerOn(vm="a"), PowerOn(vm="b")], {"a": [mac("a")]}, works)
+    assert asked == [("b",), ("a",), ("a",)]
+    assert [change for _, change in works.begun if subject(change) == "a"] == [upgrade("a"), mac("a"), PowerOn(vm="a")]
+
+
+def test_nobody_is_checked_before_the_rule_stands() -> None:
+    works = Clockwork()
+    assert checked([upgrade("a"), RULE, PowerOn(vm="a"), PowerOn(vm="b")], {}, works) == [("a", "b")]
+
+
+def test_a_vm_that_came_to_grief_is_not_checked() -> None:
+    works = Clockwork(bad=lambda change: change == upgrade("a"))
+    assert checked([upgrade("a"), upgrade("b"), RULE, PowerOn(vm="a"), PowerOn(vm="b")], {}, works) == [("b",)]
+
+
+def test_without_its_folder_nothing_is_cloned() -> None:
+    works = Clockwork(bad=lambda change: change == FOLDER)
+    changes: list[Change] = [FOLDER, clone("a"), PowerOn(vm="a"), PowerOn(vm="elsewhere")]
+    outcomes = walk(changes, works)
+    assert [change for _, change in works.begun] == [FOLDER, PowerOn(vm="elsewhere")]
+    assert {outcome.because for outcome in outcomes if isinstance(outcome, Untried)} == {
+        "making of folder train/night failed"
+    }
+
+
+def test_a_folder_that_is_not_the_lost_one_is_no_reason() -> None:
+    works = Clockwork(bad=lambda change: change == FOLDER)
+    other = clone("a", folder="train/nightly")
+    walk([FOLDER, other], works)
+    assert [change for _, change in works.begun] == [FOLDER, other]
+
+
+def test_a_folder_stays_when_a_vm_in_it_does() -> None:
+    works = Clockwork(bad=lambda change: change == DeleteVm(vm="a"))
+    outcomes = walk([PowerOff(vm="a"), DeleteVm(vm="a"), DeleteVm(vm="b"), DeleteFolder(path="train")], works)
+    left = [outcome for outcome in outcomes if isinstance(outcome, Untried)]
+    assert [(each.change, each.because) for each in left] == [(DeleteFolder(path="train"), "it still holds a")]
+
+
+def test_a_change_that_never_ends_is_given_up() -> None:
+    works = Clockwork(takes=lambda change: 1e9 if change == PowerOn(vm="a") else 1.0)
+    outcomes = walk([PowerOn(vm="a"), PowerOn(vm="b")], works, change_s=60.0)
+    late = next(outcome for outcome in outcomes if isinstance(outcome, Undone))
+    assert late.error.code == "task.timeout"
+    assert late.error.message == "power-on of a has not ended within 60 s; vCenter may still be at it"
+    assert works.clock.now() == 60.0
+    assert any(isinstance(outcome, Done) and outcome.change == PowerOn(vm="b") for outcome in outcomes)
+
+
+def test_a_clone_may_take_longer_than_other_changes() -> None:
+    works = Clockwork(takes=lambda _change: 3000.0)
+    outcomes = walk([clone("a"), PowerOn(vm="b")], works)
+    assert isinstance(outcomes[0], Undone)
+    assert outcomes[0].change == PowerOn(vm="b")
+    assert isinstance(outcomes[1], Done)
+
+
+def test_an_interrupt_names_what_goes_on_without_us() -> None:
+    works = Clockwork(takes=lambda change: 9.0 if subject(change) == "a" else 1.0, interrupt_at=5.0)
+    with pytest.raises(Interrupted) as interrupt:
+        walk([PowerOn(vm="a"), PowerOn(vm="b"), RULE], works)
+    assert interrupt.value.running == (PowerOn(vm="a"),)
+    assert [outcome.change for outcome in interrupt.value.outcomes] == [PowerOn(vm="b")]
+    assert RULE not in [change for _, change in works.begun]
+
+
+def test_an_interrupt_while_a_change_is_begun_names_it_too() -> None:
+    class Sudden(Clockwork):
+        def start(self, change: Change) -> TaskHandle:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as interrupt:
+        walk([PowerOn(vm="a")], Sudden())
+    assert interrupt.value.running == (PowerOn(vm="a"),)
+
+
+def test_an_interrupted_run_gives_its_lock_back_and_the_next_one_finishes() -> None:
+    lab = FakeVCenter(quad_8u3(), takes=lambda _change: 2.0)
+
+    class Impatient(Told):
+        def __call__(self, event: object, /) -> None:
+            if isinstance(event, Finished) and isinstance(event.change, CloneVm) and event.change.vm == "node-2":
+                raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as interrupt:
+        provision(cluster(4), lab, told=Impatient())
+    assert [subject(change) for change in interrupt.value.running] == ["node-3", "node-4"]
+    assert not lab.locked
+    lab.mend()
+    assert provision(cluster(4), lab).done
+
+
+def test_progress_is_told_once_for_each_new_number() -> None:
+    works, told = Clockwork(halfway=True), Told()
+    walk([PowerOn(vm="a")], works, told)
+    assert [type(event) for event in told] == [Started, Progressed, Finished]
+    assert told[1] == Progressed(change=PowerOn(vm="a"), percent=50)
+
+
+def test_64_vms_take_no_longer_than_their_longest_chain() -> None:
+    racks = [r750xa(number) for number in range(1, 17)]
+    picture = site(
+        racks, [each for each in quad_8u3(template_version=20).vms if each.template], about="", api_version="8.0.3.0"
+    )
+    lab = FakeVCenter(
+        picture, takes=lambda change: {CloneVm: 2.0, PowerOn: 1.0}.get(type(change), 0.0), clock=FakeClock()
+    )
+    report = provision(cluster(nodes(64, cpus=8)), lab, parallel=64)
+    assert report.done
+    # the VMs of a host's second NUMA node start once those of the first have their GPUs
+    assert lab.clock.now() == 4.0
+    assert (lab.looks, lab.reads) == (3, 1)  # the plan's, under the lock, at the end; all VMs read back at once

@@ -1,0 +1,70 @@
+"""Addresses of an inventory: the file's first, then vCenter's; published host keys are pinned on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.fakes.pictures import quad_8u3
+from tests.fakes.wishes import cluster, node
+from tests.unit.core.sites import provisioned
+from vsphere_ml.core.model.spec import Address, GuestAccess, NicKind, NicRequest
+from vsphere_ml.flows.cluster.export import guests
+from vsphere_ml.guest.firstboot import HOST_KEYS
+from vsphere_ml.ssh.guests import SshGuests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEbdxBYGpB9+FjdSVCe1NyaWBnvR3nn5UwC0o3+lhhvp"
+SPEC = cluster(
+    (
+        node("node-1"),
+        node("node-2", address=Address(address="10.0.0.12/24"), roce_address="192.168.0.2/24"),
+        node("node-3", nic=NicRequest(kind=NicKind.NONE)),
+    )
+)
+
+
+def of(tmp_path: Path) -> SshGuests:
+    return SshGuests(access=GuestAccess(), folder=tmp_path, clock=None)  # type: ignore[arg-type]
+
+
+def test_addresses_are_the_file_s_or_else_vcenter_s(tmp_path: Path) -> None:
+    site = provisioned(SPEC, quad_8u3(taken=False))
+    vms = [
+        replace(
+            vm,
+            guest_ip="10.9.9.1",
+            settings=replace(vm.settings, extra_config={**vm.settings.extra_config, HOST_KEYS: KEY}),
+        )
+        if vm.settings is not None and vm.name in {"node-1", "node-2"}
+        else vm
+        for vm in site.vms
+    ]
+    listed = guests(SPEC, replace(site, vms=tuple(vms)), of(tmp_path))
+    assert {guest.name: guest.address for guest in listed} == {
+        "node-1": "10.9.9.1",
+        "node-2": "10.0.0.12",
+        "node-3": None,
+    }
+    assert [guest.groups for guest in listed] == [
+        ("gpu_A100-40C", "fast_nic"),
+        ("gpu_A100-40C", "fast_nic"),
+        ("gpu_A100-40C",),
+    ]
+    assert listed[1].values["vsml_roce_address"] == "192.168.0.2/24"
+    assert f"10.9.9.1 {KEY}" in (tmp_path / "known_hosts").read_text()
+
+
+def test_without_a_vcenter_only_the_file_s_are_known(tmp_path: Path) -> None:
+    assert [guest.address for guest in guests(SPEC, None, of(tmp_path))] == [None, "10.0.0.12", None]
+
+
+def test_the_login_is_the_file_s_and_trusts_what_is_pinned(tmp_path: Path) -> None:
+    access = GuestAccess(user="me", port=2222, key_file=tmp_path / "key")
+    login = SshGuests(access=access, folder=tmp_path / "a b", clock=None).login()  # type: ignore[arg-type]
+    assert (login.user, login.port, login.key_file) == ("me", 2222, str(tmp_path / "key"))
+    assert f"""-o 'UserKnownHostsFile="{tmp_path}/a b/known_hosts"'""" in login.arguments
+    assert "StrictHostKeyChecking=yes" in login.arguments
+    assert not tmp_path.joinpath("a b").exists(), "telling how to enter leaves nothing behind"

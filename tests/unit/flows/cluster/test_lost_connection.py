@@ -1,0 +1,39 @@
+"""The connection breaks while changes are under way: nobody is left to guess what vCenter goes on with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.pictures import quad_8u3
+from tests.fakes.site import FakeVCenter
+from tests.fakes.wishes import cluster
+from tests.unit.flows.acting import provision
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.plan.changes import CloneVm
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.ports.vcenter import TaskHandle, Update
+
+
+class Breaking(FakeVCenter):
+    """A vCenter that is out of reach as soon as clones are waited for."""
+
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        if any(isinstance(ticket.change, CloneVm) for ticket in tickets):
+            raise VSphereError("vc cannot be reached", code="vcenter.unreachable", target="vc")
+        return super().wait(tickets, timeout_s)
+
+
+def test_what_may_still_be_at_work_is_named() -> None:
+    site = Breaking(quad_8u3())
+    with pytest.raises(VSphereError) as caught:
+        provision(cluster(2), site)
+    assert caught.value.code == "vcenter.unreachable"
+    assert caught.value.details == (
+        "may still be at work in vCenter: clone of node-1",
+        "may still be at work in vCenter: clone of node-2",
+    )

@@ -1,0 +1,28 @@
+"""The words a run that is not finished ends with."""
+
+from __future__ import annotations
+
+import pytest
+
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.plan.changes import PowerOn
+from vsphere_ml.core.plan.outcome import Undone
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.flows.cluster.report import Report
+
+ON = PowerOn(vm="node-2")
+PLAN = Plan(stages=(Stage(title="power on", changes=(ON,)),))
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("powering on `node-2` failed: no GPU has room", "node-2: powering on `node-2` failed: no GPU has room"),
+        ("the lock was lost", "node-2: power-on of node-2 failed: the lock was lost"),
+    ],
+)
+def test_a_failure_is_told_with_what_failed_and_only_once(message: str, told: str) -> None:
+    failed = Undone(change=ON, error=VSphereError(message, code="vsphere.task-failed"))
+    report = Report(command="provision", cluster="train", plan=PLAN, acted=True, lacking=PLAN, outcomes=(failed,))
+    assert report.error is not None
+    assert report.error.details == (told,)

@@ -1,0 +1,292 @@
+"""`configure`, `verify` and `run` on guests in memory: what is done, what is told, and what is left alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.fakes.guest import FakeGuest, File
+from tests.fakes.guests import FakeGuests
+from tests.fakes.pictures import quad_8u3
+from tests.fakes.site import FakeVCenter
+from tests.fakes.wishes import cluster
+from tests.unit.flows.acting import Told, provision
+from vsphere_ml.core.errors import ConfigError, VsmlError
+from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.flows.guests.command import Answered, run
+from vsphere_ml.flows.guests.configure import Configured, Lacking, chosen, configure
+from vsphere_ml.flows.guests.guests import StepInputs
+from vsphere_ml.guest.converge import State
+from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Waiting
+from vsphere_ml.guest.playbooks.playbook import load_text
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.guest.events import GuestEvent
+
+SPEC = cluster(3)
+NAMES = tuple(node.name for node in SPEC.nodes)
+
+
+def book(*paths: str, name: str = "mine") -> Playbook:
+    steps = "".join(f'[[step]]\nkind = "file"\npath = "{path}"\ntext = "x\\n"\n' for path in paths)
+    return load_text(f'about = "Files."\n{steps}', f"{name}.toml")
+
+
+@dataclass
+class Site:
+    """Three running VMs with an address each, and their guests."""
+
+    vcenter: FakeVCenter
+    guests: FakeGuests
+    asked: list[Lacking] = field(default_factory=list)
+    heard: list[GuestEvent] = field(default_factory=list)
+
+    def set(self, name: str, **knobs: object) -> None:
+        vms = (replace(vm, **knobs) if vm.name == name else vm for vm in self.vcenter.inventory.vms)  # type: ignore[arg-type]
+        self.vcenter.inventory = replace(self.vcenter.inventory, vms=tuple(vms))
+
+    def configure(self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False) -> Configured:
+        return configure(
+            SPEC,
+            books or (book("/etc/a"),),
+            self.vcenter,
+            self.guests,
+            given=StepInputs(),
+            approve=self._approve,
+            tell=Told(),
+            tell_guest=self.heard.append,
+            clock=self.vcenter.clock,
+            only=only,
+            wait_s=60.0,
+            dry_run=dry_run,
+        )
+
+    def run(self, command: str) -> Answered:
+        return run(
+            SPEC,
+            command,
+            self.vcenter,
+            self.guests,
+            tell=Told(),
+            tell_guest=self.heard.append,
+            clock=self.vcenter.clock,
+        )
+
+    def _approve(self, plan: Lacking) -> bool:
+        self.asked.append(plan)
+        return True
+
+
+@pytest.fixture
+def site() -> Site:
+    vcenter = FakeVCenter(quad_8u3())
+    provision(SPEC, vcenter)
+    made = Site(vcenter, FakeGuests({name: FakeGuest(name) for name in NAMES}))
+    for at, name in enumerate(NAMES, 11):
+        made.set(name, guest_ip=f"10.0.0.{at}")
+    return made
+
+
+def errors(report: Configured) -> dict[str, str]:
+    return {guest.node: guest.error.code for guest in report.guests if guest.error}
+
+
+def test_what_lacks_is_asked_for_once_provided_and_not_asked_for_again(site: Site) -> None:
+    report = site.configure()
+    assert (report.acted, report.error, len(site.asked)) == (True, None, 1)
+    assert all("/etc/a" in guest.files for guest in site.guests.there.values())
+    again = site.configure()
+    assert (again.acted, again.error, len(site.asked)) == (False, None, 1)
+
+
+def test_a_dry_run_asks_nobody_and_changes_nothing(site: Site) -> None:
+    report = site.configure(dry_run=True)
+    assert report.plan
+    assert (report.acted, site.asked) == (False, [])
+    assert all(not guest.history for guest in site.guests.there.values())
+    assert site.vcenter.holds == 1  # provision's
+
+
+def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> None:
+    site.guests.there["node-2"].disk_full = True
+    site.configure()
+    heard = [event for event in site.heard if event.node == "node-1"]
+    assert [type(event) for event in heard] == [Entering, Ended, Entering, Checked, Applying, Applied, Ended]
+    assert (heard[1], heard[-1]) == (Ended(node="node-1", lacking=1), Ended(node="node-1", changed=1))
+    failed = [event for event in site.heard if event.node == "node-2"][-1]
+    assert isinstance(failed, Ended)
+    assert failed.error is not None
+    assert failed.error.code == "guest.file-not-written"
+
+
+def test_listeners_hear_who_is_waited_for_and_who_never_came(site: Site) -> None:
+    site.guests.booting.add("node-1")
+    site.guests.there["node-3"].unreachable = True
+    site.configure(dry_run=True)
+    of_1 = [event for event in site.heard if event.node == "node-1"]
+    assert [type(event) for event in of_1] == [Entering, Waiting, Entering, Ended]
+    assert of_1[1] == Waiting(node="node-1", lack="cannot be reached")
+    last = [event for event in site.heard if event.node == "node-3"][-1]
+    assert isinstance(last, Ended)
+    assert last.error is not None
+
+
+def test_listeners_hear_how_a_command_ended(site: Site) -> None:
+    site.run("exit 3")
+    ends = [event for event in site.heard if isinstance(event, Ended)]
+    assert ends == [Ended(node=name, told="ended with status 3") for name in NAMES]
+
+
+def test_one_guests_failure_never_hides_the_others(site: Site) -> None:
+    site.guests.there["node-2"].disk_full = True
+    report = site.configure(book("/etc/a"), book("/etc/b", name="more"))
+    assert errors(report) == {"node-2": "guest.file-not-written"}
+    assert "/etc/b" in site.guests.there["node-1"].files
+    assert "/etc/b" in site.guests.there["node-3"].files
+    assert "/etc/b" not in site.guests.there["node-2"].files
+    assert report.error is not None
+    assert "1 of 3 guests" in report.error.message
+    assert "    log: /logs/node-2.log" in report.error.details
+
+
+def test_what_was_changed_before_a_guest_failed_is_counted(site: Site) -> None:
+    site.guests.there["node-2"].cut_after = 3
+    report = site.configure(book("/etc/a", "/etc/b"))
+    assert set(errors(report)) == {"node-2"}
+    written = {
+        name: sum(path in guest.files for path in ("/etc/a", "/etc/b")) for name, guest in site.guests.there.items()
+    }
+    changed = {
+        guest.node: sum(each.state is State.CHANGED for book in guest.convergences for each in book.outcomes)
+        for guest in report.guests
+    }
+    ends = {event.node: event.changed for event in site.heard if isinstance(event, Ended)}
+    assert 0 < written["node-2"] < 2
+    assert changed == ends == written
+
+
+def test_a_guest_that_still_boots_is_waited_for_and_the_others_are_not(site: Site) -> None:
+    site.guests.booting = {"node-3"}
+    assert site.configure().error is None
+    assert site.guests.waited == ["node-3"]
+
+
+def test_an_address_that_comes_late_is_waited_for(site: Site) -> None:
+    site.set("node-1", guest_ip=None)
+    late = site.vcenter.clock.sleep
+
+    def sleep(seconds: float) -> None:
+        late(seconds)
+        site.set("node-1", guest_ip="10.0.0.11")
+
+    site.vcenter.clock.sleep = sleep  # type: ignore[method-assign]
+    assert site.configure().error is None
+
+
+def test_vms_that_are_off_gone_or_silent_are_told_each_with_its_reason(site: Site) -> None:
+    site.set("node-1", powered_on=False)
+    site.set("node-2", guest_ip=None, tools="toolsNotRunning")
+    site.guests.there["node-3"].unreachable = True
+    report = site.configure()
+    assert errors(report) == {
+        "node-1": "guest.off",
+        "node-2": "guest.no-address",
+        "node-3": "guest.unreachable",
+    }
+    told = report.guests[1].error
+    assert isinstance(told, VsmlError)
+    assert told.message == "node-2: vCenter knows no address of its guest; VMware Tools: not running"
+    assert told.details == ("waited 60 s",)
+
+
+def test_what_to_type_next_is_to_go_on_unless_there_are_no_vms_to_enter(site: Site) -> None:
+    site.set("node-1", powered_on=False)
+    gone = site.configure(only=("node-1",))
+    assert gone.error is not None
+    assert gone.error.hint == "`vsml provision` makes VMs and powers them on"
+    site.guests.there["node-2"].unreachable = True
+    some = site.configure(only=("node-1", "node-2"))
+    assert some.error is not None
+    assert some.error.hint == "the same command again goes on from here"
+
+
+def test_a_vm_of_another_cluster_is_never_entered_and_one_of_nobodys_is_named(site: Site) -> None:
+    site.set("node-1", cluster_mark="other")
+    site.set("node-2", cluster_mark=None)
+    report = site.configure()
+    assert errors(report) == {"node-1": "guest.no-vm"}
+    assert site.guests.there["node-1"].round_trips == 0
+    assert report.plan.strangers == ("node-2",)
+
+
+def test_only_the_nodes_that_were_named_are_entered_and_they_know_the_others(site: Site) -> None:
+    peers = load_text('about = "Names."\n[[step]]\nkind = "hosts_file"\n', "names.toml")
+    report = site.configure(peers, only=("node-2",))
+    assert [guest.node for guest in report.guests] == ["node-2"]
+    assert site.guests.there["node-1"].round_trips == 0
+    assert "10.0.0.13" in site.guests.there["node-2"].files["/etc/hosts"].text
+    with pytest.raises(ConfigError, match="no node `node-9`"):
+        site.configure(only=("node-9",))
+
+
+def test_a_guest_nobody_vouches_for_is_told_and_not_configured(site: Site) -> None:
+    site.guests.unvouched = {"node-1"}
+    assert errors(site.configure()) == {"node-1": "guest.host-key-unknown"}
+    assert site.guests.there["node-1"].round_trips == 0
+
+
+def test_steps_know_their_hosts_vgpu_manager_and_every_nodes_roce_address(site: Site) -> None:
+    spec = replace(
+        SPEC, nodes=tuple(replace(node, roce_address=f"192.168.10.{at}/24") for at, node in enumerate(SPEC.nodes))
+    )
+    found = of_guests.find(spec, site.vcenter.inventory)
+    found = replace(found, managers=of_guests.managers(found, site.vcenter))
+    known = of_guests.facts(spec, found, site.guests, StepInputs())["node-2"]
+    assert known.vgpu_manager == "535.183.04"
+    assert [peer.roce_address for peer in known.peers] == [f"192.168.10.{at}/24" for at in range(3)]
+    site.vcenter.vgpu_manager = ""
+    nobody_told = replace(found, managers=of_guests.managers(found, site.vcenter))
+    assert of_guests.facts(spec, nobody_told, site.guests, StepInputs())["node-2"].vgpu_manager is None
+
+
+def test_steps_know_every_host_key(site: Site) -> None:
+    found = of_guests.find(SPEC, site.vcenter.inventory)
+    known = of_guests.facts(SPEC, found, site.guests, StepInputs())["node-1"]
+    assert known.values["known_hosts"].splitlines()[2] == "node-3 ssh-ed25519 KEY-OF-node-3"
+    assert [(peer.name, peer.address, peer.slots) for peer in known.peers][:1] == [("node-1", "10.0.0.11", 1)]
+
+
+def test_steps_are_chosen_across_playbooks() -> None:
+    books = (book("/a", "/b", name="one"), book("/c", name="two"))
+
+    def titles(*steps: str, from_step: str | None = None) -> list[str]:
+        return [step.title for each in chosen(books, steps, from_step) for step in each.steps]
+
+    assert titles("file /c") == ["file /c"]
+    assert titles("one:2") == ["file /b"]
+    assert titles("file /a", "two:1") == ["file /a", "file /c"]
+    assert titles(from_step="one:2") == ["file /b", "file /c"]
+    assert titles("file", from_step="two:1") == ["file /c"]
+    with pytest.raises(ConfigError) as raised:
+        titles("fiel")
+    assert (raised.value.code, raised.value.hint) == (
+        "guest.unknown-step",
+        "the steps are one:1 file /a, one:2 file /b, two:1 file /c",
+    )
+
+
+def test_equal_answers_stand_together_and_a_failure_is_an_answer(site: Site) -> None:
+    for name, said in zip(NAMES, ("one", "two", "one"), strict=True):
+        site.guests.there[name].files["/etc/said"] = File(said + "\n")
+    site.guests.there["node-2"].files.pop("/etc/said")
+    seen = site.run("cat /etc/said")
+    assert [(group.nodes, group.answer.status, group.answer.out) for group in seen.groups] == [
+        (("node-1", "node-3"), 0, "one"),
+        (("node-2",), 1, ""),
+    ]
+    assert seen.error is not None
+    assert seen.error.code == "guest.run-failed"
+    assert seen.error.message == "train: the command failed on node-2"

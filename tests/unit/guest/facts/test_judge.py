@@ -1,0 +1,406 @@
+"""What a guest's programs print, and what it means."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.guest.cluster import NODE_1, facts
+from tests.unit.guest.recorder import Recorder
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.guest.facts import judge, wanted
+from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.verify import Evidence, verify
+from vsphere_ml.guest.playbooks.fields import Source
+from vsphere_ml.guest.playbooks.playbook import load_text
+from vsphere_ml.guest.steps.gpu import driver
+from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
+from vsphere_ml.guest.steps.gpu.licence import VgpuLicence
+from vsphere_ml.guest.steps.network.roce import NetplanRoce
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.guest import GuestFacts, Playbook
+
+OK, WARNING, LACKING, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.LACKING, Verdict.UNKNOWN
+RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
+WITHOUT_DRIVER = Answer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
+WITHOUT_LIBRARY = Answer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
+SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
+
+
+def devinfo(state: str, mtu: int) -> str:
+    return f"""\
+hca_id:\tmlx5_0
+\ttransport:\t\t\tInfiniBand (0)
+\tvendor_part_id:\t\t\t4126
+\tphys_port_cnt:\t\t\t1
+\t\tport:\t1
+\t\t\tstate:\t\t\t{state} (4)
+\t\t\tmax_mtu:\t\t4096 (5)
+\t\t\tactive_mtu:\t\t{mtu} (5)
+\t\t\tlink_layer:\t\tEthernet
+"""
+
+
+def matrix(way: str) -> str:
+    header = "\t\x1b[4mGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
+    return f"{header}GPU0\t X \t{way}\t0-15\t0\nNIC0\t{way}\t X \n\n  X = Self\n"
+
+
+def gpus_matrix(way: str) -> str:
+    header = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
+    return f"{header}GPU0\t X \t{way}\tPIX\t0-15\t0\tN/A\nGPU1\t{way}\t X \tPIX\t0-15\t0\tN/A\nNIC0\tPIX\tPIX\t X \n"
+
+
+def nvlink(answer: Answer, known: GuestFacts, *, gpus: int) -> judge.Judgement:
+    return judge.nvlink(answer, replace(known, gpus=gpus))
+
+
+def shown(mtu: int, address: str) -> str:
+    inet = {"family": "inet", "local": address, "prefixlen": 24}
+    return json.dumps([{"ifname": "ens224", "mtu": mtu, "addr_info": [inet, {"family": "inet6", "local": "fe80::1"}]}])
+
+
+GID = "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.11"
+rdma_device = partial(judge.rdma_device, mtu=9000)
+roce_interface = partial(judge.roce_interface, roce=NetplanRoce())
+CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
+    "a GPU of the profile": (judge.gpus, Answer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
+    "a GPU under its newer name": (judge.gpus, Answer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
+    "a GPU of another profile": (
+        judge.gpus,
+        Answer(0, "GRID A100-10C\n"),
+        LACKING,
+        "GRID A100-10C; wanted 1 × grid_a100-40c",
+    ),
+    "a GPU too many": (
+        judge.gpus,
+        Answer(0, "GRID A100-40C\nGRID A100-40C\n"),
+        LACKING,
+        "GRID A100-40C, GRID A100-40C; wanted 1 × grid_a100-40c",
+    ),
+    "no driver": (judge.gpus, SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "a driver that is not loaded": (
+        judge.gpus,
+        WITHOUT_DRIVER,
+        LACKING,
+        WITHOUT_DRIVER.out.strip(),
+    ),
+    "a driver of which a library is missing": (
+        judge.clocks,
+        WITHOUT_LIBRARY,
+        LACKING,
+        WITHOUT_LIBRARY.out.splitlines()[0],
+    ),
+    "the same branch": (judge.branch, Answer(0, "525.105.17\n"), OK, "driver 525.105.17, vGPU manager 525.105.14"),
+    "the branch before": (judge.branch, Answer(0, "510.85.02\n"), OK, "driver 510.85.02, vGPU manager 525.105.14"),
+    "a newer branch": (
+        judge.branch,
+        Answer(0, "535.54.03\n"),
+        LACKING,
+        "driver 535.54.03, vGPU manager 525.105.14: this driver does not run under it",
+    ),
+    "licensed": (judge.licence, Answer(0, "  License Status : Licensed (Expiry: x)\n"), OK, "Licensed (Expiry: x)"),
+    "unlicensed": (judge.licence, Answer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
+    "no word of a licence": (judge.licence, Answer(1, ""), UNKNOWN, "the driver says nothing of a licence"),
+    "ECC on and clean": (judge.ecc, Answer(0, "Enabled, 0\n"), OK, "ECC Enabled, 0 uncorrected"),
+    "ECC errors": (judge.ecc, Answer(0, "Enabled, 3\n"), LACKING, "ECC Enabled, 3 uncorrected"),
+    "ECC not told": (judge.ecc, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "ECC [N/A], [N/A] uncorrected"),
+    "clocks told": (judge.clocks, Answer(0, "210 MHz, 1410 MHz\n"), OK, "210 MHz of 1410 MHz"),
+    "clocks not told": (judge.clocks, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "[N/A] of [N/A]"),
+    "near": (judge.distance, Answer(0, matrix("PIX")), OK, "GPU0 to NIC0: PIX"),
+    "far": (
+        judge.distance,
+        Answer(0, matrix("SYS")),
+        UNKNOWN,
+        "GPU0 to NIC0: SYS; this is the VM's own topology, compare it with the host's",
+    ),
+    "not joined": (
+        partial(nvlink, gpus=2),
+        Answer(0, gpus_matrix("PIX")),
+        LACKING,
+        "GPU0 to GPU1: PIX; wanted NVLink between all 2 GPUs",
+    ),
+    "joined": (partial(nvlink, gpus=2), Answer(0, gpus_matrix("NV12")), OK, "GPU0 to GPU1: NV12"),
+    "too few to be joined": (
+        partial(nvlink, gpus=4),
+        Answer(0, gpus_matrix("NV12")),
+        LACKING,
+        "GPU0 to GPU1: NV12; wanted NVLink between all 4 GPUs",
+    ),
+    "nothing to be joined": (partial(nvlink, gpus=2), SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
+    "no NIC": (judge.distance, Answer(0, "\tGPU0\nGPU0\t X \n"), UNKNOWN, "nvidia-smi names no NIC beside the GPUs"),
+    "peermem": (
+        judge.gpudirect,
+        Answer(0, "5.4.0-150\nNVIDIA\nnvidia_peermem 16384 0\n"),
+        OK,
+        "nvidia-peermem: kernel 5.4.0-150 is older than 5.12",
+    ),
+    "peermem not loaded": (
+        judge.gpudirect,
+        Answer(1, "5.15.0-92\nNVIDIA\n"),
+        LACKING,
+        "nvidia-peermem is not loaded; the NVIDIA module is not the open one",
+    ),
+    "DMA-BUF": (
+        judge.gpudirect,
+        Answer(1, "5.15.0-92\nDual MIT/GPL\n"),
+        OK,
+        "DMA-BUF: kernel 5.15.0-92 and the open NVIDIA module allow it",
+    ),
+    "no module": (judge.gpudirect, Answer(1, "5.15.0-92\n"), UNKNOWN, "there is no NVIDIA kernel module"),
+    "in the container": (judge.container, Answer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPUs"),
+    "not in the container": (
+        judge.container,
+        Answer(1, "", "exec: nvidia-smi: not found"),
+        LACKING,
+        "exec: nvidia-smi: not found",
+    ),
+    "no container": (
+        judge.container,
+        Answer(1, "", "Error: No such container: vsml-worker"),
+        LACKING,
+        "Error: No such container: vsml-worker",
+    ),
+    "ATS on": (
+        judge.ats,
+        Answer(0, "\t\tATSCtl:\tEnable+, Smallest Translation Unit: 00\n"),
+        OK,
+        "ATSCtl:\tEnable+, Smallest Translation Unit: 00",
+    ),
+    "ATS off": (
+        judge.ats,
+        Answer(0, "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"),
+        WARNING,
+        "ATSCtl:\tEnable-, Smallest Translation Unit: 00: not enabled, so GPUDirect RDMA does not reach its best",
+    ),
+    "no ATS": (
+        judge.ats,
+        Answer(1, ""),
+        WARNING,
+        "no NIC shows the capability: not enabled, so GPUDirect RDMA does not reach its best",
+    ),
+    "no lspci": (judge.ats, Answer(1, "", "sh: 1: lspci: not found\n"), UNKNOWN, "sh: 1: lspci: not found"),
+    "an interface": (roce_interface, Answer(0, shown(9000, "192.168.0.11")), OK, "ens224, MTU 9000, 192.168.0.11/24"),
+    "an interface for small packets": (
+        roce_interface,
+        Answer(0, shown(1500, "192.168.0.11")),
+        LACKING,
+        "ens224, MTU 1500, 192.168.0.11/24; ens224 has MTU 1500, not 9000",
+    ),
+    "an interface with another address": (
+        roce_interface,
+        Answer(0, shown(9000, "192.168.0.12")),
+        LACKING,
+        "ens224, MTU 9000, 192.168.0.12/24; ens224 lacks the address 192.168.0.11/24",
+    ),
+    "no interface": (
+        roce_interface,
+        Answer(1, "", 'Device "" does not exist.\n'),
+        LACKING,
+        'Device "" does not exist.',
+    ),
+    "RDMA active": (
+        rdma_device,
+        Answer(0, devinfo("PORT_ACTIVE", 4096)),
+        OK,
+        "mlx5_0 PORT_ACTIVE, path MTU 4096",
+    ),
+    "RDMA down": (
+        rdma_device,
+        Answer(0, devinfo("PORT_DOWN", 4096)),
+        LACKING,
+        "mlx5_0 PORT_DOWN, path MTU 4096; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "RDMA with small packets": (
+        rdma_device,
+        Answer(0, devinfo("PORT_ACTIVE", 1024)),
+        LACKING,
+        "mlx5_0 PORT_ACTIVE, path MTU 1024; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "no RDMA": (
+        rdma_device,
+        Answer(0, "No IB devices found\n"),
+        LACKING,
+        "no device; wanted PORT_ACTIVE with path MTU 4096",
+    ),
+    "a GID": (judge.gid, Answer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, GID),
+    "a GID of another address": (
+        judge.gid,
+        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\n"),
+        LACKING,
+        "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.99; the node's own address is 192.168.0.11",
+    ),
+    "a GID among others": (
+        judge.gid,
+        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\nmlx5_0 5 ::ffff:192.168.0.11 RoCE v2 ens224\n"),
+        OK,
+        GID.replace("3", "5", 1),
+    ),
+    "no GID": (judge.gid, Answer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
+    "memory unlimited": (judge.memlock, Answer(0, "unlimited\n"), OK, "unlimited"),
+    "memory limited": (judge.memlock, Answer(0, "65536\n"), LACKING, "65536"),
+    "time": (judge.time, Answer(0, "yes\n2026-11-21T05:00:00Z\n"), OK, "2026-11-21T05:00:00Z"),
+    "no time": (
+        judge.time,
+        Answer(0, "no\n2026-11-21T05:00:00Z\n"),
+        LACKING,
+        "2026-11-21T05:00:00Z; the clock does not follow network time",
+    ),
+    "a whole mesh": (judge.mesh, Answer(0, "node-2 reached\nnode-1 reached\n"), OK, "2 nodes reached"),
+    "a mesh with a hole": (
+        judge.mesh,
+        Answer(0, "node-2 not reached\nnode-1 reached\n"),
+        LACKING,
+        "not reached: node-2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_printed_means_this(name: str) -> None:
+    judged, answer, verdict, evidence = CASES[name]
+    assert judged(answer, NODE_1) == (verdict, evidence)
+
+
+# By hand after iboe_get_mtu of Linux, which takes 96 bytes of headers off an interface's MTU.
+@pytest.mark.parametrize(
+    ("mtu", "path"), [(1500, 1024), (2143, 1024), (2144, 2048), (4191, 2048), (4192, 4096), (9000, 4096)]
+)
+def test_the_path_mtu_wanted_is_what_the_interfaces_leaves_beside_the_headers(mtu: int, path: int) -> None:
+    assert judge.rdma_device(Answer(0, devinfo("PORT_ACTIVE", path)), NODE_1, mtu=mtu)[0] is OK
+
+
+def test_a_pvrdma_adapter_is_not_asked_for_ats_since_no_function_of_a_nic_is_in_the_guest() -> None:
+    seen = {each.fact for each in seen_of(nic=NicKind.PVRDMA)}
+    assert "ATS" not in seen
+    assert seen >= {"RDMA device", "RoCE interface", "RoCE GID"}
+
+
+def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None:
+    assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("manager", "runs"),
+    [
+        ("525.105.14", {"525", "510"}),
+        ("535.183.04", {"535", "525", "470"}),  # long-term branches: 16 after 13
+        ("550.54.16", {"550", "535"}),
+        ("570.133.10", {"570", "550"}),
+        ("580.65.05", {"580", "570", "535"}),
+        ("595.10.01", {"595", "580"}),  # newer than the table
+        ("450.80", {"450"}),
+    ],
+)
+def test_drivers_run_under_managers_as_nvidias_release_notes_say(manager: str, runs: set[str]) -> None:
+    known = ("450", "460", "470", "510", "525", "535", "550", "570", "580", "595")
+    assert {each for each in known if driver.runs_under(f"{each}.65.06", manager)} == runs
+
+
+def test_whole_gpus_are_counted() -> None:
+    whole = facts(profile="", gpus=2)
+    assert judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
+    one = judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
+    assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
+
+
+@pytest.mark.parametrize("answer", [SILENT, WITHOUT_DRIVER, WITHOUT_LIBRARY])
+def test_without_a_driver_nothing_of_the_gpus_is_in_order(answer: Answer) -> None:
+    asked = (judge.gpus, judge.branch, judge.licence, judge.ecc, judge.clocks, judge.distance, judge.nvlink)
+    assert not [judged for judged in asked if judged(answer, NODE_1)[0] is OK]
+
+
+def book(*steps: str) -> Playbook:
+    return load_text('about = "x"\n' + "".join(f"[[step]]\n{step}\n" for step in steps))
+
+
+CONTAINER = 'kind = "container_sshd"\nimage = "nvcr.io/x:1"\nport = 2200'
+
+
+def seen_of(*books: Playbook, lab: bool = False, gpus: int = 1, nic: NicKind = NicKind.SRIOV) -> tuple[Evidence, ...]:
+    return verify(Recorder(), facts(lab=lab, gpus=gpus, nic=nic), wanted.of(books))
+
+
+def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
+    shell = Recorder()
+    seen = verify(shell, NODE_1, wanted.of([book(CONTAINER)]))
+    assert len(shell.asked) == 1
+    assert not shell.told
+    assert {each.fact: each.command for each in seen} == shell.asked[0]
+
+
+def test_of_gpus_that_are_handed_through_whole_no_licence_is_asked_and_nvlink_only_where_it_joins() -> None:
+    def asked(**knobs: Any) -> set[str]:
+        seen = verify(Recorder(), facts(**knobs), wanted.of([]))
+        return {each.fact for each in seen} & {"licence", "driver branch", "NVLink", "GPUs and profile"}
+
+    assert asked() == {"licence", "driver branch", "GPUs and profile"}
+    assert asked(profile="") == {"GPUs and profile"}
+    assert asked(linked=True, gpus=2) == {"licence", "driver branch", "NVLink", "GPUs and profile"}
+
+
+def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() -> None:
+    whole = facts(profile="", vgpu_manager="535.183.04", secrets={})
+    assert VgpuLicence().probes(whole) == {}
+    assert VgpuLicence().lack({}, whole) is None
+    step = NvidiaDriver(source=Source("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64)
+    assert step.probes(whole)
+    with pytest.raises(GuestError, match="of branch 550"):
+        step.probes(replace(whole, profile="grid_a100-40c"))
+
+
+def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:
+    assert not [each.fact for each in seen_of() if each.verdict is OK]
+    assert all(each.evidence and each.node == "node-1" for each in seen_of())
+
+
+def test_whatever_a_lab_guest_shows_says_lab() -> None:
+    assert all(each.lab and each.evidence.startswith("lab: ") for each in seen_of(lab=True))
+    assert not any(each.lab or "lab" in each.evidence for each in seen_of())
+
+
+def test_a_node_without_gpus_is_not_asked_about_them() -> None:
+    seen = {each.fact for each in seen_of(book(CONTAINER), gpus=0)}
+    assert not [fact for fact in seen if "GPU" in fact]
+    assert seen >= {"SSH mesh", "RDMA device", "SSH mesh of containers"}
+
+
+def test_a_node_without_a_fast_nic_is_not_asked_about_it() -> None:
+    seen = {each.fact for each in seen_of(nic=NicKind.NONE)}
+    assert not [fact for fact in seen if "NIC" in fact or "RoCE" in fact or "RDMA" in fact or fact == "ATS"]
+    assert seen >= {"SSH mesh", "GPUs and profile"}
+
+
+def test_containers_are_asked_about_when_a_playbook_wants_one() -> None:
+    assert not [each.fact for each in seen_of() if "container" in each.fact]
+    seen = {each.fact: each.command for each in seen_of(book(CONTAINER))}
+    assert "GPU in the container" in seen
+    assert "-p 2200" in seen["SSH mesh of containers"]
+
+
+def test_what_is_right_is_what_the_playbooks_say() -> None:
+    steps = book('kind = "ssh_mesh"\nuser = "mpi"\nport = 2222', 'kind = "netplan_roce"\nmtu = 1500')
+    seen = {each.fact: each for each in seen_of(steps)}
+    assert "runuser -u mpi -- ssh" in seen["SSH mesh"].command
+    assert "-p 2222" in seen["SSH mesh"].command
+    assert "su - mpi" in seen["locked memory"].command
+    answers = {"RDMA device": Answer(0, devinfo("PORT_ACTIVE", 1024))}
+    found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.of([steps]))}
+    assert found["RDMA device"].verdict is OK
+
+
+def test_words_in_unforeseen_places_are_no_crash() -> None:
+    for text in ("", "\n", "GPU0", ":", "hca_id", "1,\n,", " reached", "a v2 b", "enabled", "\tGPU0\tNIC0\nGPU0 X"):
+        for judged, *_ in CASES.values():
+            for status in (0, 1):
+                verdict, evidence = judged(Answer(status, text), NODE_1)
+                assert verdict in Verdict
+                assert evidence

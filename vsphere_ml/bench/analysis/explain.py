@@ -1,0 +1,292 @@
+"""Why a benchmark is as fast as it is: what the record can show, the most important first. Nothing here is a guess."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.study import AT_CEILING, Standing
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Transport, Verdict
+from vsphere_ml.bench.network import frames
+from vsphere_ml.bench.network.frames import DEFAULT_MTU
+from vsphere_ml.bench.network.sweeps import LARGE, collective, peak
+from vsphere_ml.bench.predict.predict import jumbo_gain
+from vsphere_ml.bench.proof import ledger
+from vsphere_ml.bench.proof.path_diagnostics import path_remarks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.bench.analysis.study import Point, Scaling, Study, Sweep
+    from vsphere_ml.bench.model.record import Configuration, LinkResult, Run
+
+_OF_RECORD = frozenset(
+    {"bench.lost-node", "bench.not-finite", "bench.versions-differ", *(each.code for each in ledger.DIAGNOSES.values())}
+)  # noted while it ran, and worth mending
+SLOW_LINK = 0.8  # of what the other links have
+LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
+COLLECTIVE_WELL = 0.85  # of what the link was seen to carry
+NOISY = 0.05
+SPREAD = 1.5  # the slowest twentieth against the median
+
+
+def explain(seen: Study) -> tuple[Remark, ...]:
+    """Return what holds the record's figures up, or makes them worthless."""
+    return (
+        *_once(each for run in seen.runs for each in _proofs(run, seen.titles(run.configuration))),
+        *_failures(seen),
+        *_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
+        *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
+        *_links(seen),
+        *(each for scaling in seen.scalings for each in _standing(scaling)),
+        *(each for sweep in seen.sweeps for each in _sweep(sweep)),
+        *_once(_mtu(run) for run in seen.runs),
+        *(each for scaling in seen.scalings for each in _quality(scaling.point)),
+    )
+
+
+def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
+    return [each for each in dict.fromkeys(remarks) if each is not None]
+
+
+def _failures(seen: Study) -> Iterator[Remark]:
+    """Yield each reason once for which launches failed, and how many they were; what is invalid has its proofs."""
+    failed = [run for run in seen.left_out if run.outcome is Outcome.FAILED]
+    reasons = Counter((seen.titles(run.configuration), run.reason) for run in failed)
+    for (where, reason), launches in reasons.items():
+        yield Remark(
+            code="bench.failed",
+            target=where,
+            message=f"{figures.count(launches, 'launch', 'launches')} failed: {reason}",
+            hint="RUN.log in the record, where one was started, has what the launcher printed; "
+            "the same command with the same --into goes on",
+        )
+
+
+def _proofs(run: Run, where: str) -> Iterator[Remark]:
+    if run.proof("in_sync") is Verdict.NO:
+        yield Remark(
+            code="bench.out-of-sync",
+            target=where,
+            message="the ranks ended with different weights: nothing was averaged, and the speed means nothing",
+            hint="vsml bench check SCRIPT",
+        )
+    hosts = {place.host for place in run.placement if place.host}
+    nodes = {place.node for place in run.placement}
+    if run.proof("placement") is Verdict.NO:
+        yield Remark(
+            code="bench.wrong-placement",
+            target=where,
+            message=f"the ranks ran on {', '.join(sorted(nodes)) or 'unknown nodes'}, not as asked",
+            hint="look at the launcher's host list; Open MPI 5 runs every rank on one host without a host file",
+        )
+    elif len(nodes) > 1 and len(hosts) == 1:
+        yield Remark(
+            code="bench.one-host",
+            target=where,
+            message=f"all nodes are VMs of {next(iter(hosts))}: nothing left the host, this is no inter-host figure",
+            hint="place the nodes on different hosts",
+        )
+    yield from path_remarks(run, where)
+
+
+def _stragglers(point: Point) -> Iterator[Remark]:
+    seen = Counter(each.rank for launch in point.launches for each in launch.stragglers)
+    for rank, launches in seen.items():
+        if launches * 2 <= len(point.launches):
+            continue  # slow now and then; the interval has that
+        slower = statistics.median(
+            each.slower for launch in point.launches for each in launch.stragglers if each.rank == rank
+        )
+        place = next((each for each in point.runs[0].placement if each.rank == rank), None)
+        yield Remark(
+            code="bench.straggler",
+            target=place.node if place else f"rank {rank}",
+            message=f"rank {rank} takes {slower:.2f} times as long for its own work as the others, who wait for it",
+            hint="compare its clocks, its CPUs' ready time and its neighbours on the host with those of the others",
+        )
+
+
+def _links(seen: Study) -> Iterator[Remark]:
+    yield from _slow_links(seen.links)
+    wires = [(each.point.wire, each.point.configuration) for each in seen.scalings]
+    wires += [(each.wire, each.configuration) for each in seen.sweeps]
+    # What a tool of RDMA measured is held against its own port's rate above.
+    wires += [(wire, asked) for asked, wire in seen.link_wires if asked.transport is Transport.TCP]
+    for asked, wire in seen.link_wires:
+        if wire.share is not None and wire.share > AT_CEILING:
+            yield _above(seen.titles(asked), wire.share)
+    for wire, asked in {each[0]: each for each in wires}.values():
+        usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
+        if usable is not None and carried is not None and carried < LINK_WELL * usable:
+            yield Remark(
+                code="bench.slow-link",
+                target=seen.titles(asked),
+                message=f"the link carries {figures.bandwidth(carried)}, {figures.percent(carried / usable)} of the "
+                f"{figures.bandwidth(usable)} that headers leave of its line rate",
+                hint="vsml bench --workload link measures it by itself; look for shaping, a slower port, errors",
+            )
+
+
+def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
+    """Yield each link that carries clearly less than the other links do, or than its own line rate."""
+    for link in links:
+        usable = frames.usable_of(link)
+        if usable is not None and link.bytes_per_s < LINK_WELL * usable:
+            yield Remark(
+                code="bench.slow-link",
+                target=f"{link.sender} to {link.receiver}",
+                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through by {link.device}, "
+                f"{figures.percent(link.bytes_per_s / usable)} of the {figures.bandwidth(usable)} that headers leave "
+                f"at an RDMA MTU of {link.rdma_mtu_bytes}",
+                hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
+            )
+        others = [each.bytes_per_s for each in links if each is not link and _alike(each, link)]
+        usual = statistics.median(others) if others else 0.0
+        if link.bytes_per_s < SLOW_LINK * usual:
+            yield Remark(
+                code="bench.slow-link",
+                target=f"{link.sender} to {link.receiver}",
+                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through, the other links "
+                f"{figures.bandwidth(usual)}",
+                hint=f"compare port, MTU and shaping of {link.sender} and {link.receiver} with the others",
+            )
+
+
+def _alike(one: LinkResult, other: LinkResult) -> bool:
+    return (one.tool, one.message_bytes, one.gpu_memory) == (other.tool, other.message_bytes, other.gpu_memory)
+
+
+def _standing(scaling: Scaling) -> Iterator[Remark]:
+    where = scaling.point.title
+    told, bounds = scaling.efficiency, scaling.bracket
+    if told is None or bounds is None or scaling.point.configuration.nodes == 1:
+        return
+    between = f"{figures.percent(bounds.floor)} and {figures.percent(bounds.ceiling)}"
+    measured = f"efficiency {figures.percent(told.value)} {figures.plus_minus(told)}"
+    if scaling.standing is Standing.BELOW:
+        yield Remark(
+            code="bench.below-floor",
+            target=where,
+            message=f"{measured} lies below what the wire explains ({between}): the network alone is not the reason",
+            hint="stragglers, input pipeline, CPUs, or a collective that does not use the link: see the sweep",
+        )
+    elif scaling.standing is Standing.ABOVE:
+        yield Remark(
+            code="bench.above-ceiling",
+            target=where,
+            message=f"{measured} lies above what can be ({between}): a base too slow, or less exchanged than said",
+            hint="measure the base again by the same launcher on the same nodes; see parameters and compression",
+        )
+    else:
+        yield _inside(scaling, f"{measured} lies where the wire puts it ({between})")
+
+
+def _inside(scaling: Scaling, message: str) -> Remark:
+    asked, bounds, base = scaling.point.configuration, scaling.bracket, scaling.base
+    exposed = scaling.point.step.value - base.step.value if base is not None else 0.0
+    if bounds is not None and exposed > 0:
+        message += (
+            f"; {figures.seconds(exposed)} of each step wait for the {figures.seconds(bounds.ring_s)} of exchange"
+        )
+    if bounds is not None and bounds.ceiling_is_network:
+        message += "; even with all of it hidden the exchange takes longer than the computing"
+    compress = "fp16 compression halves the exchange; " if asked.gradients == "fp32" else ""
+    return Remark(
+        code="bench.network",
+        target=scaling.point.title,
+        message=message,
+        hint=f"{compress}a larger batch or a faster link raises the floor",
+    )
+
+
+def _sweep(sweep: Sweep) -> Iterator[Remark]:
+    where = sweep.title
+    best, wire, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
+    what = collective(sweep.configuration).replace("_", "-")
+    if share is not None and share > AT_CEILING:
+        yield _above(where, share)
+    if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
+        yield Remark(
+            code="bench.collective",
+            target=where,
+            message=f"{what} gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
+            f"{figures.percent(share)} of the {figures.bandwidth(wire)} that the link allows",
+            hint=_collective_hint(sweep.configuration),
+        )
+    for size in sweep.sizes:
+        if size.size_bytes >= LARGE and size.p95_s > SPREAD * size.median_s:
+            times = f"best {figures.seconds(size.best_s)}, median {figures.seconds(size.median_s)}"
+            yield Remark(
+                code="bench.spread",
+                target=where,
+                message=f"at {figures.message_size(size.size_bytes)}: {times}, one in twenty over "
+                f"{figures.seconds(size.p95_s)}",
+                hint="a mean would hide this: look for competing traffic and CPU",
+            )
+
+
+def _above(where: str, share: float) -> Remark:
+    return Remark(
+        code="bench.above-wire",
+        target=where,
+        message=f"{figures.percent(share)} of what the wire allows cannot be: the rate, the number of NICs, nodes or "
+        "ranks, or the collective is another",
+        hint="--link-gbit, --nics and --nodes as they were; the path in the log",
+    )
+
+
+def _collective_hint(asked: Configuration) -> str:
+    if asked.transport is Transport.TCP:
+        return "try another backend: over TCP they differ by a factor of two"
+    return "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: vsml verify, the way from GPU to NIC"
+
+
+def _mtu(run: Run) -> Remark | None:
+    asked = run.configuration
+    gain = jumbo_gain(asked.transport, run.link.mtu_bytes or DEFAULT_MTU)
+    if asked.nodes == 1 or run.link.mtu_bytes is None or gain is None:
+        return None
+    return Remark(
+        code="bench.mtu",
+        target=asked.transport.value,
+        message=f"MTU {run.link.mtu_bytes}: 9000 would carry {figures.percent(gain)} more in the same time",
+        hint="raise it on the switch ports, the distributed switch, and in the guests",
+    )
+
+
+def _not_settled(point: Point) -> Remark:
+    """Return that the step times had not settled; of another tool's log nobody can run more steps."""
+    tool = point.runs[0].source
+    message, hint = "the step times had not settled when the run ended", "run more steps"
+    if all(len(launch.times) == 1 for launch in point.launches) and tool != VSML:
+        message = f"{tool} tells one figure of the whole run: whether its steps had settled is not in it"
+        hint = "vsml bench --workload train measures step by step; or import a log that has a figure each iteration"
+    elif tool != VSML:
+        message, hint = f"the step times in the log of {tool} had not settled", "import the log of a longer run"
+    return Remark(code="bench.not-settled", target=point.title, message=message, hint=hint)
+
+
+def _quality(point: Point) -> Iterator[Remark]:
+    where = point.title
+    if sum(not launch.warm_up.settled for launch in point.launches) * 2 > len(point.launches):
+        yield _not_settled(point)
+    half = point.step.half_width
+    if half is not None and half > NOISY:
+        yield Remark(
+            code="bench.noisy",
+            target=where,
+            message=f"the step time is known {figures.plus_minus(point.step)} only, from {point.step.basis}",
+            hint="more launches; and look for what else runs on the hosts",
+        )
+    if len(point.launches) == 1:
+        yield Remark(
+            code="bench.one-launch",
+            target=where,
+            message="one launch: how launches differ from each other is in no interval",
+            hint="five launches make a comparison"
+            if point.runs[0].source == VSML
+            else "vsml bench import with the logs of several launches",
+        )

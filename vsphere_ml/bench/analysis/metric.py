@@ -1,0 +1,39 @@
+"""One figure a launch, so that launches can be compared. More is better in each."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.training import training
+from vsphere_ml.bench.network.sweeps import LARGE, collective, sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from vsphere_ml.bench.model.record import Run
+
+SAMPLES = "samples_per_s"
+STEPS = "steps_per_s"
+BUS = "bus_bytes_per_s"
+LINK = "link_bytes_per_s"
+
+
+def metric(run: Run, only: Collection[int] | None = None) -> tuple[str, float] | None:
+    """Return the name and value of what the launch is judged by; None when it measured nothing.
+
+    Training: the rate of its mean step. A sweep: the geometric mean bus bandwidth of messages of 4 MiB and more, or of
+    all when none is that large; `only` leaves out other sizes than these. Links: the geometric mean of all.
+    """
+    told = training(run)
+    if told is not None:
+        rate = told.samples_per_s
+        return (SAMPLES, rate.value) if rate is not None else (STEPS, 1 / told.step.value)
+    swept = run.sweep if only is None else [point for point in run.sweep if point.size_bytes in only]
+    if swept and run.configuration.ranks > 1:
+        measured = sizes(swept, run.configuration.ranks, collective(run.configuration))
+        large = [each for each in measured if each.size_bytes >= LARGE] or list(measured)
+        return BUS, statistics.geometric_mean(each.bus_bytes_per_s for each in large)
+    if run.link_results:
+        return LINK, statistics.geometric_mean(each.bytes_per_s for each in run.link_results)
+    return None

@@ -1,0 +1,277 @@
+"""A record taken together: launches of one configuration as one point, points held against their base and the wire."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.training import Training, step_time, training
+from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.bench.network import sweeps
+from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, Bracket, Shape, bracket, gradient_bytes
+from vsphere_ml.bench.network.frames import usable, usable_of
+from vsphere_ml.bench.stats.estimate import Estimate, quotient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+AT_CEILING = 1.02  # efficiency above the ceiling by no more than this is noise or turbo, not a wrong base
+
+
+class Standing(StrEnum):
+    """Where a measured efficiency lies."""
+
+    INSIDE = "inside the bracket"
+    BELOW = "below the floor: not the network"
+    ABOVE = "above the ceiling: check the base"
+    UNKNOWN = "no bracket"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """What a configuration's nodes had between them, as far as anybody knows."""
+
+    usable_bytes_per_s: float | None  # line rate without headers
+    calibrated_bytes_per_s: float | None  # measured by a plain tool
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """What the bounds are computed with: what was measured, before what should be."""
+        return self.calibrated_bytes_per_s or self.usable_bytes_per_s
+
+    @property
+    def share(self) -> float | None:
+        """What was measured as a share of the line rate without headers; None where either is not known."""
+        if self.calibrated_bytes_per_s is None or self.usable_bytes_per_s is None:
+            return None
+        return self.calibrated_bytes_per_s / self.usable_bytes_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A training configuration and all its complete launches."""
+
+    configuration: Configuration
+    title: str  # within its record
+    runs: tuple[Run, ...]
+    launches: tuple[Training, ...]
+    step: Estimate  # seconds
+    samples_per_s: Estimate | None
+    wire: Wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """A point against its base case. Without a base there is no efficiency."""
+
+    point: Point
+    base: Point | None  # one node, as many ranks on it
+    single: Point | None  # one rank
+    efficiency: Estimate | None  # against one node
+    efficiency_of_ranks: Estimate | None  # against one rank
+    bracket: Bracket | None
+    standing: Standing
+
+    @property
+    def share(self) -> float | None:
+        """Efficiency as a share of its ceiling; None where either is not known."""
+        if self.efficiency is None or self.bracket is None:
+            return None
+        return self.efficiency.value / self.bracket.ceiling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """An all-reduce configuration and all its complete launches' sizes."""
+
+    configuration: Configuration
+    title: str  # within its record
+    runs: tuple[Run, ...]
+    sizes: tuple[sweeps.Size, ...]
+    fit: sweeps.Fit | None
+    wire: Wire
+
+    @property
+    def bound_bytes_per_s(self) -> float | None:
+        """The most bus bandwidth that the wire allows; None where it is not known, and on one node."""
+        return self.bound_of(self.wire.bytes_per_s)
+
+    @property
+    def share(self) -> float | None:
+        """The most bus bandwidth as a share of what the wire allows; None where either is not known."""
+        peak, bound = sweeps.peak(self.sizes), self.bound_bytes_per_s
+        return None if peak is None or bound is None else peak.bus_bytes_per_s / bound
+
+    def bound_of(self, wire: float | None) -> float | None:
+        """Return the most bus bandwidth over a link of this many bytes per second."""
+        asked = self.configuration
+        if wire is None or asked.nodes == 1:
+            return None
+        return sweeps.node_level(wire, asked.ranks, asked.nodes, sweeps.collective(asked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """What a record says."""
+
+    runs: tuple[Run, ...]
+    titles: Titles  # of their configurations
+    scalings: tuple[Scaling, ...]
+    sweeps: tuple[Sweep, ...]
+    links: tuple[LinkResult, ...]
+    left_out: tuple[Run, ...]  # failed, cut or invalid: never in a figure
+
+    @property
+    def lab(self) -> bool:
+        return any(run.lab for run in self.runs)
+
+    @property
+    def synthetic(self) -> bool:
+        return any(run.synthetic for run in self.runs)
+
+    @property
+    def link_wires(self) -> tuple[tuple[Configuration, Wire], ...]:
+        """Each configuration that measured links by themselves, and the slowest of them beside what headers leave."""
+        measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
+        return tuple((group[0].configuration, _slowest_link(group)) for group in groups(_complete(measured)))
+
+
+def study(runs: Sequence[Run]) -> Study:
+    """Return the record's points in the order of their size."""
+    complete, titles = _complete(runs), Titles.of(run.configuration for run in runs)
+    repeats = groups(complete)
+    points = [point for group in repeats if (point := _point(group, titles)) is not None]
+    return Study(
+        runs=tuple(runs),
+        titles=titles,
+        scalings=tuple(_scaling(point, points) for point in points),
+        sweeps=tuple(_sweep(group, titles) for group in repeats if any(run.sweep for run in group)),
+        links=_links(complete),
+        left_out=tuple(run for run in runs if run.outcome is not Outcome.COMPLETE),
+    )
+
+
+def _complete(runs: Iterable[Run]) -> list[Run]:
+    return [run for run in runs if run.outcome is Outcome.COMPLETE]
+
+
+def _slowest_link(runs: Sequence[Run]) -> Wire:
+    """Return the link with the smallest share of its own, and what headers leave it."""
+    of_run = usable(runs[0].link, runs[0].configuration.transport)
+    wires = [
+        Wire(usable_bytes_per_s=usable_of(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
+        for each in _links(runs)
+    ]
+    return min(wires, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
+
+
+def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:
+    """Return each link once, with the median of what was measured on it."""
+    same: dict[LinkResult, list[float]] = {}
+    for each in (link for run in runs for link in run.link_results):
+        same.setdefault(replace(each, bytes_per_s=0.0), []).append(each.bytes_per_s)
+    return tuple(replace(link, bytes_per_s=statistics.median(seen)) for link, seen in same.items())
+
+
+def groups(runs: Iterable[Run]) -> list[tuple[Run, ...]]:
+    """Return repeats of one configuration together, small configurations first."""
+    found: list[list[Run]] = []
+    for run in runs:
+        same = next((group for group in found if group[0].configuration == run.configuration), None)
+        if same is None:
+            found.append([run])
+        else:
+            same.append(run)
+    return sorted((tuple(group) for group in found), key=lambda group: _order(group[0].configuration))
+
+
+def _order(asked: Configuration) -> tuple[str, str, str, str, int, int]:
+    return asked.workload, asked.model, asked.gradients, asked.transport, asked.nodes, asked.ranks
+
+
+def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
+    launches = tuple(told for run in runs if (told := training(run)) is not None)
+    if not launches:
+        return None
+    step = step_time(launches)
+    samples = launches[0].samples_per_step
+    return Point(
+        configuration=runs[0].configuration,
+        title=titles(runs[0].configuration),
+        runs=runs,
+        launches=launches,
+        step=step,
+        samples_per_s=None if samples is None else step.turned(lambda step_s: samples / step_s),
+        wire=_wire(runs),
+    )
+
+
+def _wire(runs: Sequence[Run]) -> Wire:
+    calibrated = [each for run in runs if (each := run.link.calibrated_bytes_per_s) is not None]
+    return Wire(
+        usable_bytes_per_s=usable(runs[0].link, runs[0].configuration.transport),
+        calibrated_bytes_per_s=statistics.median(calibrated) if calibrated else None,
+    )
+
+
+def _scaling(point: Point, points: Sequence[Point]) -> Scaling:
+    asked = point.configuration
+    base = _find(points, asked, nodes=1, ranks=max(1, asked.ranks // asked.nodes))
+    single = _find(points, asked, nodes=1, ranks=1)
+    bounds = _bracket(point, base)
+    efficiency = None if base is None else quotient(base.step, point.step)
+    return Scaling(
+        point=point,
+        base=base,
+        single=single,
+        efficiency=efficiency,
+        efficiency_of_ranks=None if single is None else quotient(single.step, point.step),
+        bracket=bounds,
+        standing=_standing(efficiency, bounds),
+    )
+
+
+def _find(points: Sequence[Point], asked: Configuration, *, nodes: int, ranks: int) -> Point | None:
+    """Return the same work on other nodes; on one node nothing goes by any transport."""
+    wanted = replace(asked, nodes=nodes, ranks=ranks, transport=Transport.TCP)
+    return next((each for each in points if replace(each.configuration, transport=Transport.TCP) == wanted), None)
+
+
+def _bracket(point: Point, base: Point | None) -> Bracket | None:
+    asked, wire = point.configuration, point.wire.bytes_per_s
+    if base is None or wire is None or asked.parameters is None or asked.gradients not in GRADIENT_BYTES:
+        return None
+    return bracket(
+        size_bytes=gradient_bytes(asked.parameters, asked.gradients),
+        shape=Shape(ranks=asked.ranks, nodes=asked.nodes),
+        bytes_per_s=wire,
+        base_s=base.step.value,
+    )
+
+
+def _standing(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
+    """Return where the efficiency lies; outside only when its whole interval does."""
+    if efficiency is None or bounds is None:
+        return Standing.UNKNOWN
+    low = efficiency.low if efficiency.low is not None else efficiency.value
+    high = efficiency.high if efficiency.high is not None else efficiency.value
+    if high < bounds.floor:
+        return Standing.BELOW
+    return Standing.ABOVE if low > bounds.ceiling * AT_CEILING else Standing.INSIDE
+
+
+def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:
+    asked = runs[0].configuration
+    collective = sweeps.collective(asked)
+    sizes = sweeps.sizes([point for run in runs for point in run.sweep], asked.ranks, collective)
+    return Sweep(
+        configuration=asked,
+        title=titles(asked),
+        runs=runs,
+        sizes=sizes,
+        fit=sweeps.fit(sizes, asked.ranks) if collective == sweeps.ALL_REDUCE else None,
+        wire=_wire(runs),
+    )

@@ -1,0 +1,51 @@
+"""A study in JSON: every figure of a report, without the steps behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.bench.records.codec import encode
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep
+
+
+def figures_of(seen: Study) -> dict[str, Any]:
+    """Return the study's figures; units stand in the keys."""
+    return {
+        "lab": seen.lab,
+        "synthetic": seen.synthetic,
+        "training": [_scaling(each) for each in seen.scalings],
+        "sweeps": [_sweep(each) for each in seen.sweeps],
+        "links": encode(seen.links),
+        "left_out": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.left_out],
+    }
+
+
+def _scaling(scaling: Scaling) -> dict[str, Any]:
+    point = scaling.point
+    return {
+        "configuration": encode(point.configuration),
+        "launches": len(point.launches),
+        "step_s": encode(point.step),
+        "samples_per_s": encode(point.samples_per_s),
+        "series": [encode(each.summary) for each in point.launches],
+        "warm_up": [encode(each.warm_up) for each in point.launches],
+        "stragglers": [encode(each.stragglers) for each in point.launches],
+        "efficiency": encode(scaling.efficiency),
+        "efficiency_of_ranks": encode(scaling.efficiency_of_ranks),
+        "bracket": encode(scaling.bracket),
+        "standing": scaling.standing.value,
+    }
+
+
+def _sweep(sweep: Sweep) -> dict[str, Any]:
+    return {
+        "configuration": encode(sweep.configuration),
+        "launches": len(sweep.runs),
+        "sizes": encode(sweep.sizes),
+        "fit": encode(sweep.fit),
+        "usable_bytes_per_s": sweep.wire.usable_bytes_per_s,
+        "calibrated_bytes_per_s": sweep.wire.calibrated_bytes_per_s,
+        "share": sweep.share,
+    }

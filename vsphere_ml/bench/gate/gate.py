@@ -1,0 +1,247 @@
+"""Is a benchmark good enough to go on? Against a baseline, against what the wire allows, against a figure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.compare import alike_but_sizes, compare
+from vsphere_ml.bench.analysis.metric import BUS, LINK, metric
+from vsphere_ml.bench.analysis.study import AT_CEILING, groups, study
+from vsphere_ml.bench.gate.thresholds import Threshold, limits
+from vsphere_ml.bench.launch.matrix import same
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import VSML, Outcome, Transport
+from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.bench.proof.path_diagnostics import unproven
+from vsphere_ml.bench.proof.paths import PATH
+from vsphere_ml.bench.stats.estimate import across_launches, launches_for
+from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from vsphere_ml.bench.analysis.compare import Row
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.model.record import Run
+
+# Where the NIC hangs off the CPU, or PCIe ACS is on, a collective over RDMA gets about this share (NVIDIA/nccl#412).
+BEHIND_CPU = (0.64, 0.75)
+
+
+class Passed(StrEnum):
+    """How a check ended."""
+
+    YES = "pass"
+    NO = "fail"
+    UNKNOWN = "cannot tell"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was held against its threshold."""
+
+    name: str
+    kind: str  # baseline, bound, absolute, outcome, path, threshold
+    passed: Passed
+    message: str
+    noisy: bool = False  # it cannot be told because launches differ too much from each other, or are too few
+    launches: int | None = None  # how many of the record's would tell then; None when none would, against this baseline
+
+
+def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[Check, ...]:
+    """Return every check: that each launch is complete and went by what was asked for, and what else is asked of each.
+
+    Raises NotPossible when the baseline is not comparable.
+    """
+    seen = study(runs)
+    return (
+        *_outcomes(seen),
+        *_paths(seen),
+        *(() if baseline is None else _baseline(runs, baseline, thresholds)),
+        *_bounds(seen, thresholds),
+        *_absolute(seen, thresholds),
+        *_unused(runs, thresholds),
+    )
+
+
+def failure(checks: Sequence[Check], again: Callable[[int], str] = lambda _launches: "") -> VsmlError | None:
+    """Return the error of a gate that stays shut: a regression before what cannot be told; None when it opens.
+
+    `again` is the command that brings the record to so many launches, empty where it is not known.
+    """
+    failed = [each for each in checks if each.passed is Passed.NO]
+    if failed:
+        return BenchError(
+            f"{len(failed)} of {len(checks)} checks failed",
+            code="bench.regression",
+            details=tuple(f"{each.name}: {each.message}" for each in failed),
+            hint="vsml bench explain says what holds it up",
+        )
+    unknown = [each for each in checks if each.passed is Passed.UNKNOWN]
+    return _cannot_tell(unknown, len(checks), again) if unknown or not checks else None
+
+
+def _cannot_tell(unknown: Sequence[Check], of: int, again: Callable[[int], str]) -> NotPossible:
+    only_paths = bool(unknown) and all(each.kind == PATH for each in unknown)
+    return NotPossible(
+        f"{len(unknown)} of {of} checks cannot be told",
+        code="bench.path-unproven" if only_paths else "bench.too-noisy",
+        details=tuple(f"{each.name}: {each.message}" for each in unknown),
+        hint="vsml bench explain says what proves it" if only_paths else _more(unknown, again),
+    )
+
+
+def _more(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
+    """Return what to type so that it can be told."""
+    noisy = [each for each in unknown if each.noisy]
+    launches = [each.launches for each in noisy if each.launches is not None]
+    if launches and len(launches) == len(noisy):
+        return again(max(launches)) or f"measure with {max(launches)} launches"
+    return "measure the baseline with more launches; or a larger --tolerance" if noisy else "measure with more launches"
+
+
+def _outcomes(seen: Study) -> Iterator[Check]:
+    for run in seen.runs:
+        if _made_again(run, seen.runs):
+            continue
+        whole = run.outcome is Outcome.COMPLETE
+        told = [run.outcome.value, *filter(None, [run.reason])]
+        yield Check(
+            name=f"{seen.titles(run.configuration)}, launch {run.launch}",
+            kind="outcome",
+            passed=Passed.YES if whole else Passed.NO,
+            message=": ".join(told) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
+        )
+
+
+def _made_again(run: Run, runs: Iterable[Run]) -> bool:
+    """Return whether a launch was cut, which says nothing of the cluster, and the record has it complete as well."""
+    return run.outcome is Outcome.CUT and any(
+        each.outcome is Outcome.COMPLETE and each.launch == run.launch and same(each.configuration, run.configuration)
+        for each in runs
+    )
+
+
+def _paths(seen: Study) -> Iterator[Check]:
+    """Yield a check for each launch of ours that asked for RDMA and does not prove it."""
+    for run in seen.runs:
+        why = unproven(run)
+        if why and run.source == VSML and run.configuration.transport is not Transport.TCP:
+            name = f"{seen.titles(run.configuration)}, launch {run.launch}: {PATH}"
+            yield Check(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
+
+
+def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    compared = compare(baseline, runs)
+    for row in compared.rows:
+        tolerance = limits(thresholds, row.configuration).below_baseline
+        if tolerance is not None:
+            yield _against(row, tolerance, _values(baseline, row), _values(runs, row))
+    titles = Titles.of(run.configuration for run in (*baseline, *runs))
+    for group in groups(baseline):
+        asked = group[0].configuration
+        if not any(same(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs):
+            message = "the baseline has it, the record has not"
+            yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
+
+
+def _values(runs: Iterable[Run], row: Row) -> list[float]:
+    of = [run for run in runs if run.outcome is Outcome.COMPLETE and same(run.configuration, row.configuration)]
+    return [told[1] for run in of if (told := metric(run)) is not None]
+
+
+def _against(row: Row, tolerance: float, before: Sequence[float], now: Sequence[float]) -> Check:
+    """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
+    told = row.ratio
+    change = f"{figures.percent(told.value - 1)} against the baseline, {figures.plus_minus(told)}"
+    passed = Passed.YES
+    if told.low is None or told.high is None:
+        passed = Passed.UNKNOWN
+    elif told.value < 1 - tolerance and told.high < 1:
+        passed = Passed.NO
+    elif told.low < 1 - tolerance:
+        passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
+    noisy = passed is Passed.UNKNOWN
+    return Check(
+        name=f"{row.title}: {row.metric}",
+        kind="baseline",
+        passed=passed,
+        message=change,
+        noisy=noisy,
+        launches=launches_for(before, now, _margin(told.value, tolerance)) if noisy else None,
+    )
+
+
+def _margin(ratio: float, tolerance: float) -> float:
+    """Return within what the logarithm of a ratio must be known to tell whether it passes or fails."""
+    if tolerance >= 1:
+        return float("inf")
+    above = math.log(ratio) - math.log(1 - tolerance)
+    return above if above > 0 else -math.log(ratio)
+
+
+def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    """Yield a check for each bound that is asked about; one node alone has none."""
+    shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
+    shares += [(configuration, "the slowest link", wire.share) for configuration, wire in seen.link_wires]
+    for configuration, what, share in shares:
+        wanted = limits(thresholds, configuration).of_bound
+        if wanted is not None and configuration.nodes > 1:
+            yield _bound(f"{seen.titles(configuration)}: {what}", configuration.transport, share, wanted)
+    for each in seen.scalings:
+        asked = each.point.configuration
+        wanted = limits(thresholds, asked).of_ceiling
+        if wanted is not None and asked.nodes > 1:
+            yield _bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
+
+
+def _bound(name: str, transport: Transport, share: float | None, wanted: float) -> Check:
+    if share is None:
+        message = "neither the link's rate nor a calibration is in the record, or no base case"
+        return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+    message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
+    if share > AT_CEILING:
+        message = f"{figures.percent(share)} of what the wire allows cannot be; vsml bench explain says what to check"
+        return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+    low, high = BEHIND_CPU
+    if transport is not Transport.TCP and low <= share <= high:
+        message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"
+    passed = Passed.YES if share >= wanted else Passed.NO
+    return Check(name=name, kind="bound", passed=passed, message=message)
+
+
+def _absolute(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    for group in groups(run for run in seen.runs if run.outcome == "complete"):
+        asked = group[0].configuration
+        measured = [each for run in group if (each := metric(run)) is not None]
+        least = limits(thresholds, asked).at_least
+        if least is not None and measured:
+            yield _at_least(seen.titles(asked), measured[0][0], [value for _, value in measured], least)
+
+
+def _at_least(title: str, name: str, values: Sequence[float], least: float) -> Check:
+    """A figure is too low when its whole interval is; of one launch the figure itself decides."""
+    told = across_launches(values)
+    high = told.high if told.high is not None else told.value
+    low = told.low if told.low is not None else told.value
+    passed = Passed.YES if low >= least else Passed.NO if high < least else Passed.UNKNOWN
+    message = f"{_value(name, told.value)} {figures.plus_minus(told)}, at least {_value(name, least)} wanted"
+    return Check(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
+
+
+def _value(name: str, value: float) -> str:
+    return figures.bandwidth(value) if name in {BUS, LINK} else figures.number(value)
+
+
+def _unused(runs: Iterable[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+    """Yield a check for each threshold that names what the record does not have: a mistyped one must not pass."""
+    configurations = [run.configuration for run in runs]
+    for each in thresholds:
+        if each.where and not any(each.applies(asked) for asked in configurations):
+            name = ", ".join(f"{key} {value}" for key, value in each.where.items())
+            yield Check(
+                name=name, kind="threshold", passed=Passed.UNKNOWN, message="the record has no launch this is for"
+            )

@@ -1,0 +1,156 @@
+"""Whether the tool measures what a link allows, seen where that is known: a lab's links have the rate they were given.
+
+A ring all-reduce of `S` bytes over `n` ranks takes at least `2(n-1)/n S/B` (nccl-tests, doc/PERFORMANCE.md). `B` is
+not measured here but follows from the rate, so a tool that counts wrong is found out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.explain import explain
+from vsphere_ml.bench.analysis.study import study
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import Outcome, Transport, Verdict
+from vsphere_ml.bench.network.bounds import ring_s
+from vsphere_ml.bench.network.frames import DEFAULT_MTU, frame
+from vsphere_ml.bench.network.sweeps import LARGE, sizes
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from vsphere_ml.bench.model.record import Run, SweepPoint
+
+COUNTED = 14  # bytes of each frame that tc's token bucket counts besides the MTU: the Ethernet header
+LINK = 0.03  # that iperf3 may lie off what the rate leaves
+NEVER_BELOW = 0.99  # of the bound: a bucket lets a burst through, nothing else does
+NEAR = 0.85  # of the bound, in the best repeat
+SIZES = (4 << 20, 8 << 20)  # bytes of the messages that are reduced
+REPEATS = 5  # of each size
+START_S, PAIR_S = 25.0, 8.0  # until ranks reduce, and for iperf3 between two nodes, on two cores
+CONSTANT = 0.10  # by which the bus bandwidth of different numbers of nodes may differ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that holds where the tool measures right."""
+
+    name: str
+    held: bool
+    message: str
+
+
+def usable(bits_per_s: float) -> float:
+    """Return the bytes a second that TCP carries over a lab link of this rate."""
+    payload = frame(Transport.TCP, DEFAULT_MTU).payload_bytes
+    return bits_per_s / 8 * payload / (DEFAULT_MTU + COUNTED)
+
+
+def sweeps_s(nodes: Iterable[int], bits_per_s: float) -> float:
+    """Return about how many seconds a launch on each of these numbers of nodes takes on an idle machine."""
+    wire = usable(bits_per_s)
+    return sum(START_S + links_s(each) + REPEATS * sum(ring_s(size, each, wire) for size in SIZES) for each in nodes)
+
+
+def links_s(nodes: int) -> float:
+    """Return about how many seconds the links of so many nodes take, measured one after the other in a ring."""
+    return nodes * PAIR_S
+
+
+def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[Check, ...]:
+    """Return what was found in all-reduces over links of the rate, and in links of which one node's were slowed."""
+    return (*checks_of_rate(swept, bits_per_s), _slow_link(slowed, slow_node))
+
+
+def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[Check, ...]:
+    """Return what was found in all-reduces over links of the rate. Launches on as many nodes are taken together.
+
+    Nothing makes a repeat faster than the link, and whatever else runs makes some slower: so more launches hide no
+    mistake, and make up for what a busy machine spoilt.
+    """
+    wire, by_ranks = usable(bits_per_s), _by_ranks(swept)
+    found = [_proven(swept), _link(swept, wire)]
+    found += [each for ranks, points in by_ranks.items() for each in _bounds(ranks, points, wire)]
+    return (*found, _constant(by_ranks))
+
+
+def _by_ranks(swept: Sequence[Run]) -> dict[int, list[SweepPoint]]:
+    found: dict[int, list[SweepPoint]] = {}
+    for run in swept:
+        if run.outcome is Outcome.COMPLETE and run.sweep:
+            found.setdefault(run.configuration.ranks, []).extend(run.sweep)
+    return found
+
+
+def failure(found: Sequence[Check]) -> BenchError | None:
+    """Return the error for checks that do not hold; None when all do."""
+    wrong = [each.name for each in found if not each.held]
+    if not wrong:
+        return None
+    return BenchError(
+        f"{len(wrong)} of {len(found)} checks of vsml itself do not hold here: {', '.join(wrong)}",
+        code="bench.selftest",
+        hint="again on an idle machine, or with a lower --rate; if they fail there too, report it",
+    )
+
+
+def _proven(runs: Sequence[Run]) -> Check:
+    wrong = [run.reason or f"{run.outcome}" for run in runs if run.outcome is not Outcome.COMPLETE]
+    wrong += [
+        f"{name}: {run.proof(name).value}"
+        for run in runs
+        for name in ("placement", "in_sync", "path")
+        if run.outcome is Outcome.COMPLETE and run.proof(name) is not Verdict.YES
+    ]
+    said = "; ".join(wrong) or f"placement, sums and path of {len(runs)} launches"
+    return Check(name="proven", held=bool(runs) and not wrong, message=said)
+
+
+def _link(runs: Sequence[Run], wire: float) -> Check:
+    shares: dict[tuple[str, str], float] = {}
+    for each in (link for run in runs for link in run.link_results):
+        way = (each.sender, each.receiver)
+        shares[way] = max(each.bytes_per_s / wire, shares.get(way, 0.0))
+    if not shares:
+        return Check(name="link", held=False, message="nothing measured the links: iperf3 lacks")
+    said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(wire)} that the rate leaves for TCP"
+    return Check(name="link", held=all(abs(share - 1) <= LINK for share in shares.values()), message=said)
+
+
+def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[Check]:
+    times = [
+        (time / ring_s(point.size_bytes, ranks, wire), point.size_bytes)
+        for point in points
+        if point.size_bytes >= LARGE
+        for time in point.time_s
+    ]
+    least, size = min(times, default=(0.0, 0))
+    said = f"the fastest repeat took {least:.3f} of the bound, at {figures.message_size(size)}"
+    yield Check(name=f"bound, {ranks} nodes", held=least >= NEVER_BELOW, message=said)
+    best = {each: min(time for time, of in times if of == each) for _, each in times}
+    slowest, size = max(((time, each) for each, time in best.items()), default=(float("inf"), 0))
+    said = f"the best repeat of each size is within {slowest:.3f} of the bound, at {figures.message_size(size)}"
+    yield Check(name=f"near the bound, {ranks} nodes", held=slowest <= 1 / NEAR, message=said)
+
+
+def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> Check:
+    largest = {ranks: sizes(points, ranks)[-1] for ranks, points in by_ranks.items()}
+    bus = {ranks: size.best_bus_bytes_per_s for ranks, size in largest.items()}
+    told = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
+    off = 1 - min(bus.values()) / max(bus.values()) if bus else 1.0
+    message = f"bus bandwidth differs by {figures.percent(off)} ({told or 'nothing was measured'})"
+    return Check(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
+
+
+def _slow_link(runs: Sequence[Run], node: str) -> Check:
+    """Return whether the links of the slowed node, and no others, are named."""
+    named = [each.target for each in explain(study(runs)) if each.code == "bench.slow-link"]
+    held = bool(named) and all(node in target.split(" to ") for target in named)
+    told = ", ".join(named) or "no link"
+    return Check(name="slow link", held=held, message=f"{node} was slowed; explain names {told}")
+
+
+def _range(shares: Collection[float]) -> str:
+    return f"{figures.percent(min(shares))} to {figures.percent(max(shares))}"

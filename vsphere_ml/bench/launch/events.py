@@ -1,0 +1,87 @@
+"""What listeners are told while a benchmark runs. Workers never print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.launch.matrix import Planned
+    from vsphere_ml.bench.model.record import Configuration, Run
+    from vsphere_ml.bench.stats.stop import Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """All launches that are to be made, and those that the record already has."""
+
+    launches: tuple[Planned, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaped:
+    """Processes of an earlier run were found in a guest, and ended."""
+
+    node: str
+    processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotReaped:
+    """A guest in which what a launch left could not be ended."""
+
+    node: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hindered:
+    """A launch of the plan cannot be made on these guests; it will be recorded as failed."""
+
+    launch: Planned
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sufficed:
+    """A launch is spared, since its configuration was launched often enough."""
+
+    launch: Planned
+    why: Stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launching:
+    launch: Planned
+    number: int  # of the launches to make, from 1
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped:
+    """Rank 0 has made more steps, or measured more message sizes."""
+
+    configuration: Configuration
+    step_s: tuple[float, ...]  # the new ones
+    sizes_bytes: tuple[int, ...]  # the new ones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """Ranks of a program of the user's have printed these lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    launch: Planned
+    run: Run
+
+
+Said = Planning | Hindered | Sufficed | Reaped | NotReaped | Launching | Stepped | Measured  # in a line each
+BenchEvent = Said | Printed
+
+
+class BenchListener(Protocol):
+    def __call__(self, event: BenchEvent, /) -> None: ...

@@ -1,0 +1,155 @@
+"""Which launches a wish comes to, in a fixed order: the smallest first, so that what is wrong shows early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
+from vsphere_ml.bench.model.job import OPEN_MPI, Within
+from vsphere_ml.bench.model.record import Configuration, Outcome, Transport, Workload
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.model.job import Runtime
+    from vsphere_ml.bench.model.record import Run
+
+_WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
+_TRANSPORTS = (Transport.TCP, Transport.ROCE, Transport.GPUDIRECT)
+_ALONE = frozenset({Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
+_TIMES = 2  # of a rank's step: the whole step's, and that of its own work
+MOST_STEP_TIMES = 6_000_000  # of a record: reading it takes most of what core.json_memory allows
+_PAIR = 2  # what is measured between nodes needs two of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What to measure. Everything is crossed with everything; `nodes` are numbers of nodes."""
+
+    workloads: tuple[Workload, ...] = (Workload.TRAIN,)
+    nodes: tuple[int, ...]
+    slots: int = 1  # ranks a node
+    transports: tuple[Transport, ...] = (Transport.TCP,)
+    link_transports: tuple[Transport, ...] = ()  # of the workload `link`; empty: those
+    gradients: tuple[str, ...] = ("fp32",)
+    launcher: str = HOROVODRUN
+    backend: str = GLOO
+    model: str = "small"
+    batch: int = 32
+    repeats: int = 1
+    within: Within = Within.GUEST
+    variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told; these win
+    options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A launch to make, or the record of one that was made."""
+
+    configuration: Configuration
+    launch: int
+    done: Run | None = None
+
+
+def expand(wish: Wish) -> tuple[Configuration, ...]:
+    """Return each configuration once: by number of nodes, then workload, transport and gradients."""
+    return tuple(
+        _configuration(wish, workload, nodes, transport, gradients)
+        for nodes in sorted(set(wish.nodes))
+        for workload in _WORKLOADS
+        if workload in wish.workloads and (nodes >= _PAIR or workload in _ALONE)
+        for transport in (_TRANSPORTS if nodes >= _PAIR else _TRANSPORTS[:1])
+        if transport in _transports(wish, workload) or nodes < _PAIR
+        for gradients in (sorted(set(wish.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
+    )
+
+
+def check_wish(wish: Wish) -> None:
+    """Raise ConfigError `usage` when the wish comes to no launch, or to more step times than a record is read with.
+
+    What is measured between nodes needs two of them.
+    """
+    configurations = expand(wish)
+    if not configurations:
+        named = ", ".join(each.value for each in wish.workloads)
+        raise ConfigError(
+            f"nothing to measure: {named} between nodes, and one node is asked for", code="usage", hint="--nodes 2"
+        )
+    _check_step_times(wish, sum(each.ranks for each in configurations if each.workload is Workload.TRAIN))
+
+
+def _check_step_times(wish: Wish, ranks: int) -> None:
+    a_step = _TIMES * ranks * wish.repeats
+    steps = int(wish.options.get(Workload.TRAIN, {}).get("steps", "0"))
+    if a_step * steps > MOST_STEP_TIMES:
+        raise ConfigError(
+            f"{steps} steps are {a_step * steps:,} times to record, and a record of more than {MOST_STEP_TIMES:,} "
+            "cannot be read",
+            code="usage",
+            hint=f"--steps {MOST_STEP_TIMES // a_step}" if a_step <= MOST_STEP_TIMES else "fewer `--repeats`",
+        )
+
+
+def _transports(wish: Wish, workload: Workload) -> tuple[Transport, ...]:
+    return (wish.link_transports or wish.transports) if workload is Workload.LINK else wish.transports
+
+
+def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
+    """Return every launch in order; those that are complete in the record are not made again.
+
+    A repeat is a whole launch, and each configuration is launched once before any is launched again: what drifts on
+    the site then touches all alike.
+    """
+    complete = [run for run in recorded if run.outcome is Outcome.COMPLETE]
+    planned = []
+    for launch in range(1, wish.repeats + 1):
+        for configuration in expand(wish):
+            runs = [run for run in complete if same(run.configuration, configuration)]
+            done = runs[launch - 1] if len(runs) >= launch else None
+            planned.append(Planned(configuration=configuration, launch=launch, done=done))
+    return tuple(planned)
+
+
+def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
+    """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
+    over = _WORKLOADS[1:] if wish.backend == MPI else (Workload.NCCL,)
+    if not runtime.mpi_version:
+        return wish
+    version = ".".join(map(str, runtime.mpi_version))
+    mpi = {"mpi": version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}"}
+    return replace(wish, options={**wish.options, **{each: {**wish.options.get(each, {}), **mpi} for each in over}})
+
+
+def same(one: Configuration, other: Configuration) -> bool:
+    """Return whether both were asked for alike. How many parameters the model has is only known afterwards."""
+    return replace(one, parameters=None) == replace(other, parameters=None)
+
+
+def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transport, gradients: str) -> Configuration:
+    training = workload is Workload.TRAIN
+    launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
+    inside = launched and wish.within is not Within.GUEST  # another configuration: other libraries, other results
+    return Configuration(
+        workload=workload,
+        nodes=nodes,
+        ranks=nodes * wish.slots if launched else nodes,
+        transport=transport,
+        launcher=MPIRUN if nccl else wish.launcher if launched else "",
+        backend=NCCL if nccl else wish.backend if launched else "",
+        model=wish.model if training else "",
+        batch=wish.batch if training else None,
+        gradients=gradients,
+        options={
+            **wish.options.get(workload, {}),
+            **({"in": wish.within.value} if inside else {}),
+            **(_told(wish.variables) if launched else {}),
+        },
+    )
+
+
+def _told(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables as one option: a launch that was told something else is another configuration."""
+    pairs = " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
+    return {"variables": pairs} if pairs else {}

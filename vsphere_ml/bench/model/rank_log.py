@@ -1,0 +1,134 @@
+"""What ranks told, line by line, as values. Anything else than a whole line of JSON is no line of ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.core.errors import BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SCHEMA = "vsml.bench.rank/1"
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """All that one rank told, and the node whose guest its file lay in. Filled line by line."""
+
+    node: str
+    rank: int
+    size: int = 1
+    local_rank: int = 0
+    hostname: str = ""
+    boot_id: str = ""
+    interface: Mapping[str, Any] = field(default_factory=dict)
+    gpus: tuple[Mapping[str, Any], ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    step_s: list[float] = field(default_factory=list)
+    compute_s: list[float] = field(default_factory=list)
+    sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
+    sent_by_size: dict[int, tuple[int, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)  # see `ledger`
+    iterations_s: Mapping[int, tuple[float, ...]] = field(default_factory=dict)  # by size, where a tool tells them too
+    wrong: list[str] = field(default_factory=list)  # results that were not what they should be
+    weights: str = ""
+    finite: bool = True  # whether the weights were numbers to the end
+    sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
+    clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
+    peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
+    ended: bool = False
+    worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
+
+
+def read(texts: Mapping[str, str]) -> tuple[Told, ...]:
+    """Return what each rank told, in the order of ranks. `texts` has the lines of all ranks of a node, by node.
+
+    BenchError `bench.bad-line` when a line of the schema is not what it should be.
+    """
+    told: list[Told] = []
+    for node, text in texts.items():
+        current: Told | None = None
+        for line in lines(text):
+            try:
+                if line["kind"] == "place":
+                    current = _place(node, line)
+                    told.append(current)
+                elif current is not None:
+                    _add(current, line)
+            except (KeyError, TypeError, ValueError) as error:
+                raise _bad(node, line, error) from error
+    return tuple(sorted(told, key=lambda each: each.rank))
+
+
+def lines(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the lines that are whole, each an object with a `kind`; a cut job leaves half a line."""
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("kind"), str):
+            yield value
+
+
+def _place(node: str, line: Mapping[str, Any]) -> Told:
+    if line["schema"] != SCHEMA:
+        raise ValueError(f"schema {line['schema']!r}")
+    return Told(
+        node=node,
+        rank=int(line["rank"]),
+        size=int(line["size"]),
+        local_rank=int(line["local_rank"]),
+        hostname=str(line["hostname"]),
+        boot_id=str(line["boot_id"]),
+        interface=line["interface"] or {},
+        gpus=tuple(line["gpus"]),
+    )
+
+
+def _add(told: Told, line: Mapping[str, Any]) -> None:
+    match line["kind"]:
+        case "model":
+            told.model = line
+        case "step":
+            _step(told, line)
+        case "sweep":
+            _sweep(told, line)
+        case "sync":
+            told.weights = str(line["weights"])
+            told.finite = bool(line.get("finite", True))
+        case "traffic":
+            told.sent = {str(name): int(count) for name, count in line["bytes"].items()}
+            told.peers = tuple(line["peers"])
+        case "clocks":
+            told.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
+        case "elastic":
+            told.worlds.append((int(line["size"]), int(line["step"]), len(told.step_s)))
+        case "end":
+            told.ended = True
+
+
+def _sweep(told: Told, line: Mapping[str, Any]) -> None:
+    told.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
+    if "sent" in line:
+        counters = {str(name): (int(count), int(packets)) for name, (count, packets) in line["sent"].items()}
+        told.sent_by_size[int(line["size_bytes"])] = (int(line["exchanges"]), counters)
+    if not line["right"]:
+        told.wrong.append(f"the sum over {line['size_bytes']} bytes")
+
+
+def _step(told: Told, line: Mapping[str, Any]) -> None:
+    told.step_s.append(float(line["seconds"]))
+    if "compute_s" in line:
+        told.compute_s.append(float(line["compute_s"]))
+
+
+def _bad(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:
+    return BenchError(
+        f"{node}: a rank told what cannot be understood: {type(error).__name__}: {error}",
+        code="bench.bad-line",
+        target=node,
+        details=(json.dumps(dict(line))[:200],),
+    )

@@ -1,0 +1,88 @@
+"""Step 7: only rank 0 saves."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.porting import places
+from vsphere_ml.bench.porting.ranks import Who, holds, otherwise
+from vsphere_ml.bench.porting.steps import GUARD, Found, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.bench.porting.script import Script
+
+_LEAVES = (ast.Return, ast.Continue, ast.Raise, ast.Break)
+
+
+def guard(script: Script) -> Found:
+    """Return whether every save is guarded so that rank 0 does it, and only rank 0."""
+    told = [_save(script, call) for call in places.saves(script)]
+    if not told:
+        return Found(step=GUARD, state=State.NOT_NEEDED, line=None, message="the script saves no checkpoint")
+    order = {State.WRONG: 0, State.MISSING: 1, State.FOUND: 2}
+    return min(told, key=lambda each: (order[each.state], each.line or 0))
+
+
+def _save(script: Script, call: ast.Call) -> Found:
+    who = set(_who(script, call))
+    if Who.FIRST in who:
+        return Found(step=GUARD, state=State.FOUND, line=call.lineno, message="guarded by rank 0")
+    if Who.REST in who:
+        message = "the guard is the wrong way round: every rank but 0 saves, and they overwrite each other's file"
+        return Found(step=GUARD, state=State.WRONG, line=call.lineno, message=message)
+    if Who.EACH_NODE in who:
+        message = "hvd.local_rank() == 0 holds once on each node: on shared storage they overwrite each other's file"
+        return Found(step=GUARD, state=State.WRONG, line=call.lineno, message=message)
+    return Found(step=GUARD, state=State.MISSING, line=call.lineno, message="every rank saves to the same file")
+
+
+def _who(script: Script, node: ast.AST) -> Iterator[Who]:
+    """Yield who gets to `node`, by each condition around it or before it, also where its function is called."""
+    yield from _here(script, node)
+    function = next((parent for parent, _ in script.above(node) if isinstance(parent, ast.FunctionDef)), None)
+    if function is None:
+        return
+    callers = list(script.calls(function.name))
+    reached = [set(_here(script, call)) for call in callers]
+    if reached:
+        yield from set.intersection(*reached)
+
+
+def _here(script: Script, node: ast.AST) -> Iterator[Who]:
+    for parent, child in script.above(node):
+        match parent:
+            case ast.If(test=test) | ast.IfExp(test=test) if child is not test:
+                yield from _of_branch(script, parent, child, test)
+            case ast.BoolOp(op=ast.And(), values=values):
+                before = values[: values.index(child)] if child in values else []
+                yield from (who for each in before if (who := holds(script, each)) is not None)
+            case ast.FunctionDef(body=body) | ast.Module(body=body) | ast.For(body=body) | ast.While(body=body):
+                yield from _after(script, body, child)
+
+
+def _of_branch(script: Script, parent: ast.If | ast.IfExp, child: ast.AST, test: ast.expr) -> Iterator[Who]:
+    who = holds(script, test)
+    positive = child is parent.body or (isinstance(parent.body, list) and child in parent.body)
+    who = who if positive else otherwise(who)
+    if who is not None:
+        yield who
+
+
+def _after(script: Script, body: list[ast.stmt], child: ast.AST) -> Iterator[Who]:
+    """Yield who is left after `if hvd.rank() != 0: return` and its like."""
+    for statement in body:
+        if statement is child:
+            return
+        if isinstance(statement, ast.If) and not statement.orelse and _leaves(script, statement.body[-1]):
+            left = otherwise(holds(script, statement.test))
+            if left is not None:
+                yield left
+
+
+def _leaves(script: Script, statement: ast.stmt) -> bool:
+    if isinstance(statement, _LEAVES):
+        return True
+    return isinstance(statement, ast.Expr) and script.is_call(statement.value, "sys.exit", "exit", "quit", "os._exit")

@@ -1,0 +1,107 @@
+"""What a person asks `predict` for, from loose options to a job; every mistake in words."""
+
+from __future__ import annotations
+
+import re
+
+from vsphere_ml.bench.model.record import Transport
+from vsphere_ml.bench.network.bounds import GRADIENT_BYTES
+from vsphere_ml.bench.network.sweeps import COLLECTIVES
+from vsphere_ml.bench.predict.models import model as known_model
+from vsphere_ml.bench.predict.predict import Job
+from vsphere_ml.core.errors import ConfigError
+
+MOST_NODES = 100_000
+MOST_COUNTS = 64
+LARGEST = 1e30
+MOST_BYTES = 64 << 30  # of one message
+_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
+_SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>[KMG]?)")
+
+
+def job(
+    *,
+    model: str | None,
+    parameters: float | None,
+    gradients: str,
+    ranks_per_node: int,
+    step_s: float | None,
+    batch: int | None,
+    flops: float | None,
+    flops_per_sample: float | None,
+    iterations: int | None,
+) -> Job:
+    """Return the job. Raises ConfigError when the model is not said, or said twice, or a value is none."""
+    if gradients not in GRADIENT_BYTES:
+        raise _usage(f"--precision {gradients}: gradients are fp32 or fp16")
+    if step_s is None and None not in (batch, flops, flops_per_sample):
+        step_s = (batch or 0) * (flops_per_sample or 0) / (flops or 1)
+    return Job(
+        parameters=_parameters(model, parameters),
+        gradients=gradients,
+        ranks_per_node=ranks_per_node,
+        base_step_s=step_s,
+        iterations=iterations,
+        flops=flops,
+        flops_per_sample=flops_per_sample,
+    )
+
+
+def transport(name: str) -> Transport:
+    """Return the transport of this name, or raise ConfigError."""
+    if name not in list(Transport):
+        raise _usage(f"--transport {name}: it is one of {', '.join(Transport)}")
+    return Transport(name)
+
+
+def collective(name: str) -> str:
+    """Return the name of a collective, `_perf` left out; empty where none is named. Raises ConfigError else."""
+    told = name.removesuffix("_perf").replace("-", "_")
+    if told and told not in COLLECTIVES:
+        raise _usage(f"--collective {name}: it is one of {', '.join(COLLECTIVES)}")
+    return told
+
+
+def finite(*values: float | None) -> None:
+    """Raise ConfigError for what cannot be counted with: the option parser takes inf and nan."""
+    for value in values:
+        if value is not None and not 0 <= value <= LARGEST:
+            raise _usage(f"{value} is no number that can be meant")
+
+
+def node_counts(text: str) -> tuple[int, ...]:
+    """Return the numbers in `2,4,8` or `1-4,8`, in order and each once."""
+    ranges = [[end.strip() for end in part.split("-")] for part in text.split(",")]
+    if not all(len(ends) in {1, 2} and all(map(_is_count, ends)) for ends in ranges):
+        raise _usage(f"--nodes {text}: numbers from 1 to {MOST_NODES}, such as 2,4,8 or 1-4, are wanted")
+    spans = [range(int(ends[0]), int(ends[-1]) + 1) for ends in ranges]
+    if not all(spans):
+        raise _usage(f"--nodes {text}: a range begins with the smaller number")
+    if sum(map(len, spans)) > MOST_COUNTS:
+        raise _usage(f"--nodes: at most {MOST_COUNTS} numbers")
+    return tuple(sorted({count for span in spans for count in span}))
+
+
+def message_sizes(text: str) -> tuple[int, ...]:
+    """Return the bytes in `1024,64K,4M`, in order and each once; K, M and G are powers of 1024."""
+    parts = [_SIZE.fullmatch(part.strip()) for part in text.split(",")]
+    if not all(parts):
+        raise _usage(f"--sizes {text}: bytes such as 1024,64K,4M are wanted")
+    sizes = {int(part["number"]) << _SHIFTS[part["unit"]] for part in parts if part is not None}
+    if min(sizes) < 1 or max(sizes) > MOST_BYTES:
+        raise _usage(f"--sizes {text}: from 1 byte to {MOST_BYTES >> 30} GiB")
+    return tuple(sorted(sizes))
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_NODES
+
+
+def _parameters(model: str | None, parameters: float | None) -> int:
+    if (model is None) == (parameters is None):
+        raise _usage("one of --model and --parameters is wanted")
+    return round(parameters) if parameters is not None else known_model(model or "").parameters
+
+
+def _usage(message: str) -> ConfigError:
+    return ConfigError(message, code="usage", hint="see --help of this command")

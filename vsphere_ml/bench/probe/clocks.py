@@ -1,0 +1,69 @@
+"""What GPUs said of their clocks while they worked: a fast run on a throttled GPU is a slow GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.model.rank_log import Told
+
+# Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons). An idle GPU is not throttled: nothing runs on
+# it, and its clocks fall.
+_IDLE = 0x1
+_REASONS = {
+    0x2: "application clocks",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "software thermal",
+    0x40: "hardware thermal",
+    0x80: "power brake",
+    0x100: "display clocks",
+}
+
+
+def by_node(told: Sequence[Told]) -> dict[str, str]:
+    """Return each node's GPUs in words; nodes whose driver told nothing are left out."""
+    looks = {each.node: each.clocks for each in told if each.clocks}
+    return {node: _words(rows) for node, rows in looks.items()}
+
+
+def _words(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return every GPU of a node: the range of its clocks while it worked, why it was throttled, and ECC."""
+    uuids = dict.fromkeys(row.get("uuid", "") for row in rows)
+    return "; ".join(_gpu(uuid, [row for row in rows if row.get("uuid", "") == uuid]) for uuid in uuids)
+
+
+def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
+    ecc = " and ".join(sorted({row["ecc"] for row in rows if row.get("ecc")})) or "not told"
+    busy = [row for row in rows if not (_bits(row) or 0) & _IDLE]
+    idle = f", idle in {len(rows) - len(busy)} of {len(rows)} looks" if len(busy) < len(rows) else ""
+    clocks = f"SM {_range(busy or rows, 'sm')}, memory {_range(busy or rows, 'memory')}"
+    return f"{uuid}: {clocks}, throttled: {_throttled(rows)}, ECC {ecc}{idle}"
+
+
+def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
+    values = sorted({float(row[key].split()[0]) for row in rows if row.get(key, "")[:1].isdigit()})
+    if not values:
+        return "not told"
+    return f"{values[0]:g} MHz" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} MHz"
+
+
+def _throttled(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the reasons that were active in any look; what this table does not know is told as a number."""
+    active = 0
+    for row in rows:
+        bits = _bits(row)
+        if bits is None:
+            return "not told"
+        active |= bits & ~_IDLE
+    known = [name for bit, name in _REASONS.items() if active & bit]
+    unknown = active & ~sum(_REASONS)
+    return ", ".join([*known, *([hex(unknown)] if unknown else [])]) or "no"
+
+
+def _bits(row: Mapping[str, str]) -> int | None:
+    text = row.get("throttle", "")
+    return int(text, 16) if text.lower().startswith("0x") else None

@@ -1,0 +1,95 @@
+"""By which plain tool the links are measured that a transport goes over, and why they cannot be where they cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.model.record import Remark, Transport
+from vsphere_ml.bench.probe import link, perftest, rdma
+from vsphere_ml.bench.probe.perftest import End
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.model.job import Within
+    from vsphere_ml.bench.probe.survey import Surveyed
+    from vsphere_ml.core.model.guest import Peer
+
+TOOLS = {
+    Transport.TCP: link.TOOL,
+    Transport.ROCE: "ib_write_bw",
+    Transport.GPUDIRECT: "ib_write_bw from GPU memory",
+}
+
+
+def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
+    """Return in words what guests lack for this transport's tool; None when the links can be measured."""
+    told = ((each.node, _lack(transport, each)) for each in surveyed)
+    of = {node: why for node, why in told if why}
+    return f"{', '.join(of)}: {next(iter(of.values()))}" if of else None
+
+
+def _lack(transport: Transport, each: Surveyed) -> str | None:
+    if transport is Transport.TCP:
+        return None if each.iperf3 else "no iperf3"
+    if not each.ports:
+        return "no RDMA device"
+    if not rdma.rails(each.ports):
+        return "no active RDMA port with a RoCE v2 GID of an IPv4 address"
+    if each.perftest is None:
+        return "no ib_write_bw"
+    return _lack_of_gpu(each, each.perftest) if transport is Transport.GPUDIRECT else None
+
+
+def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
+    if not each.gpus:
+        return "no GPU"
+    if not tool.cuda:
+        return "an ib_write_bw that was built without CUDA"
+    if each.peermem or (each.dma_buf and tool.dma_buf):
+        return None
+    return "neither nvidia-peermem nor DMA-BUF in the driver and in ib_write_bw"
+
+
+def ends(node: Peer, each: Surveyed, transport: Transport, within: Within) -> tuple[End, ...]:
+    """Return a node as the end of a link by each of its ports; none where it lacks the tool."""
+    if each.perftest is None:
+        return ()
+    return tuple(
+        End(
+            node=node,
+            tool=each.perftest,
+            rail=rail,
+            within=within,
+            mtu=each.mtu.get(rail.gid.interface),
+            gpu=0 if transport is Transport.GPUDIRECT else None,
+            dma_buf=not each.peermem,
+        )
+        for rail in rdma.rails(each.ports)
+    )
+
+
+def not_measured(transport: Transport, why: str) -> Remark:
+    """Return what the record says of links that nobody measured."""
+    return Remark(
+        code="bench.not-measured", target=TOOLS[transport], message=f"not measured: {why}", hint=_HINTS[transport]
+    )
+
+
+def no_tool(transport: Transport, why: str, node: str) -> NotPossible:
+    """Return the error for links that are to be measured where guests lack what it takes."""
+    return NotPossible(
+        f"the links cannot be measured by {TOOLS[transport]}: {why}",
+        code="bench.no-tool",
+        target=node,
+        hint=_HINTS[transport],
+    )
+
+
+_RDMA = 'vsml run -- apt-get install -y perftest; `vsml configure` with the playbook "roce"'
+_HINTS = {
+    Transport.TCP: "vsml run -- apt-get install -y iperf3",
+    Transport.ROCE: _RDMA,
+    Transport.GPUDIRECT: f"{_RDMA}; build perftest with ./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h",
+}

@@ -1,0 +1,176 @@
+"""What RDMA gets through between two nodes: perftest's ib_write_bw, from host memory or from a GPU's.
+
+The device, its port and the GID index are named for each end: perftest would take the first device that it finds.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.imports import links
+from vsphere_ml.bench.model.job import MARK, Within
+from vsphere_ml.core.errors import BenchError, ConfigError
+from vsphere_ml.core.nodes.container import inside
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.model.record import LinkResult
+    from vsphere_ml.bench.probe.rdma import Rail
+    from vsphere_ml.core.model.guest import Peer, Shell
+
+PORT = 24602
+ITERATIONS = 1000  # of each size; 8 MiB a thousand times is 0.7 s at 100 Gbit/s
+# What the program's own help names says what it was built with.
+PROBE = "command -v ib_write_bw && { ib_write_bw --help 2>&1 | grep -o -- '--use_cuda[a-z_]*'; :; }"
+# Memory is locked for the device; root may lift the limit. The server begins to listen when it finds the time.
+_SERVE = "ulimit -l unlimited 2>/dev/null; {variables} setsid timeout 90 {command} </dev/null >/dev/null 2>&1 &"
+_MEASURE = """\
+{check_mtu}ulimit -l unlimited 2>/dev/null
+for turn in 1 2 3 4 5 6 7 8 9 10; do
+    out=$({variables} timeout 80 {command} 2>&1) && break
+    sleep 0.5
+done
+printf '%s' "$out"
+"""
+
+
+# A packet of the interface's full MTU that nobody may cut. A switch with a smaller one drops it, and large messages of
+# RDMA with it, while everything small goes through. ping's -s is without the 20 bytes of IPv4 and the 8 of ICMP.
+_TOO_LARGE = "vsml: too large"
+_CHECK_MTU = """\
+if command -v ping >/dev/null && ! ping -q -c 3 -i 0.3 -W 1 -M do -s {payload} -I {interface} {address} >/dev/null 2>&1
+then echo '{too_large}'; exit; fi
+"""
+_PING_HEADERS = 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perftest:
+    """The program as one guest has it."""
+
+    path: str
+    cuda: bool
+    dma_buf: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """One end of a link. `gpu` is the GPU whose memory is sent from or written to; None is host memory."""
+
+    node: Peer
+    tool: Perftest
+    rail: Rail
+    within: Within
+    gpu: int | None = None
+    mtu: int | None = None  # bytes, of the interface; None: it could not be read
+    traffic_class: int | None = None  # of the packets; None is the program's own, 0
+    dma_buf: bool = False  # by which the GPU's memory is reached; otherwise by nvidia-peermem
+
+
+def found(told: str) -> Perftest | None:
+    """Return what `PROBE` printed; None when there is no such program."""
+    path, *options = told.split() or [""]
+    if not path.startswith("/"):
+        return None
+    return Perftest(path=path, cuda="--use_cuda" in options, dma_buf="--use_cuda_dmabuf" in options)
+
+
+def command(end: End, server: str = "") -> tuple[str, ...]:
+    """Return the call: the receiving end's, or with `server` the address that the sending end goes to."""
+    port, gid = end.rail.port, end.rail.gid
+    way = ("-d", port.device, "-i", str(port.number), "-x", str(gid.index), "-p", str(PORT))
+    # -a: every size from 2 bytes to 8 MiB. -F: whatever the CPU's frequency does.
+    how = ("-a", "-n", str(ITERATIONS), "-q", "1", "-F", "--report_gbits")
+    cuda = () if end.gpu is None else (f"--use_cuda={end.gpu}", *(("--use_cuda_dmabuf",) if end.dma_buf else ()))
+    # Without RDMA-CM (-R) it is --tclass; --tos has no effect then (perftest, perftest_parameters.c).
+    marked = () if end.traffic_class is None else (f"--tclass={end.traffic_class}",)
+    return (end.tool.path, *way, *how, *marked, *cuda, *((server,) if server else ()))
+
+
+def serve(shell: Shell, end: End, run_id: str) -> None:
+    """Let the guest receive one measurement."""
+    _run(shell, end, _SERVE.format(variables=_variables(end, run_id), command=shlex.join(command(end))), 60)
+
+
+def measure(shell: Shell, end: End, receiver: End, run_id: str) -> LinkResult:
+    """Return what gets through for the largest message; the receiver must be served.
+
+    BenchError `bench.packet-size` when no packet of full size does; `bench.link` when nothing does, or when a GPU's
+    memory was asked for and not used.
+    """
+    call = shlex.join(command(end, receiver.node.address))
+    script = _MEASURE.format(check_mtu=_check_mtu(end, receiver), variables=_variables(end, run_id), command=call)
+    text = _run(shell, end, script, 900)
+    if text.strip() == _TOO_LARGE:
+        raise _too_large(end, receiver)
+    return told(text, end, receiver)
+
+
+def told(text: str, end: End, receiver: End) -> LinkResult:
+    """Return the link that the sending end's output tells of; errors as `measure`."""
+    try:
+        (link,) = links.perftest(text.splitlines()).links
+    except ConfigError as error:
+        raise _failed(end, receiver, _last(text) or error.message) from error
+    if link.gpu_memory != (end.gpu is not None):
+        raise _failed(end, receiver, f"it used {'GPU' if link.gpu_memory else 'host'} memory, which was not asked for")
+    rates = [each.rail.port.line_rate_bits_per_s for each in (end, receiver)]
+    known = [rate for rate in rates if rate is not None]
+    slowest = min(known) if len(known) == len(rates) else None
+    return replace(
+        link,
+        sender=end.node.name,
+        receiver=receiver.node.name,
+        device=end.rail.port.name,
+        line_rate_bits_per_s=slowest,
+    )
+
+
+def _check_mtu(end: End, receiver: End) -> str:
+    if end.mtu is None:
+        return ""
+    return _CHECK_MTU.format(
+        payload=end.mtu - _PING_HEADERS,
+        interface=shlex.quote(end.rail.gid.interface),
+        address=receiver.rail.gid.address,
+        too_large=_TOO_LARGE,
+    )
+
+
+def _run(shell: Shell, end: End, script: str, timeout_s: float) -> str:
+    return shell.run(inside(script) if end.within is Within.CONTAINER else script, timeout_s=timeout_s).out
+
+
+def _variables(end: End, run_id: str) -> str:
+    # As perftest's README has it (GPUDirect usage, 8), for "Couldn't allocate MR".
+    scatter = "" if end.gpu is None else " MLX5_SCATTER_TO_CQE=0"
+    return f"{MARK}={shlex.quote(run_id)}{scatter}"
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip(" -\t")]
+    return lines[-1] if lines else ""
+
+
+def _failed(end: End, receiver: End, why: str) -> BenchError:
+    ends = f"{end.node.name} to {receiver.node.name}"
+    return BenchError(
+        f"ib_write_bw from {ends} ({receiver.node.address}, port {PORT}, {end.rail.port.name}) measured nothing: {why}",
+        code="bench.link",
+        target=ends,
+        hint=f"vsml verify; vsml ssh {receiver.node.name} -- show_gids; look for a firewall between the nodes",
+    )
+
+
+def _too_large(end: End, receiver: End) -> BenchError:
+    ends = f"{end.node.name} to {receiver.node.name}"
+    gid = receiver.rail.gid
+    return BenchError(
+        f"no packet of {end.mtu} bytes gets from {end.node.name} ({end.rail.gid.interface}) to {receiver.node.name} "
+        f"({gid.address} on {gid.interface}) in one piece",
+        code="bench.packet-size",
+        target=ends,
+        hint=f"the MTU is smaller between them: vsml ssh {receiver.node.name} -- ip link; vsml plan tells that of the "
+        "distributed switch; look at the physical switches",
+    )

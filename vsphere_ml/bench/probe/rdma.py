@@ -1,0 +1,151 @@
+"""Ports of RDMA devices as a guest's kernel tells them, and those among them that RoCE goes by.
+
+The files are those of the kernel's Documentation/ABI/stable/sysfs-class-infiniband. Which GID of a port is RoCE v2 over
+IPv4 cannot be known by its index: 3 is only usual.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+# An empty entry of the GID table cannot be read (EINVAL), and is left out by that.
+PROBE = """\
+for port in /sys/class/infiniband/*/ports/*; do
+    [ -e "$port/state" ] || continue
+    device=${port%/ports/*} device=${device##*/}
+    echo "port|$device|${port##*/}|$(cat "$port/state")|$(cat "$port/rate")"
+    for kind in "$port"/gid_attrs/types/*; do
+        grep -qs 'RoCE v2' "$kind" || continue
+        index=${kind##*/}
+        echo "gid|$index|$(cat "$port/gids/$index")|$(cat "$port/gid_attrs/ndevs/$index")"
+    done
+done
+"""
+_RATE = re.compile(r"([\d.]+) Gb/sec")
+_IPV4 = "0000:0000:0000:0000:0000:ffff:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gid:
+    """A RoCE v2 GID over IPv4, and the network interface whose address it is."""
+
+    index: int
+    address: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A port of an RDMA device. `line_rate_bits_per_s` is what the link runs at now."""
+
+    device: str
+    number: int = 1
+    active: bool = True
+    line_rate_bits_per_s: float | None = None
+    gids: tuple[Gid, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.device}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rail:
+    """A port that RoCE goes by, and the GID to name: the one of the lowest index."""
+
+    port: Port
+    gid: Gid
+
+
+def read(text: str) -> tuple[Port, ...]:
+    """Return what `PROBE` printed, in the order of devices."""
+    ports: list[tuple[list[str], list[Gid]]] = []
+    for line in text.splitlines():
+        kind, *cells = line.split("|")
+        if kind == "port" and len(cells) == 4:  # noqa: PLR2004 - the fields of the probe
+            ports.append((cells, []))
+        elif kind == "gid" and ports and (gid := _gid(cells)) is not None:
+            ports[-1][1].append(gid)
+    return tuple(_port(cells, gids) for cells, gids in ports)
+
+
+def only(ports: Sequence[Port], device: str) -> tuple[Port, ...]:
+    """Return the ports of this device; all when it is empty."""
+    return tuple(port for port in ports if device in {"", port.device})
+
+
+def rails(ports: Sequence[Port]) -> tuple[Rail, ...]:
+    """Return the ports that RoCE can go by: active, with an IPv4 address."""
+    return tuple(
+        Rail(port=port, gid=min(port.gids, key=lambda gid: gid.index)) for port in ports if port.active and port.gids
+    )
+
+
+def common(of: Mapping[str, Sequence[Rail]]) -> tuple[tuple[str, ...], int | None]:
+    """Return the ports' names and the GID index that all nodes have in common; None where indexes differ.
+
+    NCCL takes one list of ports and one index for all. Without an index each rank finds the RoCE v2 GID of each of its
+    ports itself, from NCCL 2.21 on (net_ib/connect.cc: IB_GID_INDEX is -1, IB_ROCE_VERSION_NUM is 2). NotPossible
+    `bench.no-rdma` when a node has no such port, `bench.rdma-differs` when the ports' names differ.
+    """
+    lacking = [node for node, each in of.items() if not each]
+    if lacking:
+        raise none_on(lacking)
+    names = {tuple(rail.port.name for rail in each) for each in of.values()}
+    indexes = {rail.gid.index for each in of.values() for rail in each}
+    if len(names) > 1:
+        raise NotPossible(
+            "NCCL is told one list of RDMA ports for all nodes, and theirs differ",
+            code="bench.rdma-differs",
+            target=next(iter(of)),
+            hint='name the device to use: [guest] settings = { rdma_device = "mlx5_0" }',
+            details=tuple(f"{node}: {', '.join(map(_told, each))}" for node, each in of.items()),
+        )
+    return names.pop(), indexes.pop() if len(indexes) == 1 else None
+
+
+def none_on(nodes: Sequence[str]) -> NotPossible:
+    """Return the error for nodes without a port that RoCE could go by."""
+    return NotPossible(
+        f"{', '.join(nodes)}: no active RDMA port with a RoCE v2 GID of an IPv4 address",
+        code="bench.no-rdma",
+        target=nodes[0],
+        hint='`vsml configure` with the playbook "roce", `vsml verify` for what lacks; --transport tcp needs none',
+    )
+
+
+def _told(rail: Rail) -> str:
+    return f"{rail.port.name} GID index {rail.gid.index} ({rail.gid.address} on {rail.gid.interface})"
+
+
+def _port(cells: list[str], gids: list[Gid]) -> Port:
+    device, number, state, rate = cells
+    speed = _RATE.search(rate)
+    return Port(
+        device=device,
+        number=int(number),
+        active="ACTIVE" in state,
+        line_rate_bits_per_s=float(speed[1]) * 1e9 if speed else None,
+        gids=tuple(gids),
+    )
+
+
+def _gid(cells: list[str]) -> Gid | None:
+    index, value, interface = cells
+    if not value.startswith(_IPV4):
+        return None
+    number = int(value.removeprefix(_IPV4).replace(":", ""), 16)
+    return Gid(index=int(index), address=str(ipaddress.IPv4Address(number)), interface=interface)
+
+
+def interfaces(ports: Sequence[Port]) -> Iterator[str]:
+    """Yield the network interfaces that belong to RDMA ports."""
+    yield from dict.fromkeys(gid.interface for port in ports for gid in port.gids)

@@ -1,0 +1,210 @@
+"""From what ranks told to the record of a launch, and what makes a launch worthless."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch import causes
+from vsphere_ml.bench.model.record import Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
+from vsphere_ml.bench.proof import channels, ledger, paths
+from vsphere_ml.bench.proof import ranks as proof
+from vsphere_ml.bench.proof.launch_context import blank, environment, method, unlike
+from vsphere_ml.core.errors import BenchError, PlacementError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.model.job import Job
+    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.record import Configuration
+    from vsphere_ml.bench.proof.launch_context import Scene
+    from vsphere_ml.bench.stats.stop import Stop
+    from vsphere_ml.core.errors import VsmlError
+
+
+def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) -> Run:
+    """Return the record of a launch that ended well; it is invalid when a proof fails."""
+    job = scene.job
+    lost = _lost(job, told)
+    if job.least_nodes:
+        told = [each for each in told if each.ended]
+    _complete(job, told, log)
+    went = channels.of_nccl(log) or paths.of_sockets(job, told)
+    by = paths.proof(job, told, went, scene.surveyed, log)
+    proofs = tuple(each for each in (*proof.proofs(job, told), by, scene.clean) if each is not None)
+    counts = ledger.count(job, told)
+    failed = [each for each in proofs if each.verdict is Verdict.NO]
+    return replace(
+        blank(scene),
+        outcome=Outcome.INVALID if failed else Outcome.COMPLETE,
+        reason="; ".join(f"{each.name}: {each.evidence}" for each in failed),
+        configuration=_measured(job, told),
+        environment=environment(scene, told, log),
+        method=method(job, told, stop),
+        placement=proof.places(told, scene.machines),
+        steps=None if failed or lost else _steps(job.configuration, told),
+        worlds=_worlds(told),
+        sweep=() if failed else _sweep(told),
+        traffic=counts,
+        proofs=proofs,
+        paths=went,
+        remarks=(
+            *scene.wire.remarks,
+            *proof.shared_hosts(job, scene.hosts),
+            *unlike(scene),
+            *_diverged(job, told),
+            *_stopped(job, stop),
+            *lost,
+            *ledger.diagnose(counts),
+        ),
+    )
+
+
+def linked(scene: Scene) -> Run:
+    """Return the record of a launch that only measured the links."""
+    return replace(
+        blank(scene),
+        method=method(scene.job, (), None),
+        proofs=(scene.clean,) if scene.clean else (),
+        remarks=(*scene.wire.remarks, *proof.shared_hosts(scene.job, scene.hosts)),
+    )
+
+
+def failed(scene: Scene, error: VsmlError) -> Run:
+    """Return the record of a launch that gave nothing to measure."""
+    return _without_figures(scene, Outcome.FAILED, error.message)
+
+
+def cut(scene: Scene, why: str) -> Run:
+    """Return the record of a launch whose end vsml has not seen."""
+    return _without_figures(scene, Outcome.CUT, why)
+
+
+def _without_figures(scene: Scene, outcome: Outcome, why: str) -> Run:
+    proofs = (scene.clean,) if scene.clean else ()
+    return replace(blank(scene), outcome=outcome, reason=why, proofs=proofs)
+
+
+def objection(run: Run) -> BenchError | None:
+    """Return what makes a launch worthless whatever its speed; None when nothing does."""
+    wrong = next((each for each in run.proofs if each.verdict is Verdict.NO), None)
+    if wrong is None:
+        return None
+    if wrong.name == proof.PLACEMENT:
+        return PlacementError(
+            f"the ranks did not run where they were asked to: {wrong.evidence}",
+            code="bench.placement",
+            target=run.run_id,
+            hint="`vsml bench report -o json` has each rank's place; look at the launcher's host file and its version",
+        )
+    if wrong.name == paths.PATH:
+        return BenchError(
+            f"{run.configuration.transport.value} was asked for and not used: {wrong.evidence}",
+            code="bench.path",
+            target=run.run_id,
+            hint="`vsml verify` tells each node's RDMA and GPUDirect; the record has the log's lines",
+        )
+    return BenchError(
+        f"the launch is invalid, whatever its speed: {wrong.evidence}", code="bench.not-in-sync", target=run.run_id
+    )
+
+
+def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -> BenchError:
+    """Return the error for a launcher that ended with another status than 0; `troubles` are the guest's own."""
+    limit = f" (its limit of {job.limit_s:g} s passed)" if status == 124 else ""  # noqa: PLR2004 - timeout(1)'s status
+    cause = causes.found(log)
+    why = "".join(f": {each}" for each in ([cause.why] if cause else troubles))
+    return BenchError(
+        f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
+        code="bench.launch-failed",
+        target=job.nodes[0].name,
+        hint=cause.hint if cause else "the first error of its last lines is usually the one to mend",
+        details=causes.last_lines(log),
+    )
+
+
+def _complete(job: Job, told: Sequence[Told], log: str) -> None:
+    """Raise BenchError `bench.no-samples` when ranks are missing or did not come to their end."""
+    if job.configuration.workload is Workload.SCRIPT:
+        return
+    if not told or not all(each.ended for each in told):
+        silent = [str(each.rank) for each in told if not each.ended]
+        what = f"ranks {', '.join(silent)} did not come to their end" if silent else "no rank told anything"
+        raise BenchError(
+            f"{what}, though {job.configuration.launcher} ended well",
+            code="bench.no-samples",
+            target=job.nodes[0].name,
+            details=causes.last_lines(log),
+        )
+
+
+def _lost(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+    """Return which nodes an elastic job lost."""
+    ended = {each.node for each in told if each.ended}
+    lost = [node.name for node in job.nodes if node.name not in ended]
+    if not job.least_nodes or not lost:
+        return ()
+    message = f"lost on the way; the job went on with {len(job.nodes) - len(lost)} of {len(job.nodes)} nodes"
+    return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
+
+
+def _diverged(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+    """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
+    if all(each.finite for each in told):
+        return ()
+    message = "the weights became NaN or infinite: whether the ranks stayed in sync cannot be told"
+    hint = "more --batch, a larger --image, or --gradients fp32"
+    return (Remark(code="bench.not-finite", target=job.run_id, message=message, hint=hint),)
+
+
+def _stopped(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
+    if stop is None:
+        return ()
+    return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
+
+
+def _measured(job: Job, told: Sequence[Told]) -> Configuration:
+    parameters = told[0].model.get("parameters") if told else None
+    return replace(job.configuration, parameters=int(parameters)) if parameters else job.configuration
+
+
+def _steps(asked: Configuration, told: Sequence[Told]) -> Steps | None:
+    if not told or not told[0].step_s or len({len(each.step_s) for each in told}) > 1:
+        return None
+    computed = all(len(each.compute_s) == len(each.step_s) for each in told)
+    return Steps(
+        step_s=tuple(tuple(each.step_s) for each in told),
+        compute_s=tuple(tuple(each.compute_s) for each in told) if computed else (),
+        samples_per_step=asked.batch,
+    )
+
+
+def _worlds(told: Sequence[Told]) -> tuple[World, ...]:
+    """Return how an elastic job's ranks became fewer or more; empty for a job of fixed size."""
+    if not told or not told[0].worlds:
+        return ()
+    starts = [start for *_, start in told[0].worlds]
+    ends = [*starts[1:], len(told[0].step_s)]
+    return tuple(
+        World(ranks=ranks, first_step=step, step_s=tuple(told[0].step_s[start:end]))
+        for (ranks, step, start), end in zip(told[0].worlds, ends, strict=True)
+    )
+
+
+def _sweep(told: Sequence[Told]) -> tuple[SweepPoint, ...]:
+    """Return each size's times, those of the slowest rank in each repeat."""
+    points = zip(*(each.sweep for each in told), strict=True)
+    iterations = told[0].iterations_s if told else {}
+    return tuple(
+        SweepPoint(
+            size_bytes=ranks[0][0],
+            time_s=_slowest([each[1] for each in ranks]),
+            iterations_s=iterations.get(ranks[0][0], ()),
+        )
+        for ranks in points
+    )
+
+
+def _slowest(ranks: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(max(times) for times in zip(*ranks, strict=True))

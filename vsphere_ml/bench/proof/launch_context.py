@@ -1,0 +1,203 @@
+"""One launch and what is known of the cluster around it, as far as a record holds it whatever the ranks tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml import __version__
+from vsphere_ml.bench.launch.launchers import launch
+from vsphere_ml.bench.model.record import (
+    Cluster,
+    Environment,
+    Link,
+    LinkResult,
+    Method,
+    Outcome,
+    Remark,
+    Run,
+    Transport,
+    Workload,
+)
+from vsphere_ml.bench.probe import clocks, rdma
+from vsphere_ml.bench.probe.line_rate import line_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.bench.model.job import Job
+    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.record import Proof
+    from vsphere_ml.bench.probe.machines import Machine
+    from vsphere_ml.bench.probe.survey import Surveyed
+    from vsphere_ml.bench.stats.stop import Stop
+    from vsphere_ml.core.errors import BenchError
+
+# What NCCL logs of itself, and of the CUDA it was built with (VERSION_STRING in its src/init.cc).
+_NCCL = re.compile(r"NCCL version (?P<nccl>\d[^\s+]*)\+cuda(?P<cuda>\d+\.\d+)")
+
+# What the ranks work on, and how they begin a measurement together.
+_OF_WORKLOAD = {
+    Workload.TRAIN: ("synthetic images, made once in memory", "each step's all-reduces wait for every rank"),
+    Workload.ALLREDUCE: ("constants, every sum checked", "a small all-reduce before each repeat, not measured"),
+    Workload.NCCL: ("nccl-tests' own, checked by it", "nccl-tests' own barrier before each size"),
+    Workload.LINK: ("the tool's own", "one pair of nodes after the other"),
+    Workload.SCRIPT: ("the program's own", "the program's own"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """What a plain tool got through between the nodes: `links` where it was asked for this launch."""
+
+    links: tuple[LinkResult, ...] = ()
+    bytes_per_s: float | None = None
+    remarks: tuple[Remark, ...] = ()  # what was not measured, and why
+    failure: BenchError | None = None  # of the tool, just now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a benchmark was started from. `link_bits_per_s` is what a person says the link's line rate is."""
+
+    invocation: tuple[str, ...] = ()
+    git_commit: str = ""
+    timezone: str = ""
+    link_bits_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One launch and what is known of the cluster around it."""
+
+    job: Job
+    launch: int  # 1 for the first of its configuration
+    started: str
+    ended: str
+    cluster: Cluster
+    lab: bool
+    machines: Mapping[str, Machine]  # by node
+    surveyed: tuple[Surveyed, ...]
+    wire: Wire = Wire()
+    origin: Origin = Origin()
+    clean: Proof | None = None  # that nothing else ran in the guests when it began
+
+    @property
+    def hosts(self) -> Mapping[str, str]:
+        """Return the ESXi host of each node whose VM's host vCenter told."""
+        return {name: machine.host for name, machine in self.machines.items() if machine.host}
+
+
+def blank(scene: Scene) -> Run:
+    """Return the record of a launch of which no rank has told anything yet."""
+    return Run(
+        run_id=scene.job.run_id,
+        launch=scene.launch,
+        lab=scene.lab,
+        started=scene.started,
+        ended=scene.ended,
+        outcome=Outcome.COMPLETE,
+        configuration=scene.job.configuration,
+        cluster=_cluster(scene),
+        environment=environment(scene, ()),
+        link=_link(scene),
+        link_results=scene.wire.links,
+    )
+
+
+def environment(scene: Scene, told: Sequence[Told], log: str = "") -> Environment:
+    """Return what ran the launch; ranks know their versions better than the survey."""
+    how = launch(scene.job) if scene.job.program else None
+    versions = {"vsml": __version__, **scene.surveyed[0].versions}
+    versions |= {key: str(value) for key, value in (told[0].model.get("versions") or {}).items()} if told else {}
+    if nccl := _NCCL.search(log):
+        versions |= nccl.groupdict()
+    return Environment(
+        versions=versions,
+        variables=dict(how.variables) if how else {},
+        command=how.command if how else (),
+        invocation=scene.origin.invocation,
+        git_commit=scene.origin.git_commit,
+        container=_image(scene),
+        timezone=scene.origin.timezone,
+        clocks=clocks.by_node(told),
+    )
+
+
+def _image(scene: Scene) -> str:
+    """Return the image that the ranks run in, with its digest; empty where they run in the guests themselves."""
+    inside = scene.surveyed[0].container
+    return f"{inside.image} {inside.image_id}" if inside is not None else ""
+
+
+def _cluster(scene: Scene) -> Cluster:
+    """Return the cluster with the settings of the VMs that took part, and whether ATS is on inside them."""
+    ats = {each.node: "on" if each.ats else "off" for each in scene.surveyed if each.ats is not None}
+    settings = {
+        node.name: {
+            **(scene.machines[node.name].settings if node.name in scene.machines else {}),
+            **({"ats_in_guest": ats[node.name]} if node.name in ats else {}),
+        }
+        for node in scene.job.nodes
+    }
+    return replace(scene.cluster, vm_settings={name: each for name, each in settings.items() if each})
+
+
+def _link(scene: Scene) -> Link:
+    asked = scene.job.configuration
+    rate = line_rate(
+        scene.surveyed,
+        scene.job.interface,
+        asked.transport,
+        scene.machines,
+        scene.origin.link_bits_per_s,
+    )
+    return Link(
+        line_rate_bits_per_s=rate.bits_per_s,
+        line_rate_source=rate.source,
+        nics=rate.nics,
+        interface=scene.job.interface,
+        mtu_bytes=_mtu(scene),
+        congestion_control=", ".join(sorted({each.congestion_control for each in scene.surveyed} - {""})),
+        calibrated_bytes_per_s=scene.wire.bytes_per_s,
+    )
+
+
+def method(job: Job, told: Sequence[Told], stop: Stop | None) -> Method:
+    """Return how the launch was measured, and why it ended."""
+    data, together = _OF_WORKLOAD[job.configuration.workload]
+    seed = told[0].model.get("seed") if told else None
+    return Method(
+        seed=int(seed) if seed is not None else None,
+        data=data,
+        synchronised=together,
+        ended=stop.value if stop else "all that was asked for was made",
+    )
+
+
+def _mtu(scene: Scene) -> int | None:
+    """Return the MTU that all nodes have where the job goes by; None when they differ."""
+    over_rdma = scene.job.configuration.transport is not Transport.TCP
+    found = {
+        each.mtu.get(name)
+        for each in scene.surveyed
+        for name in (rdma.interfaces(each.ports) if over_rdma else [scene.job.interface])
+    }
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def unlike(scene: Scene) -> tuple[Remark, ...]:
+    """Return which versions differ between nodes: the record names those of the first."""
+    names = dict.fromkeys(name for each in scene.surveyed for name in each.versions)
+    of = {name: {each.node: each.versions.get(name, "none") for each in scene.surveyed} for name in names}
+    return tuple(
+        Remark(
+            code="bench.versions-differ",
+            target=name,
+            message=", ".join(f"{node}: {version}" for node, version in versions.items()),
+            hint="`vsml configure` brings every node to the same playbooks",
+        )
+        for name, versions in of.items()
+        if len(set(versions.values())) > 1
+    )

@@ -1,0 +1,136 @@
+"""Bytes that guests sent during an exchange, against those that its algorithm must send: what it did needs no log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch.launchers import GLOO, MPI
+from vsphere_ml.bench.model.record import Remark, TrafficCount, TrafficVerdict, Transport, Workload
+from vsphere_ml.bench.network.frames import HEADERS
+from vsphere_ml.bench.network.sweeps import bus_factor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.model.job import Job
+    from vsphere_ml.bench.model.rank_log import Told
+
+SMALLEST = 1 << 20  # bytes; below, what Horovod's controller says to other ranks is no small part
+TOLERANCE = 0.02  # of what is expected
+SILENT = 0.05  # of what is expected: what else the guest says on its network
+MPICH_RING = ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring")
+
+_HINT = "`traffic` in the record has the bytes; look at --variable, at the script and at the launcher's hosts"
+DIAGNOSES = {
+    TrafficVerdict.NOTHING: Remark(
+        code="bench.traffic-nothing",
+        target="",
+        message="sent {ratio:.0%} of what an all-reduce must: nothing was exchanged",
+        hint=_HINT,
+    ),
+    TrafficVerdict.OTHER_INTERFACE: Remark(
+        code="bench.traffic-other-interface",
+        target="",
+        message="sent what an all-reduce must by {interface}, not by the chosen interface",
+        hint=_HINT,
+    ),
+    TrafficVerdict.TWICE: Remark(
+        code="bench.traffic-twice",
+        target="",
+        message="sent {ratio:.2f} times what an all-reduce must: it was averaged twice",
+        hint=_HINT,
+    ),
+    TrafficVerdict.HALF: Remark(
+        code="bench.traffic-half",
+        target="",
+        message="sent half of what an all-reduce must: its values were compressed",
+        hint=_HINT,
+    ),
+    TrafficVerdict.FEWER_RANKS: Remark(
+        code="bench.traffic-fewer-ranks",
+        target="",
+        message="sent {ratio:.2f} of what an all-reduce of all ranks must, as one of fewer ranks does",
+        hint=_HINT,
+    ),
+}
+
+
+def is_ring(job: Job) -> bool:
+    """Return whether this job's all-reduces are rings over TCP with a rank a node, whose bytes are known.
+
+    Gloo's default is a ring (gloo/allreduce.cc: UNSPECIFIED is RING); MPICH takes one where it is told to.
+    """
+    asked = job.configuration
+    name, value = MPICH_RING
+    ring = asked.backend == GLOO or (asked.backend == MPI and job.variables.get(name) == value)
+    over_tcp = asked.transport is Transport.TCP and asked.workload is Workload.ALLREDUCE
+    return ring and over_tcp and asked.ranks == asked.nodes > 1
+
+
+def count(job: Job, logs: Sequence[Told]) -> tuple[TrafficCount, ...]:
+    """Return what each node sent for each message size of 1 MiB and more; empty where nobody knows what it must."""
+    if not is_ring(job):
+        return ()
+    return tuple(
+        _count(each, size, job.configuration.ranks)
+        for each in logs
+        for size in each.sent_by_size
+        if size >= SMALLEST and each.interface.get("name") in each.sent_by_size[size][1]
+    )
+
+
+def _count(log: Told, size: int, ranks: int) -> TrafficCount:
+    exchanges, counters = log.sent_by_size[size]
+    asked = str(log.interface["name"])
+    must = bus_factor(ranks) * size * exchanges
+    ratios = {name: _payload(*counted) / must for name, counted in counters.items()}
+    used = asked if ratios[asked] > SILENT else max(ratios, key=ratios.__getitem__)
+    verdict = TrafficVerdict.OTHER_INTERFACE if used != asked and ratios[used] > SILENT else judge(ratios[asked], ranks)
+    used = used if verdict is TrafficVerdict.OTHER_INTERFACE else asked
+    counted, packets = counters[used]
+    return TrafficCount(
+        node=log.node,
+        interface=used,
+        size_bytes=size,
+        exchanges=exchanges,
+        expected_bytes=round(must) + packets * HEADERS,
+        counted_bytes=counted,
+        ratio=ratios[used],
+        verdict=verdict,
+    )
+
+
+def _payload(counted: int, packets: int) -> int:
+    """Return what is left without headers; an acknowledgement alone has nothing else.
+
+    Where the kernel leaves segmentation to the adapter, many segments are counted as one packet with one header; then
+    as many headers are left out as were counted.
+    """
+    return max(0, counted - packets * HEADERS)
+
+
+def judge(ratio: float, ranks: int) -> TrafficVerdict:
+    """Return what a node's payload says, as a share of what a ring over all ranks must send."""
+    if ratio < SILENT:
+        return TrafficVerdict.NOTHING
+    for at, verdict in ((1.0, TrafficVerdict.EXPECTED), (2.0, TrafficVerdict.TWICE), (0.5, TrafficVerdict.HALF)):
+        if _is_near(ratio, at):
+            return verdict
+    fewer = (bus_factor(each) / bus_factor(ranks) for each in range(2, ranks))
+    return TrafficVerdict.FEWER_RANKS if any(_is_near(ratio, each) for each in fewer) else TrafficVerdict.UNKNOWN
+
+
+def _is_near(ratio: float, expected: float) -> bool:
+    return abs(ratio / expected - 1) <= TOLERANCE
+
+
+def diagnose(counts: Sequence[TrafficCount]) -> tuple[Remark, ...]:
+    """Return what is wrong with an exchange, each once a node."""
+    return tuple({(each.node, each.verdict): _diagnose(each) for each in counts if each.verdict in DIAGNOSES}.values())
+
+
+def _diagnose(counted: TrafficCount) -> Remark:
+    of_verdict = DIAGNOSES[counted.verdict]
+    message = of_verdict.message.format(ratio=counted.ratio, interface=counted.interface)
+    return replace(of_verdict, target=counted.node, message=message)

@@ -1,0 +1,79 @@
+"""What a record shows of the way that bytes took between nodes: not the one asked for, or nothing at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Transport, Verdict, Workload
+from vsphere_ml.bench.proof.paths import PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.bench.model.record import Run
+
+
+def unproven(run: Run) -> str:
+    """Return why it is not known which way a complete launch's bytes took; empty where it is, or none left a node.
+
+    What a tool of the links measured is proven by the tool.
+    """
+    asked = run.configuration
+    if run.outcome is not Outcome.COMPLETE or asked.nodes == 1 or asked.workload is Workload.LINK:
+        return ""
+    told = next((each for each in run.proofs if each.name == PATH), None)
+    if told is not None:
+        return told.evidence if told.verdict is Verdict.UNKNOWN else ""
+    return "" if asked.transport is Transport.TCP else f"{run.source} tells nothing of it"
+
+
+def path_remarks(run: Run, where: str) -> Iterator[Remark]:
+    """Yield what is wrong with a launch's path, or that it is not known."""
+    asked = run.configuration.transport
+    # Channels inside a node, and sockets beside NCCL's own, are no way of NCCL's between nodes.
+    carriers = Counter(path.carrier for path in run.paths if path.carrier.startswith("NET/"))
+    sockets = [each for each in carriers if "Socket" in each]
+    if asked is not Transport.TCP and sockets:
+        yield Remark(
+            code="bench.wrong-path",
+            target=where,
+            message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
+            hint="vsml verify: RDMA device, GID and path MTU of each node",
+        )
+    elif asked is Transport.GPUDIRECT and set(carriers) == {"NET/IB"}:
+        yield Remark(
+            code="bench.no-gpudirect",
+            target=where,
+            message=f"GPUDirect was asked for, and all {carriers.total()} channels went by host memory",
+            hint="vsml verify: ATS, nvidia-peermem or DMA-BUF, and the way from GPU to NIC",
+        )
+    elif run.proof(PATH) is Verdict.NO and run.outcome is Outcome.INVALID:
+        yield Remark(code="bench.wrong-path", target=where, message=run.reason or "the bytes went another way")
+    elif why := unproven(run):
+        yield _unproven(run, where, why)
+
+
+def _unproven(run: Run, where: str, why: str) -> Remark:
+    asked = run.configuration.transport
+    who = "was asked for" if run.source == VSML else "is what the import was told"
+    return Remark(
+        code="bench.path-unproven",
+        target=where,
+        message=f"{asked} {who}, and that the bytes went by it is not proven: {why}",
+        hint=_what_proves(run),
+    )
+
+
+def _what_proves(run: Run) -> str:
+    asked = run.configuration
+    if asked.transport is Transport.TCP:
+        return "RUN.log in the record has what the ranks printed: perhaps they exchanged nothing"
+    if run.source != VSML:
+        return "import the log of a run with NCCL_DEBUG=INFO: its lines `via NET/` tell"
+    if asked.workload is not Workload.NCCL:
+        return (
+            f"vsml bench --workload nccl --transport {asked.transport} tells NCCL's own channels; "
+            "without lines of NCCL in RUN.log of the record, Horovod did not use it"
+        )
+    return "leave NCCL_DEBUG to vsml; RUN.log in the record has all that NCCL logged"

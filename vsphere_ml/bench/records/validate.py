@@ -1,0 +1,97 @@
+"""What a document must hold beyond its shape, so that no reader divides by zero or compares unlike lists."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.records.codec import Mismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vsphere_ml.bench.model.record import Run, Steps, SweepPoint
+
+
+SMALLEST, LARGEST = 1e-12, 1e18  # a picosecond; an exabyte
+
+
+def check(run: Run) -> None:
+    """Raise Mismatch with the path to the first value that cannot be meant."""
+    for key in ("started", "ended"):
+        _time(getattr(run, key), key)
+    asked = run.configuration
+    for key in ("nodes", "ranks", "batch", "parameters"):
+        _positive(getattr(asked, key), ("configuration", key))
+    for key in ("line_rate_bits_per_s", "nics", "mtu_bytes", "calibrated_bytes_per_s"):
+        _positive(getattr(run.link, key), ("link", key))
+    if run.steps is not None:
+        _steps(run.steps, asked.ranks)
+    for at, world in enumerate(run.worlds):
+        _positive(world.ranks, ("worlds", at, "ranks"))
+        for step, value in enumerate(world.step_s):
+            _positive(value, ("worlds", at, "step_s", step))
+    _sweep(run.sweep)
+    for at, result in enumerate(run.link_results):
+        for key in ("bytes_per_s", "line_rate_bits_per_s", "rdma_mtu_bytes"):
+            _positive(getattr(result, key), ("link_results", at, key))
+
+
+def _sweep(points: Sequence[SweepPoint]) -> None:
+    for at, point in enumerate(points):
+        _positive(point.size_bytes, ("sweep", at, "size_bytes"))
+        _times(point.time_s, ("sweep", at, "time_s"))
+        if point.iterations_s:
+            _times(point.iterations_s, ("sweep", at, "iterations_s"))
+
+
+def _steps(steps: Steps, ranks: int) -> None:
+    _positive(steps.samples_per_step, ("steps", "samples_per_step"))
+    _table(steps.step_s, ranks, "step_s")
+    if steps.compute_s:
+        _table(steps.compute_s, ranks, "compute_s")
+        if len(steps.compute_s[0]) != len(steps.step_s[0]):
+            raise Mismatch(("steps", "compute_s"), "it has not as many steps as step_s")
+
+
+def _table(rows: Sequence[Sequence[float]], ranks: int, key: str) -> None:
+    if len(rows) != ranks:
+        raise Mismatch(("steps", key), f"it has {len(rows)} ranks, the configuration {ranks}")
+    for rank, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise Mismatch(("steps", key, rank), f"rank {rank} has {len(row)} steps, rank 0 has {len(rows[0])}")
+        _times(row, ("steps", key, rank))
+
+
+def _times(values: Iterable[float], path: tuple[str | int, ...]) -> None:
+    empty = True
+    for at, value in enumerate(values):
+        _positive(value, (*path, at))
+        empty = False
+    if empty:
+        raise Mismatch(path, "at least one time is wanted")
+
+
+def _positive(value: float | None, path: tuple[str | int, ...]) -> None:
+    if value is None:
+        return
+    if value <= 0:
+        raise Mismatch(path, f"more than 0 is wanted, not {value}")
+    if not SMALLEST <= value <= LARGEST:
+        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {_short(value)}")
+
+
+def _short(value: float) -> str:
+    try:
+        return f"{value:.3g}"
+    except OverflowError:  # a whole number beyond what a float can be
+        return f"one of {value.bit_length() if isinstance(value, int) else 0} bits"
+
+
+def _time(value: str, key: str) -> None:
+    try:
+        aware = datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        aware = False
+    if not aware:
+        raise Mismatch((key,), f"a time such as 2026-01-31T12:00:00Z is wanted, not {value!r}")

@@ -1,0 +1,211 @@
+"""A report's content: what it says in words and tables, whatever form it is given."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.explain import explain
+from vsphere_ml.bench.analysis.study import groups
+from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import Outcome, Verdict, Workload
+from vsphere_ml.bench.network.sweeps import peak
+from vsphere_ml.bench.predict.published import ANCHORS
+from vsphere_ml.bench.proof.path_diagnostics import unproven
+from vsphere_ml.bench.report.environment import environment, unknown
+from vsphere_ml.bench.report.method import method
+from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep, Wire
+    from vsphere_ml.bench.model.record import Configuration, Place, Remark, Run
+
+PROOFS = ("in_sync", "placement", "path", "clean")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """All that a report says."""
+
+    title: str
+    verdicts: tuple[str, ...]  # the most important first
+    remarks: tuple[Remark, ...]
+    tables: tuple[Table, ...]
+    fits: tuple[str, ...]
+    method: tuple[str, ...]
+    notices: tuple[str, ...]  # what must be read before any figure
+    not_measured: tuple[str, ...]
+    published: Table | None  # by others, on hardware; beside a lab's figures it would mislead
+
+
+def story(seen: Study) -> Story:
+    """Return what the record says."""
+    cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "")
+    return Story(
+        title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
+        verdicts=tuple(_verdicts(seen)),
+        remarks=explain(seen),
+        tables=(*tables(seen), *_about(seen)),
+        fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := fitted(each))),
+        method=tuple(method(seen)),
+        notices=notices(seen),
+        not_measured=tuple(unknown(seen)),
+        published=None if seen.lab else published(),
+    )
+
+
+def published() -> Table:
+    """Return what others have published, with its conditions."""
+    return Table(
+        heading="Published by others, on other hosts, versions and years",
+        titles=("WHAT", "FIGURE", "CONDITIONS", "SOURCE"),
+        rows=tuple((each.what, each.figure, each.conditions, each.source) for each in ANCHORS),
+    )
+
+
+def _verdicts(seen: Study) -> Iterator[str]:
+    """Yield the largest configuration of each workload over each transport in a sentence."""
+    if len(seen.left_out) == len(seen.runs):
+        yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
+    for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
+        yield f"{_training(scaling)}; {_proven(scaling.point.runs)}"
+    sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
+    for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
+        yield f"{_all_reduce(sweep)}; {_proven(sweep.runs)}"
+    for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
+        yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
+    untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]
+    for same in groups(untimed):
+        yield f"{seen.titles(same[0].configuration)}: {_ended(same)}; {_proven(same)}"
+
+
+def _figures(run: Run) -> bool:
+    return bool(run.steps or run.sweep or run.link_results or run.configuration.workload is Workload.LINK)
+
+
+def _ended(runs: Sequence[Run]) -> str:
+    """Return how long launches took that came to their end and left no figure."""
+    took = [datetime.fromisoformat(run.ended) - datetime.fromisoformat(run.started) for run in runs]
+    median = figures.seconds(statistics.median(each.total_seconds() for each in took))
+    launches = "" if len(runs) == 1 else f"{len(runs)} launches, "
+    return f"{launches}complete after {median}; no step times were written"
+
+
+def _kind(asked: Configuration, seen: Study) -> tuple[str, ...]:
+    """Return what the configurations of one series have in common; a study has each series smallest first."""
+    return asked.workload, asked.model, asked.transport, asked.gradients, *seen.titles.telling(asked)
+
+
+def _slowest_link(wire: Wire) -> str:
+    carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
+    share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
+    return f"the slowest link carries {carried}{share}"
+
+
+def _proven(runs: Sequence[Run]) -> str:
+    """Return where the ranks ran, and that nobody knows the path where that is so; proofs have a table of their own."""
+    asked = runs[0].configuration.transport
+    return _placed(runs) + (f"; that it went by {asked} is not proven" if any(map(unproven, runs)) else "")
+
+
+def _placed(runs: Sequence[Run]) -> str:
+    """Return whether the ranks are proven to have run where they should, and on how many ESXi hosts that was."""
+    if not all(run.proof("placement") is Verdict.YES for run in runs):
+        return "where the ranks ran is not proven"
+    nodes = {place.node for place in runs[0].placement}
+    hosts = {place.host for place in runs[0].placement if place.host}
+    on = figures.count(len(hosts), "ESXi host") if hosts else "hosts nobody told"
+    return f"placement proven, {figures.count(len(nodes), 'node')} on {on}"
+
+
+def _all_reduce(sweep: Sweep) -> str:
+    best = peak(sweep.sizes)
+    told = "no bus bandwidth" if best is None else f"at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
+    of_link = "" if sweep.share is None else f", {figures.percent(sweep.share)} of the link"
+    return f"{sweep.title}: {told}{of_link}"
+
+
+def _training(each: Scaling) -> str:
+    point = each.point
+    rate = point.samples_per_s
+    speed = (
+        f"a step of {figures.seconds(point.step.value)} {figures.plus_minus(point.step)}"
+        if rate is None
+        else f"{figures.number(rate.value)} samples/s {figures.plus_minus(rate)}"
+    )
+    if each.efficiency is None or point.configuration.nodes == 1:
+        return f"{point.title}: {speed}"
+    told = f"{point.title}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
+    if each.bracket is None:
+        return told
+    between = f"between {figures.percent(each.bracket.floor)} and {figures.percent(each.bracket.ceiling)}"
+    reached = each.efficiency.value / each.bracket.ceiling
+    share = f" ({figures.percent(reached)} of the ceiling)" if each.bracket.ceiling_is_network else ""
+    return f"{told}{share}; the wire allows {between}: {each.standing}"
+
+
+def _about(seen: Study) -> Iterator[Table]:
+    runs = _latest(seen.runs)
+    yield Table(
+        heading="Proofs",
+        titles=("CONFIGURATION", "LAUNCH", "OUTCOME", "IN SYNC", "PLACEMENT", "PATH", "CLEAN", "CARRIED BY"),
+        rows=tuple((seen.titles(run.configuration), *_proofs(run)) for run in seen.runs),
+    )
+    widest = max(runs, key=lambda run: run.configuration.ranks)
+    if went := tuple(_paths(seen)):
+        columns = ("CONFIGURATION", "CARRIED BY", "CHANNELS", "FOR EXAMPLE")
+        yield Table(heading="What the bytes went by", titles=columns, rows=went)
+    if widest.placement:
+        yield Table(
+            heading="Placement",
+            titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
+            rows=tuple(_place(each) for each in widest.placement),
+        )
+    if worlds := tuple((seen.titles(run.configuration), *row) for run in seen.runs for row in _worlds(run)):
+        titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")
+        yield Table(heading="Elastic", titles=titles, rows=worlds)
+    if noted := tuple(dict.fromkeys(row for run in seen.runs for row in _noted(run, seen.titles(run.configuration)))):
+        yield Table(heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted)
+    yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
+
+
+def _place(each: Place) -> tuple[str, ...]:
+    numa = "" if each.numa_node is None else str(each.numa_node)
+    told = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
+    return (str(each.rank), each.node, *(cell or "-" for cell in told))
+
+
+def _paths(seen: Study) -> Iterator[tuple[str, ...]]:
+    """Yield each kind of way that the runs' own logs or their kernels tell, with one line of theirs."""
+    went: dict[tuple[str, str], list[str]] = {}
+    for run in seen.runs:
+        for path in run.paths:
+            went.setdefault((seen.titles(run.configuration), path.carrier), []).append(path.evidence)
+    for (configuration, carrier), lines in went.items():
+        yield configuration, carrier, str(len(lines)), lines[0]
+
+
+def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
+    for each in run.worlds:
+        median = figures.seconds(statistics.median(each.step_s)) if each.step_s else "-"
+        yield (str(run.launch), str(each.ranks), str(each.first_step), str(len(each.step_s)), median)
+
+
+def _noted(run: Run, title: str) -> Iterator[tuple[str, ...]]:
+    yield from ((title, str(run.launch), each.target, each.message) for each in run.remarks)
+
+
+def _latest(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: run.started, reverse=True)
+
+
+def _proofs(run: Run) -> tuple[str, ...]:
+    carriers = ", ".join(dict.fromkeys(path.carrier for path in run.paths)) or "-"
+    told = {each.name: each.verdict.value for each in run.proofs}
+    verdicts = (told.get(name, "-") for name in PROOFS)
+    outcome = f"{run.outcome}{f': {run.reason}' if run.reason else ''}"
+    return (str(run.launch), outcome, *verdicts, carriers)

@@ -1,0 +1,1 @@
+"""Commands that read records and start nothing. One file a command."""

@@ -1,0 +1,1 @@
+"""Commands about a cluster file: from `init` to `destroy`. One file a command."""

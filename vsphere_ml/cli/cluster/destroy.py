@@ -1,0 +1,60 @@
+"""`vsml destroy`: takes away what vsml made."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Parallel, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def destroy(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="VM", help="Remove this VM only; can be given several times.")
+    ] = None,
+    parallel: Parallel = 16,
+) -> Answer:
+    """Remove the cluster's VMs, rule and folder: what carries its mark, and nothing else.
+
+    The plan is shown and confirmed first.
+
+    Example: `vsml destroy cluster.toml`
+    """
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views.cluster import plan as plans
+    from vsphere_ml.cli.views.cluster import report as view
+    from vsphere_ml.cli.views.cluster.impact import impact_of_plan
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.cluster.destroy import destroy as take_away
+    from vsphere_ml.flows.cluster.executor import ApplyLimits
+
+    if not dry_run:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    shown = partial(plans.text, every_key=terminal.settings.verbose)
+    with (
+        site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
+        following(terminal.err, verbose=terminal.settings.verbose) as tell,
+    ):
+        report = take_away(
+            spec,
+            vcenter,
+            approve=consent.approval(terminal, shown, yes=yes, impact=impact_of_plan),
+            tell=tell,
+            clock=site_wiring.SystemClock(),
+            pace=ApplyLimits(parallel=parallel),
+            only=tuple(only or ()),
+            dry_run=dry_run,
+        )
+    return view.answer(report, dry_run=dry_run, detailed=False)

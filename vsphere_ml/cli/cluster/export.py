@@ -1,0 +1,82 @@
+"""`vsml export`: a cluster for other tools, on stdout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.commands import App
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+app = App(help="Write a cluster for other tools, on stdout.", no_args_is_help=True)
+Offline = Annotated[bool, typer.Option("--offline", help="Ask no vCenter: only addresses of the file are told.")]
+
+
+@app.command()
+@command
+def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Offline = False) -> Answer:
+    """Write an Ansible inventory of the guests, in YAML, with the keys and the pinned host keys that vsml uses.
+
+    Addresses are those of the file, else those that vCenter knows; nodes without one are told and left out.
+
+    Example: `vsml export ansible > hosts.yaml`, then `ansible -i hosts.yaml all -m ping`
+    """
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.report.export.ansible import inventory
+    from vsphere_ml.flows.cluster.export import guests
+
+    spec = load(file)
+    seen = None if offline else _look(spec, terminal)
+    listed = guests(spec, seen, of_guests := guest_wiring.guests(spec, site_wiring.SystemClock()))
+    for guest in listed:
+        if guest.address is None:
+            terminal.say(f"{guest.name} has no address yet, and is left out")
+    text = _marked(spec, inventory(spec.name, listed, of_guests.login()))
+    left = [guest.name for guest in listed if guest.address is None]
+    return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "left_out": left})
+
+
+@app.command()
+@command
+def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
+    """Write the VMs that stand as resources of Terraform's vSphere provider, with the blocks that import them.
+
+    What the provider cannot express, vGPUs and device groups above all, stands in it as comments; it is kept from being
+    changed by Terraform, and the VMs from being destroyed.
+
+    Example: `vsml export terraform > train.tf`, then `terraform init` and `terraform plan`
+    """
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.report.export.terraform import configuration, standing
+
+    spec = load(file)
+    seen = _look(spec, terminal)
+    text = _marked(spec, configuration(spec, seen))
+    there = {vm.name for vm in standing(spec, seen)}
+    left = [node.name for node in spec.nodes if node.name not in there]
+    for name in left:
+        terminal.say(f"{name} does not stand, and is left out")
+    return Answer(text=line(text.removesuffix("\n")), data={"configuration": text, "left_out": left})
+
+
+def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.flows.cluster.plan import look
+
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        return look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock(), why="first")
+
+
+def _marked(spec: ClusterSpec, text: str) -> str:
+    """Return a text that says on sight when it is of a lab."""
+    return text if spec.vcenter.lab is None else f"# Of a lab: hosts, GPUs and NICs are simulated.\n{text}"

@@ -1,0 +1,49 @@
+"""`vsml import`: cluster files of other tools become one of vsml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.commands import App
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+app = App(help="Make a cluster file of another tool's.", no_args_is_help=True)
+
+
+@app.callback()
+def root() -> None:
+    """Make a cluster file of another tool's."""
+
+
+@app.command()
+@command
+def vhpc(
+    terminal: Terminal,
+    conf: Annotated[Path, typer.Argument(metavar="CONF", help="The vhpc-toolkit's cluster file.")],
+    file: ClusterFile = DEFAULT_FILE,
+) -> Answer:
+    """Make a cluster file of one of VMware's vhpc-toolkit, its ranges and its mapping to hosts included.
+
+    What could not be carried over is told with its line and stands at the head of the new file, and so is what is left
+    to fill in. Nothing of CONF is evaluated, and no password of it is copied. A file that is there is left alone.
+
+    Example: `vsml import vhpc cluster-vgpu.conf cluster.toml`, then `vsml check cluster.toml`
+    """
+    from vsphere_ml.cli.views.cluster import imports as view
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.document import LARGEST
+    from vsphere_ml.config.load import mistakes_of
+    from vsphere_ml.config.starter import write_new
+    from vsphere_ml.config.vhpc.translate import translate
+
+    made = translate(site_wiring.read(conf, LARGEST), str(conf))
+    write_new(file, made.text)
+    lacking = mistakes_of(made.text, file)
+    for told in view.told(made, str(conf), lacking):
+        terminal.say(told)
+    terminal.say(f"{'correct these' if lacking else 'see whether it is right'}, then type: vsml check {file}")
+    return Answer(text=view.text(made, str(file)), data=view.data(made, str(file), lacking))

@@ -1,0 +1,62 @@
+"""`vsml plan`: what would be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, SkipGuests, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def plan(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    save: Annotated[
+        Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also tell of every node why it is seated there, and why nowhere else.")
+    ] = False,
+    skip_guests: SkipGuests = False,
+    detailed_exitcode: DetailedExitcode = False,
+) -> Answer:
+    """Show what `vsml provision` would do, to hosts, VMs and guests, and change nothing.
+
+    Example: `vsml plan cluster.toml --save monday.plan`
+    """
+    from rich.console import Group
+
+    from vsphere_ml.cli import exits
+    from vsphere_ml.cli.views.cluster import explanation
+    from vsphere_ml.cli.views.cluster import proposal as view
+    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.placement import explain as seats
+    from vsphere_ml.flows.cluster.proposal import propose
+    from vsphere_ml.flows.cluster.saved import save as saved_text
+    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+
+    spec = load(file)
+    clock = site_wiring.SystemClock()
+    with following_both(terminal.err) as told:
+        given = guest_wiring.for_guests(spec, told.guests, clock, skip=skip_guests)
+        with host_wiring.vcenter_and_door(spec, terminal) as (vcenter, door):
+            ready = HostConfiguration(spec, door, clock) if door is not None else None
+            proposal = propose(spec, vcenter, given=given, tell=told.site, clock=clock, ready=ready)
+    if save is not None:
+        site_wiring.write(save, saved_text(proposal, spec))
+        terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")
+    differs = bool(proposal) or bool(proposal.plan.drift)
+    status = exits.DIFFERENCES if detailed_exitcode and differs else 0
+    text = view.text(proposal, every_key=terminal.settings.verbose)
+    if not explain:
+        return Answer(text=text, data=view.data(proposal), status=status)
+    why = seats.explain(spec, proposal.inventory)
+    data = {**view.data(proposal), "explained": explanation.data(why)}
+    return Answer(text=Group(explanation.text(why), text), data=data, status=status)

@@ -1,0 +1,103 @@
+"""`vsml provision`: brings the site to what the file says."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import (
+    DEFAULT_FILE,
+    ClusterFile,
+    DetailedExitcode,
+    DryRun,
+    Parallel,
+    SkipGuests,
+    Wait,
+    Yes,
+    command,
+)
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from vsphere_ml.flows.cluster.proposal import Proposal
+
+
+@command
+def provision(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    plan: Annotated[
+        Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
+    ] = None,
+    parallel: Parallel = 16,
+    wait: Wait = 600.0,
+    skip_guests: SkipGuests = False,
+    allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False,
+    allow_delete: Annotated[
+        bool,
+        typer.Option("--allow-delete", help="Delete VMs whose nodes left the file without asking for their names."),
+    ] = False,
+    detailed_exitcode: DetailedExitcode = False,
+) -> Answer:
+    """Bring the site to what the cluster file says, and the guests to its playbooks.
+
+    Looks, shows the plan, asks, acts, looks again. What stands already is kept, a run that was cut is gone on with,
+    and a second run finds nothing to do. VMs whose nodes left the file are deleted once their names were typed, or
+    with `--allow-delete`.
+
+    Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
+    """
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views.cluster import proposal
+    from vsphere_ml.cli.views.cluster import report as view
+    from vsphere_ml.cli.views.cluster.impact import impact_of_plan
+    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.plan.deletions import deleted_vms
+    from vsphere_ml.flows.cluster import saved
+    from vsphere_ml.flows.cluster.executor import ApplyLimits
+    from vsphere_ml.flows.cluster.provision import provision as bring
+    from vsphere_ml.flows.consent import Consent
+
+    if not dry_run:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    agreed = saved.load(site_wiring.read(plan), str(plan)) if plan else None
+
+    def say(found: Proposal) -> None:
+        terminal.say(shown(found))
+
+    def impact(found: Proposal) -> str:
+        return impact_of_plan(found.plan)
+
+    def to_type(found: Proposal) -> Collection[str]:
+        return () if allow_delete else deleted_vms(found.plan.changes)
+
+    clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
+    with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
+        given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
+        with host_wiring.vcenter_and_door(spec, terminal, allow_downtime=allow_downtime) as (vcenter, door):
+            report = bring(
+                spec,
+                vcenter,
+                approve=told.before(consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)),
+                tell=told.site,
+                clock=clock,
+                given=given,
+                pace=ApplyLimits(parallel=parallel),
+                consent=Consent(downtime=allow_downtime, deletion=allow_delete or not yes),
+                dry_run=dry_run,
+                saved=agreed,
+                door=door,
+                show=told.before(say),
+            )
+    return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

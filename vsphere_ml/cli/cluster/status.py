@@ -1,0 +1,28 @@
+"""`vsml status`: what stands, and what drifted."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def status(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, detailed_exitcode: DetailedExitcode = False
+) -> Answer:
+    """Show what stands of the cluster, what each node lacks, and where its GPU and NIC really are.
+
+    Example: `vsml status cluster.toml`
+    """
+    from vsphere_ml.cli import exits
+    from vsphere_ml.cli.views.cluster import status as view
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.cluster.status import status as look
+
+    spec = load(file)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        seen = look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock())
+    differs = exits.DIFFERENCES if detailed_exitcode and not seen.whole else 0
+    return Answer(text=view.text(seen), data=view.data(seen), status=differs)

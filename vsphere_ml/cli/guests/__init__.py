@@ -1,0 +1,1 @@
+"""Commands that enter guests. One file a command."""

@@ -1,0 +1,66 @@
+"""`vsml configure`: brings the guests to their playbooks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, OnlyNodes, ParallelGuests, Wait, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def configure(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    only: OnlyNodes = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STEP", help="This step only, by kind, title, or number as `base:3`; repeatable."),
+    ] = None,
+    from_step: Annotated[str | None, typer.Option(metavar="STEP", help="This step and those after it.")] = None,
+    wait: Wait = 300.0,
+    parallel: ParallelGuests = 32,
+) -> Answer:
+    """Bring the guests of running VMs to the playbooks of the cluster file, over SSH.
+
+    Every playbook is validated before a guest is touched. What the guests lack is shown and confirmed; what is
+    provided is believed only after a second look, and a second run finds nothing to do. `vsml provision` does this by
+    itself; this command is for VMs that stand, also such that vsml did not make.
+
+    Example: `vsml configure cluster.toml`, or `vsml configure --only node-3 --from-step hosts_file`
+    """
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views.guests import guests as view
+    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.guests import configure as flow
+
+    if not dry_run:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    playbooks = flow.chosen(guest_wiring.playbooks(spec), step or (), from_step)
+    clock = site_wiring.SystemClock()
+    guests = guest_wiring.guests(spec, clock, parallel)
+    given = guest_wiring.given(spec, playbooks)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+        report = flow.configure(
+            spec,
+            playbooks,
+            vcenter,
+            guests,
+            given=given,
+            approve=told.before(consent.approval(terminal, view.plan, yes=yes)),
+            tell=told.site,
+            tell_guest=told.guests,
+            clock=clock,
+            only=only or (),
+            wait_s=wait,
+            dry_run=dry_run,
+        )
+    return view.answer(report, dry_run=dry_run)

@@ -1,0 +1,59 @@
+"""`vsml run`: one command on all nodes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, ParallelGuests, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+from vsphere_ml.core.errors import ConfigError
+
+
+@command
+def run(
+    terminal: Terminal,
+    words: Command = None,
+    *,
+    file: ClusterFileOption = DEFAULT_FILE,
+    only: OnlyNodes = None,
+    limit: Annotated[
+        float, typer.Option("--limit", min=1, metavar="SECONDS", help="End the command after this long.")
+    ] = 600.0,
+    parallel: ParallelGuests = 32,
+) -> Answer:
+    """Run a command as root on all nodes at once, and show what it said, equal answers together.
+
+    Nobody is asked first.
+
+    Example: `vsml run -- uname -r`, or `vsml run -- 'lspci | grep -c NVIDIA'`
+    """
+    from vsphere_ml.cli.views.guests import command as view
+    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.flows.guests import command as flow
+    from vsphere_ml.ssh.openssh import line
+
+    if not words:
+        raise ConfigError("there is no command to run", code="usage", hint="vsml run -- uname -r")
+    spec = load(file)
+    clock = site_wiring.SystemClock()
+    guests = guest_wiring.guests(spec, clock, parallel)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+        said = flow.run(
+            spec,
+            line(words),
+            vcenter,
+            guests,
+            tell=told.site,
+            tell_guest=told.guests,
+            clock=clock,
+            only=only or (),
+            timeout_s=limit,
+        )
+    errors = (said.error,) if said.error else ()
+    return Answer(
+        text=view.text(said), data=view.data(said), status=said.error.status if said.error else 0, errors=errors
+    )

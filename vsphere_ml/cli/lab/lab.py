@@ -1,0 +1,217 @@
+"""`vsml lab`: the embedded vCenter to try vsml on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.commands import App
+from vsphere_ml.cli.options import command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+app = App(
+    no_args_is_help=True,
+    help="A vCenter to try vsml on: simulated hosts, GPUs and NICs behind the real vSphere API (Linux only).",
+)
+Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several can run side by side.")]
+
+
+@app.command()
+@command
+def up(
+    terminal: Terminal,
+    topology: Annotated[
+        str, typer.Argument(metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, or a TOML file.")
+    ] = "quad-8.0u3",
+    name: Name = "default",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port of 127.0.0.1; 0 is any.")] = 0,
+    *,
+    guests: Annotated[
+        bool, typer.Option("--guests", help="Stand a Linux guest behind each VM with first boot data (needs root).")
+    ] = False,
+) -> Answer:
+    """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
+
+    Example: `vsml lab up`, or `sudo vsml lab up seed-7.0u2 --name seed --guests`
+    """
+    from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.lab import server
+
+    lab, started = server.up(topology, name, port, terminal.say, guests=guests)
+    what = "is up" if started else "was up already"
+    terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
+    return Answer(text=view.text(lab), data=view.data(lab) | {"started": started})
+
+
+@app.command()
+@command
+def status(terminal: Terminal, name: Name = "default") -> Answer:
+    """Show whether the lab runs, where, and its guests.
+
+    Example: `vsml lab status`
+    """
+    from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import seen
+
+    lab, home = state.running(name), state.folder(name)
+    terminal.chat(f"its state lies in {home}")
+    guests = seen.guests(home)
+    return Answer(text=view.status(lab, guests), data=view.data(lab) | {"guests": guests})
+
+
+@app.command()
+@command
+def shape(
+    terminal: Terminal,
+    nodes: Annotated[
+        list[str] | None, typer.Argument(metavar="[NODE]...", help="VM names; all guests when left out.")
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(metavar="RATE", help="Such as 1gbit or 200mbit; `none` takes the rate away.")
+    ] = "none",
+    name: Name = "default",
+) -> Answer:
+    """Give the links of lab guests a rate, in both directions, as a slow switch would (needs root).
+
+    Example: `sudo vsml lab shape --rate 1gbit`, or `sudo vsml lab shape node-02 --rate none`
+    """
+    from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import needs, seen
+    from vsphere_ml.lab.guests import shape as links
+    from vsphere_ml.lab.guests.boot import power_hook
+
+    needs.check()
+    state.running(name)
+    home = state.folder(name)
+    wanted = seen.named(home, nodes or [])
+    done = links.shape(home / power_hook.GUESTS, None if rate == "none" else rate, tuple(each.vm for each in wanted))
+    shaped = [guest for guest in seen.guests(home) if guest.vm in done]
+    for guest in shaped:
+        terminal.say(f"{guest.name}: {guest.rate or 'no'} rate on its links")
+    return Answer(data={"name": name, "guests": shaped})
+
+
+@app.command()
+@command
+def fault(
+    terminal: Terminal,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The VM's name.")],
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FAULT]",
+            help="ssh-refused, cut, disk-full, package-fails, reboot, host-key, slow; none with --clear means all.",
+        ),
+    ] = None,
+    *,
+    clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False,
+    package: Annotated[
+        str, typer.Option(metavar="PACKAGE", help="The stand-in package that fails, or in whose installing to cut.")
+    ] = "",
+    name: Name = "default",
+) -> Answer:
+    """Let something go wrong with a lab guest, or end that (needs root). `vsml lab status` shows what is in force.
+
+    Example: `sudo vsml lab fault node-02 package-fails --package docker.io`, then `sudo vsml lab fault node-02 --clear`
+    """
+    from vsphere_ml.core.errors import ConfigError
+    from vsphere_ml.lab import state
+    from vsphere_ml.lab.guests import needs, seen, troubles
+    from vsphere_ml.lab.guests.boot import power_hook
+
+    needs.check()
+    state.running(name)
+    (guest,) = seen.named(state.folder(name), [node])
+    home = state.folder(name) / power_hook.GUESTS
+    if clear:
+        for ended in troubles.end(home, guest.vm, kind):
+            terminal.say(f"{node}: {ended} is over")
+    elif kind:
+        troubles.begin(home, guest.vm, kind, package)
+        terminal.say(f"{node}: {troubles.about(kind, package)}")
+    else:
+        raise ConfigError(
+            "there is no word of what is to go wrong",
+            code="lab.bad-fault",
+            target=node,
+            hint=f"name one of {', '.join(troubles.KINDS)}, or add --clear",
+        )
+    return Answer(data={"name": name, "guest": seen.named(state.folder(name), [node])[0]})
+
+
+@app.command()
+@command
+def down(terminal: Terminal, name: Name = "default") -> Answer:
+    """Stop the lab and forget everything in it.
+
+    Example: `vsml lab down`
+    """
+    from vsphere_ml.lab import server
+
+    stopped = server.down(name)
+    terminal.say(f"the lab vCenter `{name}` {'is down' if stopped else 'was not up'}")
+    return Answer(data={"name": name, "stopped": stopped})
+
+
+@app.command()
+@command
+def env(_terminal: Terminal, name: Name = "default") -> Answer:
+    """Print export lines for govc and other clients.
+
+    Example: `eval "$(vsml lab env)" && govc about`
+    """
+    from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.lab import state
+
+    lab = state.running(name)
+    return Answer(text=view.exports(lab), data=view.data(lab))
+
+
+@app.command()
+@command
+def build(
+    terminal: Terminal,
+    *,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what is cached instead: programs, Go, runtimes, images of guests.")
+    ] = False,
+) -> Answer:
+    """Build the lab's program into the cache, when it is not there yet.
+
+    With --clean, show each cached thing with its size and remove it; what a running lab uses is kept.
+
+    Example: `vsml lab build`, or `vsml lab build --clean`
+    """
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.lab import build as lab_build
+
+    if clean:
+        return _clean(terminal)
+    program = lab_build.binary(terminal.say)
+    return Answer(text=line(str(program)), data={"program": program})
+
+
+def _clean(terminal: Terminal) -> Answer:
+    from vsphere_ml.cli.views.lab import cache as view
+    from vsphere_ml.lab import cache
+
+    removed, kept = cache.remove()
+    if kept:
+        terminal.say("stop the labs that run to remove what is kept: vsml lab down")
+    return Answer(text=view.text(removed, kept), data=view.data(removed, kept))
+
+
+@app.command()
+@command
+def topologies(_terminal: Terminal) -> Answer:
+    """List the sites that ship.
+
+    Example: `vsml lab topologies`
+    """
+    from vsphere_ml.cli.views.lab import lab as view
+    from vsphere_ml.lab import server
+
+    shipped = server.topologies()
+    return Answer(text=view.topologies(shipped), data=shipped)

@@ -1,0 +1,121 @@
+"""`vsml enable-ats`: PCIe Address Translation Services on the cluster's hosts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Yes, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from vsphere_ml.flows.hosts.ats_look import Task
+    from vsphere_ml.flows.hosts.enable_ats import AtsPlan
+
+
+@command
+def enable_ats(
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing, and exit with 7 when a host is not enabled.")
+    ] = False,
+    host: Annotated[
+        list[str] | None,
+        typer.Option("--host", metavar="HOST", help="This host instead of the cluster's; a name or glob; repeatable."),
+    ] = None,
+    revert: Annotated[
+        bool, typer.Option("--revert", help="Put back the values that were there before vsml changed them.")
+    ] = False,
+    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Work on so many hosts at once.")] = 1,
+    allow_downtime: Annotated[
+        bool, typer.Option("--allow-downtime", help="Allow to shut down the cluster's VMs that run there.")
+    ] = False,
+    allow_foreign: Annotated[
+        bool, typer.Option("--allow-foreign", help="Allow to shut down other VMs that run there, too.")
+    ] = False,
+    allow_power_off: Annotated[
+        bool, typer.Option("--allow-power-off", help="Power a VM off when its guest does not shut down in time.")
+    ] = False,
+    shutdown_deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long a guest may take to shut down.")
+    ] = 300.0,
+    reboot_deadline: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="How long a host may take to come back.")
+    ] = 1800.0,
+) -> Answer:
+    """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
+
+    Kernel setting, firmware of the ConnectX ports, graphics type and functions: what is configured, what waits for a
+    reboot and what is in effect are told apart. One host after another is emptied, set, rebooted and looked at again;
+    one that needs nothing is not rebooted. A run that was cut is gone on with by the next.
+
+    Example: `vsml enable-ats cluster.toml --check`, then `vsml enable-ats cluster.toml --allow-downtime`
+    """
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views.progress.apply_progress import Lines
+    from vsphere_ml.cli.views.progress.host_progress import following as following_hosts
+    from vsphere_ml.cli.views.site import ats as view
+    from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+    from vsphere_ml.flows.hosts.ats_look import Site, Task
+    from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
+    from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+
+    looking = dry_run or check
+    if not looking:
+        consent.needed(terminal, yes=yes)
+    spec = load(file)
+    clock = site_wiring.SystemClock()
+    with (
+        host_wiring.shells(spec) as shells,
+        site_wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
+        following_hosts(terminal.err) as tell_host,
+    ):
+        task = Task(
+            named=tuple(host or ()),
+            leave=DisruptionPolicy(downtime=allow_downtime, foreign=allow_foreign, power_off=allow_power_off),
+            revert=revert,
+            dry_run=looking,
+            parallel=parallel,
+            patience=StepTimeouts(shutdown_s=shutdown_deadline, reboot_s=reboot_deadline),
+            vcenter=host_wiring.names_of(server),
+        )
+        report = enable(
+            spec,
+            Site(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
+            task,
+            approve=consent.approval(
+                terminal, lambda plan: _plan_text(terminal, plan), yes=yes, impact=lambda plan: _impact(plan, task)
+            ),
+            show=lambda plan: terminal.say(_plan_text(terminal, plan)),
+            tell=Lines(terminal.err),
+            tell_host=tell_host,
+            clock=clock,
+        )
+    return view.answer(
+        report,
+        looking=looking,
+        check=check,
+        lab=spec.vcenter.lab is not None,
+        every_step=terminal.settings.verbose,
+    )
+
+
+def _plan_text(terminal: Terminal, plan: AtsPlan) -> RenderableType:
+    from vsphere_ml.cli.views.site import ats_text
+
+    return ats_text.plan(plan, every_step=terminal.settings.verbose)
+
+
+def _impact(plan: AtsPlan, task: Task) -> str:
+    from vsphere_ml.cli.views.cluster.impact import impact_on_hosts
+
+    return impact_on_hosts(plan.hosts, task.parallel, task.patience.reboot_s)

@@ -1,0 +1,66 @@
+"""`vsml profiles`: what hosts offer to VMs, and how much of it is free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def profiles(
+    terminal: Terminal,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are looked at."),
+    ] = None,
+    *,
+    server: Server = None,
+    username: Username = None,
+    lab: Lab = None,
+    datacenter: Datacenter = None,
+    host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
+    board: Annotated[
+        str | None,
+        typer.Option(metavar="GLOB", help="Show NVIDIA's tables of the boards that match, and look at no site."),
+    ] = None,
+) -> Answer:
+    """Show which vGPU profiles, device groups and whole GPUs hosts offer, and how many are free, per host and cluster.
+
+    What is free is counted each as if nothing else were taken: by vCenter from vSphere 9 on, else by vsml from NVIDIA's
+    tables and from what runs. The output says who counted, and where the two differ.
+
+    Example: `vsml profiles cluster.toml --host 'esx-0[12]*'`, or `vsml profiles --board 'A100*'`
+    """
+    if board is not None:
+        return _tables(board)
+    from vsphere_ml.cli.views.site import profiles as view
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.flows import profiles as flow
+
+    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
+    with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
+        found = flow.profiles(vcenter, where.datacenter, host)
+    return Answer(text=view.text(found), data=view.data(found))
+
+
+def _tables(glob: str) -> Answer:
+    from fnmatch import fnmatchcase
+
+    from vsphere_ml.cli.views.site import catalogue as view
+    from vsphere_ml.core.catalog.boards import BOARDS
+    from vsphere_ml.core.errors import ConfigError
+
+    boards = [each for each in BOARDS if fnmatchcase(each.code, glob.upper())]
+    if not boards:
+        raise ConfigError(
+            f"vsml knows no board `{glob}`",
+            code="board.unknown",
+            target=glob,
+            hint=f"it knows {', '.join(each.code for each in BOARDS)}",
+        )
+    return Answer(text=view.text(boards), data={"profiles": view.data(boards)})

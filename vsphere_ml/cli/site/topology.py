@@ -1,0 +1,84 @@
+"""`vsml topology`: where GPUs and NICs sit in each host, drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vsphere_ml.cli.options import DEFAULT_FILE, Datacenter, Lab, Server, Username, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def topology(
+    terminal: Terminal,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A cluster file; only its [vcenter] and [location] are looked at."),
+    ] = None,
+    *,
+    server: Server = None,
+    username: Username = None,
+    lab: Lab = None,
+    datacenter: Datacenter = None,
+    host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw it to this file, self-contained: .svg, or .html for a page."),
+    ] = None,
+    nccl: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Instead: NCCL's topology file of this node, which runs, by its host."),
+    ] = None,
+) -> Answer:
+    """Draw each GPU host: NUMA nodes, root ports, PCIe switches, GPUs and NICs, and who uses what.
+
+    Example: `vsml topology cluster.toml --host 'esx-01*' --picture site.html`
+    """
+    from vsphere_ml.cli.views.site import inventory as view
+    from vsphere_ml.cli.views.site import topology as drawn
+    from vsphere_ml.cli.views.site import tree
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.core.errors import ConfigError
+    from vsphere_ml.core.placement.resolve import hosts_called
+    from vsphere_ml.core.ports.vcenter import Scope
+
+    if picture is not None and picture.suffix not in {".svg", ".html"}:
+        raise ConfigError(
+            f"{picture}: a picture is an .svg or an .html file",
+            code="usage",
+            target=str(picture),
+            hint="--picture site.html",
+        )
+    if nccl is not None:
+        return _of_node(terminal, file or DEFAULT_FILE, nccl)
+    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
+    with site_wiring.vcenter(where.vcenter, terminal) as vcenter:
+        seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
+    seen = replace(seen, hosts=hosts_called(host, seen))
+    if picture is not None:
+        site_wiring.write(picture, drawn.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
+        terminal.say(f"drew {picture}")
+    return Answer(text=tree.text(seen), data=view.data(seen))
+
+
+def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.report.nccl_topology import xml
+    from vsphere_ml.flows.cluster.plan import look
+    from vsphere_ml.flows.guests.nccl import shape_of
+
+    spec = load(file)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        shape = shape_of(spec, look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock(), why="first"), node)
+    terminal.say("GPU0 and the like stand for bus ids in the guest; the playbook `nccl` fills them in there")
+    if not shape.certain:
+        terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")
+    text = xml(shape)
+    return Answer(text=line(text.removesuffix("\n")), data={"xml": text, "certain": shape.certain})

@@ -1,0 +1,1 @@
+"""Views of a cluster: its file, its plan, its state."""

@@ -1,0 +1,179 @@
+"""One change in words: what a plan says before it, and progress while it runs."""
+
+# ruff: noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from vsphere_ml.core.model.placement import WantGroup
+from vsphere_ml.core.nodes.firstboot import in_words
+from vsphere_ml.core.plan.changes import (
+    AttachDevices,
+    CloneVm,
+    CreateFolder,
+    CustomizeGuest,
+    DeleteFolder,
+    DeleteRule,
+    DeleteVm,
+    MakeRule,
+    MarkVm,
+    MoveToFolder,
+    MoveToPool,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    SetSettings,
+    SetSwitchMtu,
+    UpgradeHardware,
+)
+from vsphere_ml.core.plan.describe import device_name, lacks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vsphere_ml.core.model.placement import WantedDevice
+    from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.core.plan.changes import Change
+
+ADDED, CHANGED, REMOVED, INTERRUPTED = "+", "~", "-", "!"
+
+
+def sign(change: Change) -> str:
+    """Return `+` for what is made, `~` for what is changed, `-` for what goes, `!` for what stops something running."""
+    match change:
+        case CreateFolder() | CloneVm() | MakeRule(key=None):
+            return ADDED
+        case DeleteVm() | DeleteRule() | DeleteFolder():
+            return REMOVED
+        case PowerOff():
+            return INTERRUPTED
+        case MarkVm() | UpgradeHardware() | SetSettings() | AttachDevices() | NewMac() | MakeRule() | PowerOn():
+            return CHANGED
+        case CustomizeGuest() | SetSwitchMtu() | MoveToFolder() | MoveToPool():
+            return CHANGED
+        case _:
+            assert_never(change)
+
+
+def verb(change: Change) -> str:
+    """Return the change in two words, for lines that are read while they pass."""
+    match change:
+        case CreateFolder() | MakeRule():
+            return "make"
+        case CloneVm():
+            return "clone"
+        case MarkVm():
+            return "mark"
+        case MoveToFolder() | MoveToPool():
+            return "move"
+        case UpgradeHardware():
+            return "upgrade hardware"
+        case SetSettings():
+            return "set up"
+        case SetSwitchMtu():
+            return "raise MTU"
+        case AttachDevices():
+            return "attach devices"
+        case NewMac():
+            return "new MAC"
+        case CustomizeGuest():
+            return "customize"
+        case PowerOn():
+            return "power on"
+        case PowerOff():
+            return "power off"
+        case DeleteVm() | DeleteRule() | DeleteFolder():
+            return "delete"
+        case _:
+            assert_never(change)
+
+
+def explain(change: Change) -> str:
+    """Return what exactly will be done."""
+    match change:
+        case CreateFolder():
+            return "make this VM folder, marked as ours"
+        case CloneVm():
+            return _clone(change)
+        case MarkVm():
+            return "complete its ownership mark (a run was cut there)"
+        case MoveToFolder():
+            return f"folder {change.was or 'of the data centre'} → {change.path or 'of the data centre'}"
+        case MoveToPool():
+            return f"resource pool {change.was} → {change.pool_name}"
+        case UpgradeHardware():
+            return "; ".join(lacks_of(change))
+        case SetSettings():
+            return "; ".join(change.lacks)
+        case AttachDevices():
+            return _attach(change)
+        case NewMac():
+            return f"new MAC instead of {change.mac}, which another VM has"
+        case CustomizeGuest():
+            return _customize(change)
+        case SetSwitchMtu():
+            return f"MTU {change.was} → {change.mtu}, for all its port groups"
+        case MakeRule():
+            return f"keep {listed(change.vms)} on different hosts"
+        case PowerOn():
+            return "power on"
+        case PowerOff():
+            return "power off, after a shutdown of the guest where VMware Tools run"
+        case DeleteVm():
+            return "delete it with its disks" + (f"; frees {', '.join(change.frees)}" if change.frees else "")
+        case DeleteRule() | DeleteFolder():
+            return "delete it"
+        case _:
+            assert_never(change)
+
+
+def _clone(change: CloneVm) -> str:
+    target = change.target
+    size = f"{target.cpus} CPUs, {target.memory}"
+    how = "linked clone" if change.snapshot else "clone"
+    devices = _devices(target.devices) if change.devices else "its devices once the hardware version is raised"
+    store = f", datastore {change.datastore_name}" if change.datastore_name else ""
+    return f"{how} of {change.source_name} on {change.host_name}{store}: {size}, {devices}"
+
+
+def _customize(change: CustomizeGuest) -> str:
+    told = change.customization
+    by = f"specification `{told.spec}`" if told.spec else "Linux preparation"
+    return (
+        f"customize the guest at its first boot: {by}, its name, domain {told.domain}, address {in_words(told.address)}"
+    )
+
+
+def first_boot(told: FirstBoot) -> str:
+    """Return what a guest is told at its first boot, without the data itself."""
+    if told.customization is not None:
+        return f"first boot: customization by vCenter; user {told.user}, its key and the host keys are the template's"
+    return f"first boot: user {told.user}, address {in_words(told.address)}, publishes its SSH host keys"
+
+
+def _attach(change: AttachDevices) -> str:
+    if change.add and change.remove_names:
+        return f"{', '.join(change.remove_names)} → {_devices(change.add)}"
+    parts = [f"attach {_devices(change.add)}"] if change.add else []
+    if change.remove:
+        parts.append("remove " + ", ".join(change.remove_names or (f"{len(change.remove)} devices",)))
+    return "; ".join(parts)
+
+
+def _devices(wanted: Iterable[WantedDevice]) -> str:
+    counted: dict[str, int] = {}
+    for each in wanted:
+        counted[_device(each)] = counted.get(_device(each), 0) + 1
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in counted.items()) or "no devices"
+
+
+def _device(want: WantedDevice) -> str:
+    """Return a device with the network it is on; a group's NIC has one when it is a virtual function."""
+    on = f" on {want.network_name}" if isinstance(want, WantGroup) and want.group.has_function else ""
+    return f"{device_name(want)}{on}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in a row; a long row by its ends and its length."""
+    many = 8
+    return ", ".join(names) if len(names) <= many else f"{names[0]} … {names[-1]} ({len(names)})"

@@ -1,0 +1,38 @@
+"""Why each node sits where it does, and what every other host lacked or had less of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.core.placement.explain import Explanation
+
+
+def text(told: Sequence[Explanation]) -> RenderableType:
+    """Return a paragraph a node; hosts that lost for the same reason share a line."""
+    return Group(line(("seats, explained", "bold")), *(each for one in told for each in _seat(one)))
+
+
+def data(told: Sequence[Explanation]) -> Any:
+    return plain(told)
+
+
+def _seat(one: Explanation) -> Iterator[RenderableType]:
+    yield line(("   ", ""), (one.node, "bold"), f" on {one.host}: {one.why}")
+    if one.cost:
+        yield line(f"      GPU and NIC: {one.locality}; {one.cost}")
+    alike: dict[tuple[bool, str], list[str]] = {}
+    for loser in one.losers:
+        alike.setdefault((loser.fits, loser.verdict), []).append(loser.host)
+    for (fits, verdict), hosts in alike.items():
+        yield line(("      fits, but ", "yellow") if fits else ("      cannot: ", "red"), f"{listed(hosts)}: {verdict}")

@@ -1,0 +1,55 @@
+"""What a yes leads to, in one line before the question: what stops, what reboots, what is deleted, how long at most."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.layout.text import count
+from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.plan.plan import Plan
+
+REBOOT_S = 1800.0  # the deadline of a reboot where no option sets one
+
+
+def impact_of_plan(plan: Plan) -> str:
+    """Return what a plan for VMs and their hosts interrupts and deletes; nothing when it does neither."""
+    going = deleted_vms(plan.changes)
+    staying = sorted(stopped_vms(plan.changes) - going)
+    return _sentence((*_stops(staying, plan.hosts), *_deletes(going), *_reboots(plan.hosts, 1, REBOOT_S)))
+
+
+def impact_on_hosts(hosts: Sequence[HostPlan], parallel: int, reboot_s: float) -> str:
+    """Return what changes to hosts interrupt, with so many hosts at once and so long for a reboot."""
+    return _sentence((*_stops([], hosts), *_reboots(hosts, parallel, reboot_s)))
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    return f"this {'; '.join(parts)}" if parts else ""
+
+
+def _stops(vms: Sequence[str], hosts: Sequence[HostPlan]) -> Iterator[str]:
+    own = dict.fromkeys((*vms, *(vm for host in hosts for vm in host.stopped)))
+    if own:
+        yield f"stops {count(len(own), 'VM')} and powers on again: {listed(tuple(own))}"
+    if others := [vm for host in hosts for vm in host.foreign]:
+        yield f"stops {count(len(others), 'VM')} of others too: {listed(others)}"
+
+
+def _deletes(vms: frozenset[str]) -> Iterator[str]:
+    if vms:
+        yield f"deletes {count(len(vms), 'VM')} with all disks: {listed(sorted(vms))}"
+
+
+def _reboots(hosts: Sequence[HostPlan], parallel: int, reboot_s: float) -> Iterator[str]:
+    names = [host.name for host in hosts if host.reboots]
+    if names:
+        together = "one after another" if parallel == 1 else f"{parallel} at a time"
+        minutes = math.ceil(math.ceil(len(names) / parallel) * reboot_s / 60)
+        yield f"reboots {count(len(names), 'host')}, {together}, at most {minutes} min: {listed(names)}"

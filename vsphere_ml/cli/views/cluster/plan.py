@@ -1,0 +1,212 @@
+"""A plan as a person reads it at 2 a.m., and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.cluster import changes, hardware
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.model.placement import Locality, WantPvrdma
+from vsphere_ml.core.plan.changes import CloneVm, PowerOn, subject
+from vsphere_ml.core.plan.describe import device_name, object_name
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.flows.cluster.saved import stages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.plan.plan import Finding
+
+STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
+SEAT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "WAY")
+
+
+def text(plan: Plan, *, every_key: bool = False) -> Group:
+    """Return the plan: what stops running first, then the stages, the places, and what cannot be known yet.
+
+    What the VMs will be is told once for all that are alike, with `every_key` down to vCenter's own keys.
+    """
+    return Group(*parts(plan, every_key=every_key), summary(plan))
+
+
+def data(plan: Plan) -> dict[str, Any]:
+    """Return the plan's fields; each change says its kind."""
+    return {
+        "empty": not plan,
+        "stages": stages_of(plan),
+        "hosts": ready.data(plan.hosts),
+        "interrupting": [change(each) for each in plan.interrupting],
+        "targets": hardware.data(plan),
+        "seats": [seat(each) for each in plan.seats],
+        "notes": list(plan.notes),
+        "findings": plain(plan.findings),
+    }
+
+
+def change(each: Change) -> Any:
+    """Return a change's fields and its kind, as a saved plan has them."""
+    stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(each,)),)))
+    return stages[0]["changes"][0]
+
+
+def seat(each: NodePlacement) -> dict[str, Any]:
+    """Return where a node sits, without what it was asked for."""
+    return {
+        "node": each.node.name,
+        "standing": each.standing is not None,
+        "host": each.host_name,
+        "numa_node": each.numa_node,
+        "way": each.way.value,
+        "why": each.why,
+        "profile": each.profile,
+        "gpus": list(each.gpus),
+        "nic": each.nic,
+        "nics": list(each.nics),
+        "locality": each.locality.value,
+    }
+
+
+def finding(each: Finding) -> Iterator[Text]:
+    """Yield a finding's lines, the hint under it."""
+    yield line(("   ? ", "magenta"), f"{each.target}: {each.message}")
+    if each.hint:
+        yield line("     ", ("hint: ", "bold cyan"), each.hint)
+
+
+def seats(places: Sequence[NodePlacement]) -> RenderableType:
+    """Return the table of places."""
+    return table(SEAT_TITLES, (_seat_row(each) for each in places))
+
+
+def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
+    """Yield the plan but for its last line, the summary."""
+    if plan.interrupting:
+        yield line(("interrupts what runs", "bold red"))
+        yield from (_change(each) for each in plan.interrupting)
+    yield from ready.lines(plan.hosts)
+    for stage in plan.stages:
+        if left := [each for each in stage.changes if each not in plan.interrupting]:
+            yield line((stage.title, "bold"))
+            yield from _grouped(left)
+            yield from _first_boots(left)
+    if blocks := list(hardware.blocks(plan, every_key=every_key)):
+        yield line(("virtual machines", "bold"))
+        yield from blocks
+    if plan.seats and plan:
+        yield line(("places", "bold"))
+        yield seats(plan.seats)
+    yield from _remarks(plan)
+
+
+def _remarks(plan: Plan) -> Iterator[RenderableType]:
+    touched = {subject(each) for each in plan.changes}
+    whys = dict.fromkeys(each.why for each in plan.seats if each.node.name in touched and each.why)
+    if notes := [*whys, *plan.notes, *_unknowns(plan)]:
+        yield line(("notes", "bold"))
+        yield from (line("   ", each) for each in notes)
+    others = [each for each in plan.findings if not each.drift]
+    for title, found in (("differs from the file, and is left to you", plan.drift), ("to look at", others)):
+        if found:
+            yield line((title, "bold"))
+        for each in found:
+            yield from finding(each)
+
+
+def _unknowns(plan: Plan) -> Iterator[str]:
+    if any(isinstance(each, PowerOn) for each in plan.changes):
+        yield "known after power-on: which GPU of its host backs each vGPU (ESXi chooses), and addresses from DHCP"
+
+
+def summary(plan: Plan) -> Text:
+    """Return the plan in one line."""
+    if not plan and plan.drift:
+        told = f"the site differs from the file in {count(len(plan.drift), 'point')}, see above"
+        return line(("nothing to do for vsml: ", "yellow"), told)
+    if not plan:
+        return line(("nothing to do", "green"))
+    every = list(plan.changes)
+    counts = ", ".join(_counted(every))
+    hosts = f"{count(sum(map(bool, plan.hosts)), 'host')} to make ready; " if any(plan.hosts) else ""
+    changes = f"{count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
+    return line(("plan: ", "bold"), f"{hosts}{counts}; {changes}")
+
+
+def _counted(every: Sequence[Change]) -> Iterator[str]:
+    """Yield how many things are made, changed and deleted, and of which kinds: `2 to create (1 VM, 1 folder)`."""
+    signs: dict[tuple[str, str], set[str]] = {}
+    for each in every:
+        signs.setdefault((_kind(each), object_name(each)), set()).add(changes.sign(each))
+    fates = [(kind, _fate(found)) for (kind, _), found in signs.items()]
+    for fate in ("create", "change", "delete"):
+        kinds = Counter(kind for kind, what in fates if what == fate)
+        listed = ", ".join(_numbered(kind, number) for kind, number in kinds.items())
+        yield f"{sum(kinds.values())} to {fate}" + (f" ({listed})" if kinds else "")
+
+
+def _numbered(kind: str, number: int) -> str:
+    return count(number, kind, "switches" if kind == "switch" else "")
+
+
+def _kind(each: Change) -> str:
+    """Return what sort of thing a change is about."""
+    about = object_name(each)
+    return "VM" if subject(each) is not None else about.partition(" ")[0]
+
+
+def _fate(signs: set[str]) -> str:
+    """Return what becomes of a thing that all these are done to."""
+    if changes.ADDED in signs:
+        return "create"
+    return "delete" if changes.REMOVED in signs else "change"
+
+
+def _grouped(stage: list[Change]) -> Iterator[Text]:
+    """Yield one line for all changes that differ in their VM only."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for each in stage:
+        alike.setdefault((changes.sign(each), changes.explain(each)), []).append(object_name(each))
+    for (mark, what), subjects in alike.items():
+        yield line((f"   {mark} ", STYLES[mark]), f"{changes.listed(subjects)}: {what}")
+
+
+def _first_boots(stage: list[Change]) -> Iterator[Text]:
+    """Yield what new guests are told, one line for all that are told the same."""
+    alike: dict[str, list[str]] = {}
+    for each in stage:
+        if isinstance(each, CloneVm) and each.first_boot is not None:
+            alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
+    for told, vms in alike.items():
+        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.listed(vms)}: {told}")
+
+
+def _change(each: Change) -> Text:
+    mark = changes.sign(each)
+    return line((f"   {mark} ", STYLES[mark]), f"{object_name(each)}: {changes.explain(each)}")
+
+
+def _seat_row(each: NodePlacement) -> tuple[str, ...]:
+    return (
+        each.node.name,
+        each.host_name,
+        "-" if each.numa_node is None else str(each.numa_node),
+        ", ".join(each.gpus) or "-",
+        ", ".join(each.nics) or nic_by_software(each) or "-",
+        "-" if each.locality is Locality.UNKNOWN else each.locality.value,
+        "PVRDMA" if nic_by_software(each) else each.way.value,
+    )
+
+
+def nic_by_software(each: NodePlacement) -> str:
+    """Return a node's PVRDMA adapter, which no PCI function stands for; empty when it has none."""
+    found = (device_name(want) for want in each.target.devices if isinstance(want, WantPvrdma))
+    return next(found, "")

@@ -1,0 +1,84 @@
+"""What `provision` would do, to the site and in the guests, for a person and as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.cluster import plan as of_site
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.guests import guests as of_guests
+from vsphere_ml.cli.views.layout.text import count, line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.plan.plan import Plan
+    from vsphere_ml.flows.cluster.proposal import Proposal
+    from vsphere_ml.flows.guests.configure import Lacking
+
+
+def text(proposal: Proposal, *, every_key: bool = False) -> Group:
+    """Return the site's plan, the guests' steps, and both in one line."""
+    return both(proposal.plan, proposal.guests, proposal.left_alone, every_key=every_key)
+
+
+def both(plan: Plan, guests: Lacking | None, left_alone: str, *, every_key: bool = False) -> Group:
+    """Return the plan for a site and for its guests."""
+    return Group(*_parts(plan, guests, left_alone, every_key=every_key))
+
+
+def data(proposal: Proposal) -> dict[str, Any]:
+    """Return the fields of both halves; `empty` is of both."""
+    return fields(proposal.plan, proposal.guests, proposal.left_alone)
+
+
+def fields(plan: Plan, guests: Lacking | None, left_alone: str) -> dict[str, Any]:
+    """Return the fields of a plan for a site and for its guests."""
+    found = of_site.data(plan)
+    told = {"left_alone": left_alone} if guests is None else of_guests.lacking(guests)
+    return {**found, "empty": found["empty"] and not work(guests), "guests": told}
+
+
+def work(guests: Lacking | None) -> bool:
+    """Return whether there is something to do in guests, or might be."""
+    return guests is not None and bool(guests.concerned)
+
+
+def _parts(plan: Plan, guests: Lacking | None, left_alone: str, *, every_key: bool) -> Iterator[RenderableType]:
+    yield from of_site.parts(plan, every_key=every_key)
+    if guests is not None:
+        yield line(("guests", "bold"))
+        yield from _guests(guests)
+    elif left_alone:
+        yield line(("guests", "bold"), f": left alone: {left_alone}")
+    yield _summary(plan, guests)
+
+
+def _guests(guests: Lacking) -> Iterator[Text]:
+    for book in guests.playbooks:
+        steps = ", ".join(step.title for step in book.steps)
+        yield line(f"   playbook {book.name}, sha256 {book.digest[:12]}: {steps}")
+    if guests.after_boot:
+        yield line(("   + ", "green"), f"{listed(guests.after_boot)}: every step, checked after boot")
+    for nodes, error in of_guests.unasked(guests):
+        yield line(("   ? ", "magenta"), f"{listed(nodes)}: cannot be asked now, and every step is checked: {error}")
+    for nodes, lack in of_guests.by_step(guests):
+        yield line(("   ~ ", "yellow"), f"{listed(nodes)}: {lack}")
+    if whole := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
+        yield line(f"     {listed(whole)}: nothing to do")
+    if guests.after_boot and guests.guests:
+        yield line("     the others are asked again once the new ones are up, since all nodes know each other")
+
+
+def _summary(plan: Plan, guests: Lacking | None) -> Text:
+    if guests is None or not work(guests):
+        return of_site.summary(plan)
+    told = f"{count(len(guests.concerned), 'guest')} to configure"
+    if not plan:
+        return line(("plan: ", "bold"), told)
+    return line(of_site.summary(plan).plain, f"; {told}")

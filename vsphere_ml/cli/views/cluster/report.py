@@ -1,0 +1,124 @@
+"""The end of a writing command: what was done, what was not, and where each node sits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from rich.console import Group
+
+from vsphere_ml.cli import exits
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.cluster import plan as plans
+from vsphere_ml.cli.views.cluster import proposal
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.guests import guests as of_guests
+from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.site import ready
+from vsphere_ml.core.plan.describe import is_off
+from vsphere_ml.core.plan.outcome import Done, Undone, Untried
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.plan.outcome import Outcome
+    from vsphere_ml.flows.cluster.report import Report
+
+
+def answer(report: Report, *, dry_run: bool, detailed: bool, every_key: bool = False) -> Answer:
+    """Return a run's answer: the plan alone for a dry run, else what became of it."""
+    guests = report.guests.plan if report.guests else None
+    differing = report.plan or proposal.work(guests) or report.drift
+    differs = exits.DIFFERENCES if detailed and differing else 0
+    if dry_run:
+        shown = proposal.both(report.plan, guests, report.left_alone, every_key=every_key)
+        return Answer(text=shown, data=proposal.fields(report.plan, guests, report.left_alone), status=differs)
+    if report.error is not None:
+        return Answer(text=text(report), data=data(report), status=report.error.status, errors=report.errors)
+    return Answer(text=text(report), data=data(report), status=differs)
+
+
+def text(report: Report) -> Group:
+    """Return the report: where the nodes sit, what a person should know, and whether all is done."""
+    return Group(*_parts(report))
+
+
+def data(report: Report) -> dict[str, Any]:
+    """Return the report's fields."""
+    return {
+        "cluster": report.cluster,
+        "acted": report.acted,
+        "done": report.done,
+        "plan": plans.data(report.plan),
+        "outcomes": [_outcome(each) for each in report.outcomes],
+        "off": list(report.off),
+        "remaining": list(report.remaining),
+        "dropped": plain(report.dropped),
+        "hosts": ready.outcomes(report.hosts),
+        "lacking": plans.data(report.lacking),
+        "seats": [plans.seat(each) for each in report.seats],
+        "notes": list(report.notes),
+        "findings": plain(report.findings),
+        "seconds": round(report.seconds, 3),
+        "guests": of_guests.data(report.guests) if report.guests else {"left_alone": report.left_alone},
+    }
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
+    if report.command == "provision" and report.seats:
+        yield plans.seats(report.seats)
+    yield from ready.done(report.hosts)
+    for each in report.findings:
+        yield from plans.finding(each)
+    if report.left_alone:
+        yield line(f"guests left alone: {report.left_alone}")
+    yield _end(report)
+    if report.guests is not None:
+        yield of_guests.text(report.guests)
+    yield from (line(("off: ", "bold red"), is_off(vm)) for vm in report.off)
+
+
+def _end(report: Report) -> Text:
+    if not report.acted and report.drift:
+        return line(
+            ("nothing to do for vsml: ", "yellow"),
+            f"{report.cluster} differs from the file in {count(len(report.drift), 'point')}, see above",
+        )
+    if not report.acted:
+        return line(("nothing to do: ", "green"), f"{report.cluster} {_state(report)}")
+    made = sum(1 for each in report.outcomes if isinstance(each, Done))
+    told = f"{count(made, 'change')} in {report.seconds:.1f} s"
+    if report.site_done:
+        what = _gone(report) if report.only else f"{report.cluster} {_state(report)}"
+        return line(("done: ", "bold green"), f"{what}; {told}")
+    failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
+    return line(("not finished: ", "bold red"), f"{report.cluster}: {told}, {failed}")
+
+
+def _gone(report: Report) -> str:
+    """Return what became of a cluster of which only some VMs were destroyed."""
+    verb = "is" if len(report.only) == 1 else "are"
+    left = f"{count(len(report.remaining), 'VM')}: {listed(report.remaining)}" if report.remaining else "no VM"
+    return f"{listed(report.only)} {verb} gone, and {report.cluster} still has {left}"
+
+
+def _state(report: Report) -> str:
+    if report.command == "destroy":
+        return "is gone"
+    but = f", except for {count(len(report.drift), 'point')} above" if report.drift else ""
+    return f"is as the file says{but}"
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    match outcome:
+        case Done():
+            return {"state": "done", "change": plans.change(outcome.change), "seconds": round(outcome.seconds, 3)}
+        case Undone():
+            return {"state": "failed", "change": plans.change(outcome.change), "error": as_data(outcome.error)}
+        case Untried():
+            return {"state": "skipped", "change": plans.change(outcome.change), "because": outcome.because}
+        case _:
+            assert_never(outcome)

@@ -1,0 +1,1 @@
+"""Views of what happens and what is found in guests."""

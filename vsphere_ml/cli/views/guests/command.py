@@ -1,0 +1,48 @@
+"""What a command said on all nodes, equal answers together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.layout.envelope import as_data
+from vsphere_ml.cli.views.layout.text import count, line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.text import Text
+
+    from vsphere_ml.flows.guests.command import Answered
+
+
+def text(said: Answered) -> Group:
+    """Return each answer under the nodes that gave it."""
+    return Group(*_parts(said))
+
+
+def data(said: Answered) -> dict[str, Any]:
+    """Return the answers' fields."""
+    return {
+        "cluster": said.cluster,
+        "groups": [
+            {
+                "nodes": list(group.nodes),
+                "status": group.answer.status,
+                "out": group.answer.out,
+                "err": group.answer.err,
+            }
+            for group in said.groups
+        ],
+        "unasked": {name: as_data(error) for name, error in said.errors.items()},
+    }
+
+
+def _parts(said: Answered) -> Iterator[Text]:
+    for group in said.groups:
+        status = "" if group.answer.ok else f", exit status {group.answer.status}"
+        yield line((", ".join(group.nodes), "bold"), f" ({count(len(group.nodes), 'node')}{status})")
+        for printed in (group.answer.out, group.answer.err):
+            if printed.strip("\n"):
+                yield line(printed.rstrip("\n"))

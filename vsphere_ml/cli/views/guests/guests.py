@@ -1,0 +1,130 @@
+"""Guests and their playbooks: what they lack, what happens, what became of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.guest.converge import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.text import Text
+
+    from vsphere_ml.flows.guests.configure import Configured, Guest, Lacking
+
+
+def answer(report: Configured, *, dry_run: bool) -> Answer:
+    """Return a run's answer; the plan alone for a dry run."""
+    error = report.error
+    return Answer(
+        text=plan(report.plan) if dry_run else text(report),
+        data=data(report),
+        status=error.status if error else 0,
+        errors=(error,) if error else (),
+    )
+
+
+def plan(lacking: Lacking) -> Group:
+    """Return the playbooks, and what the guests lack of them, equal guests together."""
+    return Group(*_plan(lacking))
+
+
+def text(report: Configured) -> Text:
+    """Return in one line how a run ended."""
+    changed = sum(each.state is State.CHANGED for each in _outcomes(report))
+    whole = sum(guest.error is None for guest in report.guests)
+    verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
+    told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
+    if report.error is not None:
+        return line(("not finished: ", "bold red"), f"{told}; {count(changed, 'step')} changed")
+    if not report.acted:
+        return line(("nothing to do: ", "green"), told)
+    return line(("done: ", "bold green"), f"{told}; {count(changed, 'step')} changed")
+
+
+def data(report: Configured) -> dict[str, Any]:
+    """Return the run's fields."""
+    return {
+        "cluster": report.plan.cluster,
+        "acted": report.acted,
+        "done": report.error is None and not (report.plan and not report.acted),
+        "playbooks": _playbooks(report.plan),
+        "strangers": list(report.plan.strangers),
+        "lacking": [_guest(guest) for guest in report.plan.guests],
+        "guests": [_guest(guest) for guest in report.guests],
+    }
+
+
+def lacking(plan: Lacking) -> dict[str, Any]:
+    """Return the fields of what guests lack."""
+    return {
+        "playbooks": _playbooks(plan),
+        "strangers": list(plan.strangers),
+        "after_boot": list(plan.after_boot),
+        "lacking": [_guest(guest) for guest in plan.guests],
+    }
+
+
+def by_step(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+    """Yield each step that guests lack, in words, after the guests that lack it."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for guest in plan.guests:
+        for each in guest.convergences:
+            for outcome in each.lacking:
+                found.setdefault(f"{each.playbook}: {outcome.step}", []).append((guest.node, outcome.lack or ""))
+    for step, guests in found.items():
+        lacks = list(dict.fromkeys(lack for _, lack in guests))
+        others = f", and {len(lacks) - 1} more like it" if len(lacks) > 1 else ""
+        yield [node for node, _ in guests], f"{step}: {lacks[0]}{others}"
+
+
+def unasked(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+    """Yield guests that could not be asked, each with the reason."""
+    for guest in plan.unasked:
+        yield [guest.node], guest.error.message if guest.error else ""
+
+
+def _playbooks(plan: Lacking) -> list[dict[str, Any]]:
+    return [
+        {"name": book.name, "about": book.about, "digest": book.digest, "steps": [step.title for step in book.steps]}
+        for book in plan.playbooks
+    ]
+
+
+def _guest(guest: Guest) -> dict[str, Any]:
+    return {
+        "node": guest.node,
+        "log": guest.log,
+        "error": as_data(guest.error) if guest.error else None,
+        "playbooks": plain(guest.convergences),
+    }
+
+
+def _plan(lacking: Lacking) -> Iterator[Text]:
+    books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in lacking.playbooks)
+    yield line((lacking.cluster, "bold"), f": {books}")
+    for node in lacking.strangers:
+        yield line(("note: ", "yellow"), f"the VM of {node} was not made by vsml")
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for guest in lacking.guests:
+        alike.setdefault(tuple(_lacks(guest)), []).append(guest.node)
+    for told, nodes in alike.items():
+        yield line((", ".join(nodes), "bold"), "" if told else ": nothing to do")
+        yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in told)
+
+
+def _lacks(guest: Guest) -> Iterator[str]:
+    if guest.error is not None:
+        yield f"! {guest.error.message}"
+    for each in guest.convergences:
+        yield from (f"{each.playbook}: {outcome.step}: {outcome.lack}" for outcome in each.lacking)
+
+
+def _outcomes(report: Configured) -> Iterator[Any]:
+    return (outcome for guest in report.guests for each in guest.convergences for outcome in each.outcomes)

@@ -1,0 +1,44 @@
+"""What was removed of the lab's cache and what is kept, as text and as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.layout.text import count, line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.lab.cache import Cached
+
+MB = 1_000_000
+
+
+def text(removed: Sequence[Cached], kept: Sequence[Cached]) -> RenderableType:
+    """Return one row for each thing, and the sum of what was removed."""
+    rows = [(each.name, each.what, megabytes(each.size), "removed") for each in removed]
+    rows += [(each.name, each.what, megabytes(each.size), f"kept: used by {each.user}") for each in kept]
+    total = f"removed {count(len(removed), 'thing')}, {megabytes(sum(each.size for each in removed))}"
+    return Group(table(("NAME", "WHAT IT IS", "SIZE", ""), rows), line(total)) if rows else line("nothing is cached")
+
+
+def data(removed: Sequence[Cached], kept: Sequence[Cached]) -> dict[str, Any]:
+    """Return the same as data; sizes are bytes on disk."""
+    return {
+        "removed": [_fields(each) for each in removed],
+        "kept": [_fields(each) | {"user": each.user} for each in kept],
+        "bytes": sum(each.size for each in removed),
+    }
+
+
+def megabytes(size: int) -> str:
+    """Return a size on disk, as people compare sizes."""
+    return f"{size / MB:,.0f} MB" if size >= MB else f"{size / MB:.1f} MB"
+
+
+def _fields(each: Cached) -> dict[str, Any]:
+    return {"name": each.name, "what": each.what, "bytes": each.size}

@@ -1,0 +1,79 @@
+"""A running lab, as text, as data, and as lines for a shell. The password is never among them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.text import Text
+
+from vsphere_ml.cli.views.layout.text import line, lines, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from vsphere_ml.lab.guests.seen import Guest
+    from vsphere_ml.lab.state import Lab
+
+GUESTS = "Linux, behind each VM that is powered on with first boot data"
+_SENTENCE_END = re.compile(r"\.(?=\s|$)")
+NO_HARDWARE = "(simulated: it stands in for hardware)"
+
+
+def text(lab: Lab) -> Text:
+    """Return where the lab answers, and how to sign in."""
+    return lines(
+        line(("vCenter   ", "bold"), lab.url, (f" {NO_HARDWARE}", "yellow")),
+        line(("version   ", "bold"), lab.api_version),
+        line(("topology  ", "bold"), lab.topology),
+        line(("user      ", "bold"), lab.username),
+        line(("password  ", "bold"), f"in {lab.password_file}"),
+        line(("CA        ", "bold"), str(lab.ca_file)),
+        line(("guests    ", "bold"), GUESTS if lab.has_guests else "none"),
+    )
+
+
+def status(lab: Lab, guests: Sequence[Guest]) -> RenderableType:
+    """Return where the lab answers, and its guests."""
+    if not guests:
+        return text(lab)
+    rows = [
+        (each.name, each.state, each.address, each.rate or "", ", ".join(each.faults), each.host_key) for each in guests
+    ]
+    titles = ("GUEST", "STATE", "ADDRESS", "RATE", "FAULTS", "HOST KEY")
+    return Group(text(lab), Text(), table(titles, rows))
+
+
+def data(lab: Lab) -> dict[str, Any]:
+    """Return the lab's fields."""
+    return {name: getattr(lab, name) for name in lab.__dataclass_fields__} | {"simulated": True}
+
+
+def exports(lab: Lab) -> Text:
+    """Return export lines for sh; the password is read from its file when they run, so it is in no output."""
+    values = {
+        "GOVC_URL": shlex.quote(lab.url),
+        "GOVC_USERNAME": shlex.quote(lab.username),
+        "GOVC_PASSWORD": f'"$(cat {shlex.quote(str(lab.password_file))})"',
+        "GOVC_TLS_CA_CERTS": shlex.quote(str(lab.ca_file)),
+    }
+    return lines(*(Text(f"export {name}={value}") for name, value in values.items()))
+
+
+def topologies(shipped: Mapping[str, Path]) -> Table:
+    """Return the sites that ship, with what each says of itself."""
+    return table(("NAME", "WHAT IT IS"), ((name, _first_sentence(path)) for name, path in shipped.items()))
+
+
+def _first_sentence(path: Path) -> str:
+    """Return the first sentence of the comment that a topology begins with; its path when there is none."""
+    comment = takewhile(lambda line: line.startswith("#"), path.read_text().splitlines())
+    text = " ".join(line.removeprefix("#").strip() for line in comment)
+    return text[: end.end()] if (end := _SENTENCE_END.search(text)) else text or str(path)

@@ -1,0 +1,234 @@
+"""What happens while a flow runs: a live table on a terminal, a line an event elsewhere. Always on stderr."""
+
+# ruff: noqa: PLR0911 - one arm for each kind of event
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar, assert_never
+
+from rich.progress_bar import ProgressBar
+
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.cluster import changes
+from vsphere_ml.cli.views.layout.text import count, line
+from vsphere_ml.cli.views.progress import guest_progress
+from vsphere_ml.cli.views.progress.live import STYLES, MovingTable, moves
+from vsphere_ml.core.plan.changes import subject
+from vsphere_ml.core.plan.describe import object_name
+from vsphere_ml.core.ports.events import (
+    Acting,
+    Failed,
+    Fetching,
+    Finished,
+    Looked,
+    Looking,
+    Progressed,
+    Skipped,
+    Started,
+)
+from vsphere_ml.core.units import Bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.events import Event, Listener
+    from vsphere_ml.guest.events import GuestEvent, GuestListener
+
+T = TypeVar("T")
+R = TypeVar("R")
+WHY = {
+    "first": "looking at the site",
+    "before acting": "looking again before the first change",
+    "again": "looking again",
+}
+
+
+@contextmanager
+def following(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
+    """Yield a listener that shows what it is told on this console."""
+    if not moves(console):
+        yield Lines(console, verbose=verbose)
+        return
+    board = Board(console)
+    try:
+        yield board
+    finally:
+        board.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Who is told of the site, and who of the guests. At most one table moves."""
+
+    site: Listener
+    guests: GuestListener
+    leave: Callable[[], None] = lambda: None
+
+    def before(self, speak: Callable[[T], R]) -> Callable[[T], R]:
+        """Return what asks or tells a person once nothing moves any more."""
+
+        def spoken(plan: T) -> R:
+            self.leave()
+            return speak(plan)
+
+        return spoken
+
+
+@contextmanager
+def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]:
+    """Yield listeners for the site and for the guests that show what they are told on this console."""
+    if not moves(console):
+        yield Both(Lines(console, verbose=verbose), guest_progress.Lines(console))
+        return
+    site, guests = Board(console), guest_progress.Board(console)
+
+    def of_site(event: Event, /) -> None:
+        if isinstance(event, Acting):
+            guests.leave()
+        site(event)
+
+    def of_guests(event: GuestEvent, /) -> None:
+        site.stop()
+        guests(event)
+
+    try:
+        yield Both(of_site, of_guests, guests.leave)
+    finally:
+        site.stop()
+        guests.leave(over=True)
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day."""
+
+    console: Console
+    verbose: bool = False
+    clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
+
+    def __call__(self, event: Event, /) -> None:
+        if (told := words(event, verbose=self.verbose)) is None:
+            return
+        drawn = line((self.clock(), "dim"), "  ", told)
+        if self.console.color_system is not None:
+            show(self.console, drawn)
+            return
+        # rich lays out every line anew, which adds up while hundreds of tasks end at the same time
+        self.console.file.write(f"{drawn.plain}\n")
+        self.console.file.flush()
+
+
+def words(event: Event, *, verbose: bool = False) -> str | None:
+    """Return an event in words; None for one that only a moving display needs."""
+    match event:
+        case Looking():
+            return WHY.get(event.why, f"looking ({event.why})")
+        case Looked():
+            return f"saw {count(event.hosts, 'host')} and {count(event.vms, 'VM')} in {event.seconds:.1f} s"
+        case Fetching():
+            return f"fetching {event.file}: {Bytes(event.done)} of {Bytes(event.total)}"
+        case Acting():
+            return f"{count(sum(1 for _ in event.plan.changes), 'change')} to make"
+        case Started():
+            return f"{_name(event.change)}: started"
+        case Progressed():
+            return f"{_name(event.change)}: {event.percent} %" if verbose else None
+        case Finished():
+            return f"{_name(event.change)}: done in {event.seconds:.1f} s"
+        case Failed():
+            return f"{_name(event.change)}: failed: {event.error.message}"
+        case Skipped():
+            return f"{_name(event.change)}: skipped: {event.because}"
+        case _:
+            assert_never(event)
+
+
+def _name(change: Change) -> str:
+    return f"{object_name(change)}: {changes.verb(change)}"
+
+
+@dataclass(slots=True)
+class Row:
+    """What is known of one VM (or of one change to the site) while it is worked on."""
+
+    doing: str = "waiting"
+    percent: int = 0
+    since: float = 0.0
+    left: int = 0
+    state: str = "waiting"  # waiting, running, done, failed, skipped
+
+
+class Board(MovingTable[Row]):
+    """One row a VM."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console)
+        self._clock = clock
+
+    def __call__(self, event: Event, /) -> None:
+        match event:
+            case Looking() | Looked() | Fetching():
+                if event == Looking(why="again"):
+                    self.stop()
+                self._console.print(line((words(event) or "", "dim")))  # above the table while it lives
+            case Acting():
+                self._begin(event)
+            case _:
+                self._update(event)
+
+    def columns(self, table: Table) -> None:
+        table.add_column(no_wrap=True)
+        table.add_column(width=12)
+        table.add_column(overflow="ellipsis", no_wrap=True)
+
+    def cells(self, name: str, row: Row) -> Sequence[RenderableType]:
+        return line(name), _bar(row), self._doing(row)
+
+    def _begin(self, event: Acting) -> None:
+        self.stop()
+        self._rows = {}
+        for change in event.plan.changes:
+            self._rows.setdefault(_row_name(change), Row()).left += 1
+        self.start()
+
+    def _update(self, event: Started | Progressed | Finished | Failed | Skipped) -> None:
+        row = self._rows.setdefault(_row_name(event.change), Row(left=1))
+        match event:
+            case Started():
+                row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
+            case Progressed():
+                row.percent = event.percent
+            case Finished():
+                row.left -= 1
+                row.percent = 100
+                row.state = "waiting" if row.left > 0 else "done"
+            case Failed():
+                row.state, row.doing = "failed", f"{changes.verb(event.change)}: {event.error.message}"
+            case Skipped():
+                row.state = row.state if row.state == "failed" else "skipped"
+            case _:
+                assert_never(event)
+
+    def _doing(self, row: Row) -> Text:
+        match row.state:
+            case "running":
+                return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
+            case "failed":
+                return line((row.doing, "red"))
+            case _:
+                return line((row.state, STYLES[row.state]))
+
+
+def _row_name(change: Change) -> str:
+    return subject(change) or object_name(change)
+
+
+def _bar(row: Row) -> ProgressBar:
+    return ProgressBar(total=100, completed=100 if row.state == "done" else row.percent, width=12)

@@ -1,0 +1,224 @@
+"""A benchmark while it runs: a moving line with a small plot on a terminal, a line an event elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from rich.live import Live
+
+from vsphere_ml.bench.launch.events import (
+    Hindered,
+    Launching,
+    Measured,
+    NotReaped,
+    Planning,
+    Printed,
+    Reaped,
+    Stepped,
+    Sufficed,
+)
+from vsphere_ml.bench.model.record import Outcome
+from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.bench.proof.path_diagnostics import unproven
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.layout.text import count, line, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+    from vsphere_ml.bench.launch.events import BenchEvent, BenchListener, Said
+    from vsphere_ml.bench.launch.matrix import Planned
+    from vsphere_ml.bench.model.record import Configuration
+
+BARS = "▁▂▃▄▅▆▇█"
+PLOTTED = 40  # steps in the plot
+SPOKEN_S = 10.0  # between two plain lines of one launch
+
+
+@contextmanager
+def following(console: Console) -> Iterator[BenchListener]:
+    """Yield a listener that shows what it is told on this console."""
+    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
+        yield Lines(console)
+        return
+    moving = Moving(console)
+    try:
+        yield moving
+    finally:
+        moving.stop()
+
+
+@dataclass(slots=True)
+class Pace:
+    """What is known of the launch that runs: its last steps, and sizes swept."""
+
+    asked: Configuration
+    steps: int = 0
+    last_s: deque[float] = field(default_factory=lambda: deque(maxlen=PLOTTED))
+    sizes: int = 0
+
+    def add(self, event: Stepped) -> None:
+        self.steps += len(event.step_s)
+        self.last_s.extend(event.step_s)
+        self.sizes += len(event.sizes_bytes)
+
+    @property
+    def words(self) -> str:
+        if not self.last_s:
+            return count(self.sizes, "message size") if self.sizes else "starting"
+        rate = len(self.last_s) / sum(self.last_s)
+        if self.asked.batch is None:  # a program of the user's, which tells times alone
+            return f"step {self.steps}, {rate:.1f} steps/s lately"
+        return f"step {self.steps}, {rate * self.asked.batch * self.asked.ranks:.1f} images/s lately"
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day; of steps one line in ten seconds."""
+
+    console: Console
+    clock: Callable[[], float] = time.monotonic
+    pace: Pace | None = None
+    spoken: float = 0.0
+    titles: Titles = field(default_factory=Titles)
+
+    def __call__(self, event: BenchEvent, /) -> None:
+        match event:
+            case Planning():
+                self.titles = planned(event)
+            case Launching():
+                self.pace, self.spoken = Pace(event.launch.configuration), self.clock()
+            case Stepped():
+                self._step(event)
+                return
+            case Printed():
+                show(self.console, printed(event))
+                return
+        self._say(words(event, self.titles))
+
+    def _step(self, event: Stepped) -> None:
+        if self.pace is None:
+            return
+        self.pace.add(event)
+        if self.clock() - self.spoken >= SPOKEN_S:
+            self.spoken = self.clock()
+            self._say(self.pace.words)
+
+    def _say(self, text: str) -> None:
+        show(self.console, line((time.strftime("%H:%M:%S"), "dim"), "  ", text))
+
+
+class Moving:
+    """A line that moves while a launch runs, with a plot of its last steps."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._live: Live | None = None
+        self._pace: Pace | None = None
+        self._since = 0.0
+        self._titles = Titles()
+
+    def __call__(self, event: BenchEvent, /) -> None:
+        match event:
+            case Stepped():
+                if self._pace is not None:
+                    self._pace.add(event)
+            case Launching():
+                self._say(event, "")
+                self._begin(event)
+            case Measured():
+                self.stop()
+                self._say(event, "green" if event.run.outcome is Outcome.COMPLETE else "red")
+            case Planning():
+                self._titles = planned(event)
+                self._say(event, "dim")
+            case Printed():
+                self._console.print(printed(event))
+            case _:
+                self._say(event, "dim")
+
+    def _say(self, event: Said, style: str) -> None:
+        self._console.print(line((words(event, self._titles), style)))
+
+    def stop(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _begin(self, event: Launching) -> None:
+        self.stop()
+        self._pace, self._since = Pace(event.launch.configuration), self._clock()
+        self._live = Live(
+            self,
+            console=self._console,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._live.start()
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        if self._pace is not None:
+            took = f"{self._clock() - self._since:.0f} s"
+            yield line("  ", (plot(self._pace.last_s), "cyan"), f"  {self._pace.words} ", (took, "dim"))
+
+
+def plot(step_s: Sequence[float]) -> str:
+    """Return a bar for each step, as high as it was fast."""
+    if not step_s:
+        return ""
+    best = min(step_s)
+    return "".join(BARS[min(len(BARS) - 1, int(best / each * len(BARS)))] for each in step_s)
+
+
+def planned(event: Planning) -> Titles:
+    """Return the titles of the launches that are to be made."""
+    return Titles.of(each.configuration for each in event.launches)
+
+
+def printed(event: Printed) -> Text:
+    """Return what ranks printed, set apart from what vsml says."""
+    return lines(*(line(("  | ", "dim"), each) for each in event.lines))
+
+
+def words(event: Said, titles: Titles) -> str:
+    """Return an event in words."""
+    match event:
+        case Planning():
+            done = sum(each.done is not None for each in event.launches)
+            known = f"; the record has {done} of them" if done else ""
+            return f"{count(len(event.launches), 'launch', 'launches')} to make{known}"
+        case Hindered() | Sufficed():
+            what = "cannot be made" if isinstance(event, Hindered) else "spared"
+            return f"{what}: {_launch(event.launch, titles)}: {event.why}"
+        case Reaped() | NotReaped():
+            return f"{event.node}: {_cleaned(event)}"
+        case Launching():
+            return f"{event.number}/{event.of}: {_launch(event.launch, titles)}"
+        case Stepped():
+            return f"{titles(event.configuration)}: {count(len(event.step_s), 'step')}"
+        case Measured():
+            unknown = unproven(event.run)
+            why = f": {event.run.reason}" if event.run.reason else f", path not proven: {unknown}" if unknown else ""
+            return f"{titles(event.launch.configuration)}: {event.run.outcome.value}{why}"
+        case _:
+            assert_never(event)
+
+
+def _launch(each: Planned, titles: Titles) -> str:
+    return titles(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")
+
+
+def _cleaned(event: Reaped | NotReaped) -> str:
+    if isinstance(event, NotReaped):
+        return f"what the launch left there could not be ended: {event.why}"
+    return f"ended {count(event.processes, 'process', 'processes')} that an earlier run left"

@@ -1,0 +1,144 @@
+"""What happens on hosts while they are worked on: on a terminal with a moving line for each, elsewhere line by line."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from rich.live import Live
+
+from vsphere_ml.cli.terminal import show
+from vsphere_ml.cli.views.layout.text import count, line, lines
+from vsphere_ml.core.hosts.host_changes import described
+from vsphere_ml.core.ports.host_events import (
+    Asking,
+    Checked,
+    HostBegun,
+    HostEnded,
+    StepBegun,
+    StepDone,
+    StepFailed,
+    StepStands,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.text import Text
+
+    from vsphere_ml.core.ports.host_events import HostEvent, HostListener
+
+
+@contextmanager
+def following(console: Console) -> Iterator[HostListener]:
+    """Yield a listener that shows what it is told on this console."""
+    if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
+        yield Lines(console)
+        return
+    board = Board(console)
+    try:
+        yield board
+    finally:
+        board.stop()
+
+
+def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each kind of event
+    """Return an event in words; None for one that only a moving display needs."""
+    match event:
+        case Asking():
+            return line(f"{event.host}: asking for its settings")
+        case HostBegun():
+            return line((f"{event.host}: ", "bold"), count(event.steps, "step"))
+        case StepBegun() | StepStands():
+            return None
+        case StepDone():
+            return line(
+                f"{event.change.host_name}: {described(event.change)}: ",
+                ("done", "green"),
+                f" in {event.seconds:.1f} s",
+            )
+        case StepFailed():
+            return line(
+                f"{event.change.host_name}: {described(event.change)}: ", ("failed: ", "red"), event.error.message
+            )
+        case Checked():
+            effective = sum(fact.is_effective for fact in event.facts.facts)
+            told = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect now"
+            return line(f"{event.facts.name}: {told}")
+        case HostEnded():
+            end = ("failed", "bold red") if event.failed else ("done", "bold green")
+            return line((f"{event.host}: ", "bold"), end, f" after {event.seconds:.0f} s")
+        case _:
+            assert_never(event)
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line an event, with the time of day; a step that takes long is told when it stands otherwise."""
+
+    console: Console
+    clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
+    _said: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, event: HostEvent, /) -> None:
+        told = words(event)
+        if isinstance(event, StepStands) and self._said.get(event.change.host_name) != event.words:
+            self._said[event.change.host_name] = event.words
+            told = line(f"{event.change.host_name}: {described(event.change)}: {event.words}")
+        if told is not None:
+            show(self.console, line((self.clock(), "dim"), "  ").append_text(told))
+
+
+class Board:
+    """A moving line for each host that is worked on, below what is done."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._now: dict[str, tuple[StepBegun, float, str]] = {}
+        self._hosts: set[str] = set()
+        self._live: Live | None = None
+
+    def __call__(self, event: HostEvent, /) -> None:
+        match event:
+            case HostBegun():
+                self._hosts |= {event.host}
+                self._move()
+            case StepBegun():
+                self._now = {**self._now, event.change.host_name: (event, self._clock(), "")}
+            case StepStands():
+                begun, since, _ = self._now[event.change.host_name]
+                self._now = {**self._now, event.change.host_name: (begun, since, event.words)}
+            case StepDone() | StepFailed():
+                self._now = {name: each for name, each in self._now.items() if name != event.change.host_name}
+            case HostEnded():
+                self._hosts -= {event.host}
+        if (told := words(event)) is not None:
+            self._console.print(told)
+        if isinstance(event, HostEnded) and not self._hosts:
+            self.stop()  # what follows is not ours to move
+
+    def stop(self) -> None:
+        self._now = {}
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _move(self) -> None:
+        if self._live is None:
+            self._live = Live(
+                self, console=self._console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
+            )
+            self._live.start()
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield lines(*(self._line(*each) for each in self._now.values()))
+
+    def _line(self, begun: StepBegun, since: float, stands: str) -> Text:
+        name, what = begun.change.host_name, described(begun.change)
+        passed = f"{self._clock() - since:.0f} s"
+        limit = f" of {begun.deadline_s:.0f} s at most"
+        return line((f"{name}: ", "bold"), what, f": {stands}" if stands else "", "  ", (passed + limit, "dim"))

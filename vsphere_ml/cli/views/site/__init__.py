@@ -1,0 +1,1 @@
+"""Views of hosts and what they offer."""

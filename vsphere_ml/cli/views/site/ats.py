@@ -1,0 +1,81 @@
+"""The answer of enable-ats, and what it sees, plans and leaves behind as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli import exits
+from vsphere_ml.cli.terminal import Answer
+from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.site import ats_text
+from vsphere_ml.core.hosts.host_changes import described
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.model.host_settings import HostSetting
+    from vsphere_ml.flows.hosts.enable_ats import AtsReport
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+
+
+def answer(report: AtsReport, *, looking: bool, check: bool, lab: bool, every_step: bool = False) -> Answer:
+    """Return a run's answer; `check` makes a host that is not enabled an exit status of its own."""
+    differs = bool(report.plan.hosts) if report.plan.revert else not report.plan.enabled
+    text = ats_text.report(report, looking=looking, lab=lab, every_step=every_step)
+    shown = data(report, lab=lab)
+    if looking:
+        return Answer(text=text, data=shown, status=exits.DIFFERENCES if check and differs else 0)
+    error = report.error
+    return Answer(text=text, data=shown, status=error.status if error else 0, errors=(error,) if error else ())
+
+
+def data(report: AtsReport, *, lab: bool) -> dict[str, Any]:
+    """Return the report's fields."""
+    outcomes = {each.plan.name: each for each in report.outcomes}
+    return {
+        "cluster": report.plan.cluster,
+        "lab": lab,
+        "acted": report.acted,
+        "revert": report.plan.revert,
+        "enabled": all(each.enabled for each in report.facts),
+        "hosts": [_host(each, outcomes.get(each.name), report) for each in report.plan.hosts],
+    }
+
+
+def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dict[str, Any]:
+    last = next((found for found in report.hosts if found.facts.host == each.facts.host), each)
+    facts = last.facts
+    return {
+        "host": each.name,
+        "enabled": facts.enabled,
+        "settings": [_fact(fact) for fact in facts.facts],
+        "vms": [{**plain(vm), "ok": vm.ok} for vm in facts.vms],
+        "steps": [described(step) for step in each.steps],
+        "reboots": each.reboots,
+        "stopped": list(each.stopped),
+        "foreign": list(each.foreign),
+        "cautions": list(each.cautions),
+        "refusals": plain(each.refusals),
+        "former": plain(last.record.former) if last.record else {},
+        "outcome": None if outcome is None else _outcome(outcome),
+    }
+
+
+def _fact(fact: HostSetting) -> dict[str, Any]:
+    return {
+        **plain(fact),
+        "state": fact.state.value,
+        "is_configured": fact.is_configured,
+        "is_pending_reboot": fact.is_pending,
+        "is_effective": fact.is_effective,
+    }
+
+
+def _outcome(outcome: HostOutcome) -> dict[str, Any]:
+    reboot = outcome.rebooted_s
+    return {
+        "begun": outcome.begun,
+        "steps": [{"step": described(each.change), "seconds": round(each.seconds, 3)} for each in outcome.done],
+        "reboot_seconds": None if reboot is None else round(reboot, 3),
+        "errors": [as_data(error) for error in outcome.errors],
+        "left": list(outcome.left),
+    }

@@ -1,0 +1,168 @@
+"""What enable-ats sees, plans and leaves behind, as a person reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, described
+from vsphere_ml.core.model.host_settings import AccessMethod, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.model.host_settings import HostFacts, HostSetting
+    from vsphere_ml.flows.hosts.enable_ats import AtsPlan, AtsReport
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+
+TITLES = ("SETTING", "CONFIGURED", "PENDING REBOOT", "EFFECTIVE", "THROUGH", "HOSTS")
+STYLES = {
+    State.EFFECTIVE: "green",
+    State.PENDING: "yellow",
+    State.LACKING: "red",
+    State.UNPROVEN: "yellow",
+    State.UNKNOWN: "red",
+}
+_Cells = tuple[str, str, str, str, str, State]  # of a row, and the state that colours it
+
+
+def report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool = False) -> Group:
+    """Return the end of a run: the facts of all hosts, what only a person can do, how long reboots took."""
+    return Group(*_report(done, looking=looking, lab=lab, every_step=every_step))
+
+
+def plan(todo: AtsPlan, *, every_step: bool = False) -> Group:
+    """Return what is to be done, host by host, as it is agreed to; with `every_step` what is noted on the way, too."""
+    return Group(*_plan(todo, every_step=every_step))
+
+
+def _report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool) -> Iterator[RenderableType]:
+    if lab:
+        yield line(("lab: ", "bold"), "hosts, kernels and firmware are simulated; this proves nothing about hardware")
+    if looking:
+        yield from _plan(done.plan, every_step=every_step)
+    else:
+        yield from _facts(done.facts)
+        yield from (_rebooted(each) for each in done.outcomes if each.rebooted_s is not None)
+    yield _end_of_revert(done) if done.plan.revert else _end(done, looking=looking)
+
+
+def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
+    yield from _facts([each.facts for each in todo.hosts])
+    for host in todo.hosts:
+        yield from (line((f"{host.name}: ", "yellow"), caution) for caution in host.cautions)
+        yield from _steps(host, every_step=every_step)
+        if host.foreign:
+            yield line((f"{host.name}: not this cluster's, and stopped too: ", "bold red"), ", ".join(host.foreign))
+        for reason in host.refusals:
+            yield line((f"{host.name}: refused: ", "bold red"), reason.message)
+            yield line(("  hint: ", "dim"), reason.hint)
+
+
+def _steps(host: HostPlan, *, every_step: bool) -> Iterator[Text]:
+    if every_step and host.steps:
+        yield line((host.name, "bold"))
+        yield from (line(f"  {number:2}  {described(step)}") for number, step in enumerate(host.steps, 1))
+        return
+    told = [described(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    if told:
+        yield line((f"{host.name}: ", "bold"), "; ".join(told))
+
+
+def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
+    """Yield each setting once for all hosts where it is the same, its three facts apart; then what to type."""
+    alike: dict[_Cells, list[str]] = {}
+    for host in hosts:
+        for cells in _rows(host):
+            alike.setdefault(cells, []).append(host.name)
+    if alike:
+        ordered = sorted(alike.items(), key=lambda item: item[0][0] != "atsSupport")
+        yield table(TITLES, [_coloured(cells, _hosts(names, hosts)) for cells, names in ordered])
+    yield from _by_hand(hosts)
+
+
+def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
+    return f"all {len(hosts)}" if len(names) == len(hosts) > 1 else listed(names)
+
+
+def _coloured(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
+    name, configured, pending, effective, door, state = cells
+    style = STYLES[state]
+    lacks = style if state in {State.LACKING, State.UNKNOWN} else ""
+    waits = style if state is State.PENDING else ""
+    return (name, line((configured, lacks)), line((pending, waits)), line((effective, style)), door, hosts)
+
+
+def _rows(host: HostFacts) -> Iterator[_Cells]:
+    for fact in host.facts:
+        door = "-" if fact.door is AccessMethod.NONE else fact.door.value
+        configured = _yes(so=fact.is_configured, value=fact.configured)
+        effective = _yes(so=fact.is_effective, value=fact.effective)
+        back = f" back to {fact.wanted}" if fact.exact else ""
+        yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending(fact), effective, door, fact.state)
+    if host.vms:
+        lacking = sum(not vm.ok for vm in host.vms)
+        told, state = (f"no: {count(lacking, 'key')}", State.LACKING) if lacking else ("yes", State.EFFECTIVE)
+        yield ("VMs' peer-to-peer and MMIO keys", told, "-", told, AccessMethod.API.value, state)
+
+
+def _yes(*, so: bool, value: str | None) -> str:
+    if value is None:
+        return "no: not known"
+    return f"{'yes' if so else 'no'}: {value}"
+
+
+def _pending(fact: HostSetting) -> str:
+    if not fact.is_configured:
+        return "-"
+    if fact.effective is None:
+        return "not known"
+    return "yes" if fact.is_pending else "no"
+
+
+def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
+    """Yield what only a person can do, with the commands to type."""
+    for host in hosts:
+        commands: dict[str, None] = {}  # each once, in order
+        for fact in host.lacking:
+            if fact.state in {State.UNKNOWN, State.UNPROVEN}:
+                place = f" of {fact.on}" if fact.on else ""
+                yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
+                commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.by_hand)
+        yield from (line(f"  {command}") for command in commands)
+        yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for vm in host.vms if not vm.ok)
+
+
+def _rebooted(outcome: HostOutcome) -> Text:
+    return line(f"{outcome.plan.name} was back {outcome.rebooted_s or 0.0:.0f} s after it was told to reboot")
+
+
+def _end(done: AtsReport, *, looking: bool) -> Text:
+    enabled = sum(each.enabled for each in done.facts)
+    hosts = f"{count(len(done.facts), 'host')} of {done.plan.cluster}"
+    if enabled == len(done.facts):
+        return line(("done: " if done.acted else "nothing to do: ", "bold green"), f"ATS is in effect on {hosts}")
+    todo = sum(bool(each) for each in done.plan.hosts)
+    told = f"ATS is in effect on {enabled} of {hosts}"
+    if looking or not done.acted:
+        word = "to do: " if todo else "not enabled: "
+        return line((word, "bold"), f"{told}; {count(todo, 'host')} to be worked on")
+    return line(("not finished: ", "bold red"), told)
+
+
+def _end_of_revert(done: AtsReport) -> Text:
+    hosts = count(len(done.plan.hosts), "host")
+    if not done.plan.hosts:
+        return line(("nothing to do: ", "green"), "no host has a record of former values")
+    if done.plan and not done.acted:
+        return line(("to do: ", "bold"), f"the former values come back on {hosts}")
+    if done.error is None:
+        return line(("done: ", "bold green"), f"the former values are back on {hosts}")
+    return line(("not finished: ", "bold red"), "not every host has its former values back")

@@ -1,0 +1,87 @@
+"""What `vsml doctor` found out, check by check."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli.views.layout.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from vsphere_ml.config.secrets.sign_in import Connection, Endpoint
+    from vsphere_ml.core.errors import VsmlError
+
+STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at: ok, warning or failed, and what was seen."""
+
+    name: str
+    state: str
+    told: str
+
+
+def text(checks: Sequence[Check]) -> Table:
+    """Return one line a check."""
+    rows = ((line((each.state, STYLES[each.state])), each.name, each.told) for each in checks)
+    return table(("STATE", "CHECK", "WHAT WAS SEEN"), rows)
+
+
+def data(checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the checks' fields."""
+    return {"checks": [asdict(each) for each in checks]}
+
+
+def sources(found: Endpoint, password: Check) -> list[Check]:
+    """Return where each part of a connection was found, the password among them."""
+    server, username = _part(found, "server", found.server), _part(found, "username", found.username)
+    return [server, username, password, _trust(found)]
+
+
+def password(found: Connection) -> Check:
+    """Return where a password was found, and nothing else of it."""
+    return _part(found, "password", "***")
+
+
+def failed(name: str, error: VsmlError) -> Check:
+    """Return what could not be done, and why."""
+    return Check(name=name, state="failed", told=error.message)
+
+
+def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> Check:
+    return Check(name=name, state=state, told=f"{value} (from {found.where[name]})")
+
+
+def signed_in(found: Endpoint, about: str, api_version: str) -> list[Check]:
+    """Return what a vCenter said of itself after the sign-in."""
+    trusted = Check(name="certificate", state="ok", told="as the trust above wants it")
+    unknown = Check(name="certificate", state="warning", told="not verified")
+    return [
+        unknown if found.insecure else trusted,
+        Check(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
+    ]
+
+
+def privileges(missing: Sequence[str] | None) -> Check:
+    """Return whether the account may do what the work takes; a warning at most: more may be granted further down."""
+    if missing is None:
+        return Check(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
+    if missing:
+        told = f"not granted on the data centre: {', '.join(missing)}"
+        return Check(name="privileges", state="warning", told=told)
+    return Check(name="privileges", state="ok", told="all that provision and destroy take")
+
+
+def _trust(found: Endpoint) -> Check:
+    if found.insecure:
+        told = "the certificate is not verified; anyone on the way can read along"
+        return _part(found, "insecure", told, "warning")
+    if found.thumbprint is not None:
+        return _part(found, "thumbprint", found.thumbprint)
+    return _part(found, "ca_file", str(found.ca_file) if found.ca_file else "the system's certificate authorities")

@@ -1,0 +1,70 @@
+"""What hosts offer: a table by host, sums by cluster, and who counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.core.report.capacity_report import CapacityRow
+    from vsphere_ml.flows.profiles import Offers
+
+BY_HOST = ("HOST", "OFFERS", "BY", "MEMORY", "PER GPU", "FREE", "COUNTED BY")
+BY_CLUSTER = ("CLUSTER", "OFFERS", "HOSTS", "FREE", "COUNTED BY")
+
+
+def text(found: Offers) -> RenderableType:
+    """Return both tables, and what is counted differently; a sentence when no host offers anything."""
+    if not found.hosts:
+        return line("no host offers a vGPU profile or a GPU for DirectPath")
+    parts: list[RenderableType] = [
+        table(BY_HOST, _hosts(found)),
+        line(""),
+        table(BY_CLUSTER, _clusters(found)),
+    ]
+    parts += [line("")] * bool(found.differences)
+    parts += [line(("! ", "yellow"), each) for each in found.differences]
+    return Group(*parts)
+
+
+def data(found: Offers) -> dict[str, Any]:
+    """Return every offer of every host, and of every cluster."""
+    return {
+        "offers": plain(found.hosts),
+        "clusters": plain(found.clusters),
+        "differences": list(found.differences),
+    }
+
+
+def _hosts(found: Offers) -> Iterator[tuple[str, ...]]:
+    for each in found.hosts:
+        memory = f"{each.framebuffer_mib} MiB" if each.framebuffer_mib else "-"
+        yield each.host, each.name, each.sharing, memory, _per_gpu(each), _free(each.free), each.counted_by
+
+
+def _clusters(found: Offers) -> Iterator[tuple[str, ...]]:
+    for each in found.clusters:
+        kept = f", {each.told.reserved} kept by reservations" if each.told and each.told.reserved else ""
+        yield each.cluster, each.name, str(each.hosts), f"{_free(each.free)}{kept}", each.counted_by
+
+
+def _per_gpu(each: CapacityRow) -> str:
+    if each.per_gpu is None:
+        return "-" if each.free is not None else "not in NVIDIA's tables"
+    return (
+        f"{each.per_gpu}"
+        if each.per_gpu_mixed in {None, each.per_gpu}
+        else (f"{each.per_gpu}, mixed {each.per_gpu_mixed}")
+    )
+
+
+def _free(value: int | None) -> str:
+    return "unknown" if value is None else str(value)

@@ -1,0 +1,110 @@
+"""How hosts are made ready for nodes, as a plan shows it: what changes from what to what, how, and what it stops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.text import line
+from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from rich.text import Text
+
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.model.host_settings import HostSetting
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+
+TITLE = "hosts made ready"
+
+
+def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
+    """Yield each host's settings, its steps, and what speaks against them."""
+    if not hosts:
+        return
+    yield line((TITLE, "bold"))
+    for host in hosts:
+        for fact in host.facts.lacking:
+            yield line(("   ~ ", "yellow"), f"{host.name}: {_setting(fact)}")
+        yield line("     ", f"{host.name}: {_how(host)}")
+        if host.stopped or host.foreign:
+            yield line(
+                ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {listed((*host.stopped, *host.foreign))}"
+            )
+        yield from (line(("   ? ", "magenta"), f"{host.name}: {caution}") for caution in host.cautions)
+        for reason in host.refusals:
+            yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
+            yield line("     ", ("hint: ", "bold cyan"), reason.hint)
+
+
+def done(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
+    """Yield what was set on each host, and how long it was away."""
+    for each in outcomes:
+        told = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
+        back = "" if each.rebooted_s is None else f"; back {each.rebooted_s:.0f} s after it was told to reboot"
+        yield line((f"{each.plan.name}: ", "bold"), f"made ready: {told}{back}")
+
+
+def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
+    return [
+        {
+            "host": each.plan.name,
+            "settings": [_fields(fact) for fact in each.plan.facts.lacking],
+            "steps": [described(step.change) for step in each.done],
+            "reboot_seconds": None if each.rebooted_s is None else round(each.rebooted_s, 3),
+        }
+        for each in hosts
+    ]
+
+
+def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
+    """Return each host's settings and what they mean for who works there; the steps are the plan's first stage."""
+    return [
+        {
+            "host": host.name,
+            "settings": [_fields(fact) for fact in host.facts.lacking],
+            "reboots": host.reboots,
+            "stopped": list(host.stopped),
+            "foreign": list(host.foreign),
+            "refusals": plain(host.refusals),
+            "cautions": list(host.cautions),
+        }
+        for host in hosts
+    ]
+
+
+def _setting(fact: HostSetting) -> str:
+    if fact.is_pending:
+        return f"{_name(fact)}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
+    when = "at once" if fact.at_once else "after a reboot"
+    return f"{_name(fact)}: {_seen(fact)} → {fact.wanted}, {when}, by {fact.door}"
+
+
+def _seen(fact: HostSetting) -> str:
+    return "not known" if fact.configured is None else fact.configured or "nothing set"
+
+
+def _name(fact: HostSetting) -> str:
+    return f"{fact.name} of {fact.on}" if fact.on else fact.name
+
+
+def _how(host: HostPlan) -> str:
+    told = [described(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    return "; ".join(told) or "nothing is done"
+
+
+def _fields(fact: HostSetting) -> dict[str, Any]:
+    return {
+        "part": fact.part.value,
+        "name": fact.name,
+        "on": fact.on,
+        "configured": fact.configured,
+        "effective": fact.effective,
+        "wanted": fact.wanted,
+        "at_once": fact.at_once,
+        "door": fact.door.value,
+        "by_hand": list(fact.by_hand),
+    }

@@ -1,0 +1,1 @@
+"""The one place that knows flows and edges both: it connects, and hands ports to flows."""

@@ -1,0 +1,151 @@
+"""Builds what a cluster's guests are entered and configured with: connections, playbooks, settings and secrets."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, LoginKey
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.cli.wiring.site_wiring import SystemClock
+    from vsphere_ml.core.model.guest import Playbook, Sensitive
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.flows.cluster.proposal import GuestConfig
+    from vsphere_ml.flows.guests.guests import StepInputs
+    from vsphere_ml.guest.events import GuestListener
+    from vsphere_ml.ssh.guests import SshGuests
+
+MESH_KEY, MESH_PUBLIC_KEY = "mesh_key", "mesh_public_key"
+
+
+def home(spec: ClusterSpec) -> Path:
+    """Return where vsml keeps what it knows of clusters; VSML_STATE_DIR overrides it.
+
+    For a lab that is a folder which goes with the lab: the next lab's VMs are others under the same ids.
+    """
+    import platformdirs
+
+    if spec.vcenter.lab is not None:
+        from vsphere_ml.lab import folders
+
+        return folders.state(spec.vcenter.lab) / "clusters"
+    return Path(os.environ.get("VSML_STATE_DIR") or platformdirs.user_state_dir("vsml")).absolute()
+
+
+def folder(spec: ClusterSpec) -> Path:
+    """Return where the pinned host keys, the keys and the logs of a cluster's guests lie."""
+    return home(spec) / "guests" / spec.name
+
+
+def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGuests:
+    """Return the cluster's guests over SSH."""
+    from vsphere_ml.config.secrets.guest_secrets import secret
+    from vsphere_ml.ssh.guests import SshGuests
+
+    source = spec.guest.sudo_password
+    password = secret("sudo_password", source, f"{spec.guest.user}@{spec.name}", os.environ) if source else None
+    access = replace(spec.guest, key_file=_key_file(spec))
+    return SshGuests(
+        access=access,
+        folder=folder(spec),
+        clock=clock,
+        sudo_password=password,
+        own_key=spec.guest.key_file is None and access.key_file is not None,
+        parallel=parallel,
+    )
+
+
+def for_guests(
+    spec: ClusterSpec, tell: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
+) -> GuestConfig:
+    """Return what the cluster's guests get, with every mistake in it told before anything is looked at."""
+    from vsphere_ml.flows.cluster.proposal import GuestConfig
+    from vsphere_ml.flows.guests.guest_phase import GuestPhase
+
+    told = first_boots(spec)
+    alone = "--skip-guests" if skip else _left_alone(spec)
+    if alone:
+        return GuestConfig(first_boots=told, left_alone=alone)
+    books = playbooks(spec)
+    phase = GuestPhase(guests=guests(spec, clock), playbooks=books, given=given(spec, books), tell=tell, wait_s=wait_s)
+    return GuestConfig(first_boots=told, phase=phase)
+
+
+def _left_alone(spec: ClusterSpec) -> str:
+    if spec.guest == GuestAccess():
+        return "the cluster file has no [guest]"
+    return "" if spec.guest.playbooks else "the cluster file names no playbooks"
+
+
+def first_boots(spec: ClusterSpec) -> Mapping[str, FirstBoot]:
+    """Return what new guests are told at their first boot, by node; nothing where the template has all of it."""
+    from vsphere_ml.guest import firstboot
+
+    if spec.guest.first_boot is FirstBootBy.NONE:
+        return {}
+    keys = _public_keys(spec) if spec.guest.first_boot is FirstBootBy.CLOUD_INIT else ()
+    return firstboot.first_boots(spec, keys)
+
+
+def _key_file(spec: ClusterSpec) -> Path | None:
+    """Return the private key that signs in; None for those of the SSH agent."""
+    from vsphere_ml.ssh.keys.key_pairs import key_pair
+
+    if spec.guest.key_file is not None or spec.guest.key is LoginKey.AGENT:
+        return spec.guest.key_file
+    return key_pair(folder(spec) / "login", spec.name).private
+
+
+def _public_keys(spec: ClusterSpec) -> tuple[str, ...]:
+    """Return what new guests let in, as lines of authorized_keys."""
+    from vsphere_ml.ssh.keys import key_pairs as keys
+
+    file = _key_file(spec)
+    return keys.of_agent() if file is None else (keys.public(file, comment=f"vsml {spec.name}"),)
+
+
+def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
+    """Return the playbooks that the cluster file names, each valid as a whole and with every file it brings there."""
+    from vsphere_ml.cli.wiring import playbook_wiring
+
+    if not spec.guest.playbooks:
+        raise ConfigError(
+            "the cluster file names no playbooks",
+            code="playbook.none",
+            target="guest.playbooks",
+            hint='[guest] with playbooks = ["base"], or with paths of your own such as "./mine.toml"',
+        )
+    return playbook_wiring.whole(spec)
+
+
+def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
+    """Return the playbooks that the cluster file names, perhaps none, whether what they bring there exists or not."""
+    from vsphere_ml.cli.wiring import playbook_wiring
+
+    return playbook_wiring.read(spec)
+
+
+def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> StepInputs:
+    """Return the file's settings and secrets; a key pair for the nodes' mesh is made where a playbook wants one."""
+    from vsphere_ml.config.secrets.guest_secrets import secret
+    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.flows.guests.guests import StepInputs
+    from vsphere_ml.ssh.keys.key_pairs import key_pair
+
+    values = dict(spec.guest.settings)
+    secrets: dict[str, Sensitive] = {
+        name: secret(name, source, f"{name}@{spec.name}", os.environ) for name, source in spec.guest.secrets.items()
+    }
+    kinds = {getattr(step, "KIND", "") for book in wanted for step in book.steps}
+    if "ssh_mesh" in kinds and MESH_KEY not in secrets:
+        pair = key_pair(folder(spec) / "mesh", spec.name)
+        secrets[MESH_KEY] = Sensitive(pair.private.read_text(encoding="utf-8"))
+        values.setdefault(MESH_PUBLIC_KEY, pair.public)
+    return StepInputs(values=values, secrets=secrets)

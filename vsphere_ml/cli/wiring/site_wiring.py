@@ -1,0 +1,240 @@
+"""Builds the real vCenter from a spec and the options. The one place that knows every edge."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vsphere_ml.cli.options import DEFAULT_FILE
+from vsphere_ml.core.bounded_file import read_bytes
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.model.spec import VCenterSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.cli.terminal import Terminal
+    from vsphere_ml.config.secrets.sign_in import Connection, Endpoint
+    from vsphere_ml.core.ports.esxi import Hosts
+    from vsphere_ml.core.ports.vcenter import VCenter
+    from vsphere_ml.vsphere.connection.session import Session
+
+LARGEST_TEXT = 64 << 20  # bytes; a saved plan of 8,000 nodes is far below
+
+
+class SystemClock:
+    """Time as the system counts it since it started."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which vCenter to look at, and which data centre of it; `options` gave parts of it, such as `--server`."""
+
+    vcenter: VCenterSpec
+    datacenter: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
+    """Yield the signed-in vCenter of a spec, and sign out afterwards."""
+    from vsphere_ml.vsphere.gateway import Gateway
+
+    session = _signed_in(connection(spec, terminal), terminal.settings)
+    _say_if_lab(session, terminal)
+    gateway = Gateway(session, cache() / "datastores")
+    try:
+        yield gateway
+    finally:
+        gateway.close()
+
+
+@contextmanager
+def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[VCenter, Hosts, str]]:
+    """Yield the signed-in vCenter of a spec, its ESXi hosts, and its `host:port`; sign out afterwards."""
+    from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
+    from vsphere_ml.vsphere.gateway import Gateway
+
+    session = _signed_in(connection(spec, terminal), terminal.settings)
+    _say_if_lab(session, terminal)
+    gateway = Gateway(session, cache() / "datastores")
+    try:
+        yield gateway, EsxHosts(session), session.name
+    finally:
+        gateway.close()
+
+
+def cache() -> Path:
+    """Return where vsml keeps what can be had again; VSML_CACHE_DIR overrides it."""
+    import platformdirs
+
+    return Path(os.environ.get("VSML_CACHE_DIR") or platformdirs.user_cache_dir("vsml")).absolute()
+
+
+def _say_if_lab(session: Session, terminal: Terminal) -> None:
+    """Say on sight that nothing of what follows is true of hardware; the same stands among the messages of -o json."""
+    if session.is_lab:
+        terminal.say("lab: hosts, GPUs, NICs and drivers are simulated")
+
+
+@contextmanager
+def session(to: Connection, settings: Settings) -> Iterator[Session]:
+    """Yield a session only, for who wants to know whether there is one."""
+    signed_in = _signed_in(to, settings)
+    try:
+        yield signed_in
+    finally:
+        signed_in.close()
+
+
+def connection(spec: VCenterSpec, terminal: Terminal) -> Connection:
+    """Return how to sign in; options win over the file, the file over the environment."""
+    to = Target(vcenter=spec)
+    return with_password(endpoint(to, terminal), to, terminal)
+
+
+def endpoint(to: Target, terminal: Terminal) -> Endpoint:
+    """Return where to sign in, and where each part of that was found."""
+    from vsphere_ml.config.secrets import sign_in
+
+    if to.vcenter.lab is not None:
+        return _to_lab(to.vcenter.lab)
+    spec, options = _with_options(to.vcenter, terminal.settings)
+    found = sign_in.endpoint(spec, os.environ, {**to.options, **options})
+    if found.insecure:
+        terminal.say(
+            f"warning: the certificate of {found.server} is not verified; anyone on the way can read the password"
+        )
+    return found
+
+
+def with_password(found: Endpoint, to: Target, terminal: Terminal) -> Connection:
+    """Return how to sign in there; ConfigError when there is no password."""
+    from vsphere_ml.config.secrets import sign_in
+
+    if isinstance(found, sign_in.Connection):  # a lab's
+        return found
+    return sign_in.connection(to.vcenter, os.environ, _prompt(terminal), to=found)
+
+
+def target(
+    file: Path | None,
+    *,
+    server: str | None = None,
+    username: str | None = None,
+    lab: str | None = None,
+    datacenter: str | None = None,
+) -> Target:
+    """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
+    if lab is not None and (server is not None or file is not None):
+        raise ConfigError("--lab stands alone", code="usage", hint="leave out --lab, or the file and --server")
+    given = {"server": server, "username": username}
+    options = {part: f"--{part}" for part, value in given.items() if value is not None}
+    if file is None and (
+        lab is not None or server is not None or _environment_names_one() or not DEFAULT_FILE.exists()
+    ):
+        return Target(
+            vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter, options=options
+        )
+    from vsphere_ml.config.load import load
+
+    spec = load(file or DEFAULT_FILE)
+    to = spec.vcenter
+    if server is not None:
+        to = replace(to, server=server, lab=None)
+    if username is not None:
+        to = replace(to, username=username)
+    return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
+
+
+def read(file: Path, limit: int = LARGEST_TEXT) -> str:
+    """Return the content of a text file of at most `limit` bytes; ConfigError when it cannot be read."""
+    try:
+        return read_bytes(file, limit).decode()
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {_why(error)}", code="file.unreadable", target=str(file)) from error
+
+
+def write(file: Path, text: str) -> None:
+    """Write a text file whole or not at all; ConfigError when it cannot be written."""
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ConfigError(
+            f"{file} cannot be written: {_why(error)}", code="file.unwritable", target=str(file)
+        ) from error
+
+
+def _signed_in(to: Connection, settings: Settings) -> Session:
+    from vsphere_ml.vsphere.connection.session import connect
+
+    return connect(
+        to.server,
+        to.username,
+        to.password.reveal(),
+        ca_file=to.ca_file,
+        thumbprint=to.thumbprint,
+        insecure=to.insecure,
+        timeout_s=settings.timeout,
+        trace=settings.trace,
+    )
+
+
+def _with_options(spec: VCenterSpec, settings: Settings) -> tuple[VCenterSpec, dict[str, str]]:
+    """Return the spec with the options' trust in place of its own, and which option gave what."""
+    given = {"ca_file": settings.tls_ca, "thumbprint": settings.thumbprint, "insecure": settings.insecure}
+    if not any(given.values()):
+        return spec, {}
+    names = {"ca_file": "--tls-ca", "thumbprint": "--thumbprint", "insecure": "--insecure"}
+    return replace(spec, **given), names  # type: ignore[arg-type]
+
+
+def _to_lab(name: str) -> Connection:
+    from vsphere_ml.config.secrets.sign_in import Connection, Secret
+    from vsphere_ml.lab import state
+
+    lab = state.running(name)
+    where = f"the lab `{name}`"
+    return Connection(
+        server=lab.address,
+        username=lab.username,
+        password=Secret(lab.password()),
+        ca_file=lab.ca_file,
+        thumbprint=None,
+        insecure=False,
+        where={"server": where, "username": where, "password": str(lab.password_file), "ca_file": where},
+    )
+
+
+def _prompt(terminal: Terminal) -> Callable[[str], str] | None:
+    """Return what asks for a password; None where nobody can be asked."""
+    if not terminal.interactive:
+        return None
+    return lambda question: getpass.getpass(question, stream=sys.stderr)
+
+
+def _environment_names_one() -> bool:
+    return any(os.environ.get(name) for name in ("VSML_VCENTER_SERVER", "GOVC_URL", "VSPHERE_SERVER"))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"line {line} is not UTF-8 text"
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

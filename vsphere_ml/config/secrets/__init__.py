@@ -1,0 +1,4 @@
+"""How secrets come in: file, environment, keyring or prompt.
+
+None is ever printed, and where each came from can be told.
+"""

@@ -1,0 +1,88 @@
+"""Deals a block's static addresses out to its nodes."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_interface
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.spec import Address as Given
+from vsphere_ml.core.model.spec import NicKind
+
+if TYPE_CHECKING:
+    from vsphere_ml.config.compose import Composed
+    from vsphere_ml.config.mistakes import Mistakes
+
+__all__ = ["Given", "deal_addresses", "of_roce"]
+
+
+def deal_addresses(whole: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, Given]:
+    """Return each node's address, in the order both were written; none for nodes that use DHCP.
+
+    `wanted` is how many nodes were written, those with a name that cannot be included.
+    """
+    addresses: tuple[str, ...] = whole.get("network", "address", default=())
+    place = whole.place("network", "address")
+    gateway: str | None = whole.get("network", "gateway")
+    if not addresses:
+        _report_unused_gateway(gateway, whole, mistakes)
+        return {}
+    if wanted and len(addresses) != wanted:
+        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}")
+    if gateway is not None:
+        _check_reachable(gateway, addresses, whole, mistakes)
+    dns: tuple[str, ...] = tuple(whole.get("network", "dns", default=()))
+    pairs = zip(names, addresses, strict=False)
+    return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
+
+
+def of_roce(whole: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of each node's fast NICs, in the order both were written; none for nodes that use DHCP.
+
+    A node with several NICs takes as many addresses one after another.
+    """
+    count: int = whole.get("nic", "count", default=1)
+    addresses: tuple[str, ...] = whole.get("nic", "address", default=())
+    place = whole.place("nic", "address")
+    if addresses and whole.get("nic", "kind") is NicKind.NONE:
+        mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
+    if any(":" in each for each in addresses):
+        mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
+    if addresses and wanted and len(addresses) != wanted * count:
+        each = f" of {count} NICs each" if count > 1 else ""
+        mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
+    if addresses and count > 1 and whole.get("nic", "kind") is NicKind.PASSTHROUGH:
+        mistakes.add(place, "vCenter tells no MAC of whole ports, so that several cannot be told apart in the guest")
+    if len(set(addresses)) < len(addresses) and count > 1:
+        mistakes.add(place, "has an address twice")
+    return {name: given for at, name in enumerate(names) if (given := addresses[at * count : (at + 1) * count])}
+
+
+def _report_unused_gateway(gateway: str | None, whole: Composed, mistakes: Mistakes) -> None:
+    """Tell a gateway without a static address, unless it comes from a table whose address the block leaves."""
+    place, address = whole.place("network", "gateway"), whole.place("network", "address")
+    if gateway is None or mistakes.told(address):
+        return
+    if ("network", "address") not in whole.keys:
+        mistakes.add(place, "is for static addresses, and network.address is not set")
+    elif place[:-1] == address[:-1]:
+        mistakes.add(place, 'is for static addresses, and network.address is "dhcp"')
+
+
+def _check_reachable(gateway: str, addresses: tuple[str, ...], whole: Composed, mistakes: Mistakes) -> None:
+    outside = [each for each in addresses if ip_address(gateway) not in ip_interface(each).network]
+    if outside:
+        mistakes.add(whole.place("network", "gateway"), f"{gateway} is not in the network of {outside[0]}")
+    elif _is_of_network(gateway, addresses[0]):
+        mistakes.add(whole.place("network", "gateway"), f"{gateway} is the network's own or its broadcast address")
+    elif any(ip_interface(each).ip == ip_address(gateway) for each in addresses):
+        mistakes.add(whole.place("network", "gateway"), f"{gateway} is also the address of a node")
+
+
+def _is_of_network(gateway: str, address: str) -> bool:
+    network = ip_interface(address).network
+    ends = (network.network_address, network.broadcast_address)
+    return network.num_addresses > 2 and ip_address(gateway) in ends  # noqa: PLR2004
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"

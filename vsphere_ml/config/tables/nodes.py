@@ -1,0 +1,248 @@
+"""Makes the nodes of a cluster from its `[[nodes]]` blocks: names, addresses and hosts dealt out, every lack told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.config.compose import Composed, compose, flatten_block
+from vsphere_ml.config.fields import clip
+from vsphere_ml.config.positions import format_path
+from vsphere_ml.config.reading import report_unknown, unknown_name
+from vsphere_ml.config.tables import addresses, names
+from vsphere_ml.core.catalog import adapters
+from vsphere_ml.core.catalog.boards import power_of_two
+from vsphere_ml.core.catalog.profiles import board_of
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
+from vsphere_ml.core.nodes import gpu
+from vsphere_ml.core.rules import check
+from vsphere_ml.core.rules.rule import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.config.compose import Keys
+    from vsphere_ml.config.mistakes import Mistakes
+    from vsphere_ml.config.positions import KeyPath
+    from vsphere_ml.config.schema import NodeKeys, Nodes
+
+_NEEDED = (("cpus",), ("memory",), ("network", "port_group"))
+_EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "device": '"A100"', "port_group": '"vm-mgmt"'}
+_DIRECT_PATH = frozenset({GpuKind.PASSTHROUGH, GpuKind.DYNAMIC})
+_DEFAULT_MODEL = NicRequest().model
+
+
+@dataclass(slots=True)
+class NodeNames:
+    """The nodes made so far, and who has which name and address."""
+
+    defaults: NodeKeys | None
+    profiles: Mapping[str, NodeKeys | None]  # None: it is there, and wrong
+    mistakes: Mistakes
+    nodes: list[NodeSpec] = field(default_factory=list)
+    _wrong_profiles: list[KeyPath] = field(init=False)
+    _flat: dict[KeyPath, Keys] = field(default_factory=dict)
+    _gateways: dict[str, KeyPath] = field(default_factory=dict)
+    _names: dict[str, KeyPath] = field(default_factory=dict)
+    _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._wrong_profiles = [("profile", name) for name, each in self.profiles.items() if not each]
+
+    def add(self, at: KeyPath, block: Nodes) -> None:
+        """Make the nodes of one block."""
+        written = names.expand_names(block.name, block.count, (*at, "name"), self.mistakes)
+        called = self._named(at, written)
+        whole = self._composed(at, block)
+        complete = self._needed(whole)
+        self._mmio(whole)
+        if complete:
+            self._gpus(whole)
+        given = addresses.deal_addresses(whole, called, len(written), self.mistakes)
+        self._distinct({name: each.address for name, each in given.items()}, whole.place("network", "address"))
+        self._gateway(whole)
+        fast = addresses.of_roce(whole, called, len(written), self.mistakes)
+        for number in range(max(map(len, fast.values()), default=0)):
+            of_one = {name: each[number] for name, each in fast.items() if number < len(each)}
+            self._distinct(of_one, whole.place("nic", "address"))
+        hosts = self._hosts(at, block, called)
+        if complete:
+            self._legal(whole)
+            pattern = _node(whole)  # its parts are shared by all nodes of the block
+            for name in called:
+                host = hosts.get(name) or whole.get("host")
+                first, *more = fast.get(name) or (None,)
+                node = replace(pattern, name=name, address=given.get(name), host=host, roce_address=first)
+                self.nodes.append(replace(node, more_roce_addresses=tuple(filter(None, more))) if more else node)
+
+    def _named(self, at: KeyPath, written: list[str]) -> list[str]:
+        """Return the names of a block's nodes that no other node has."""
+        path = (*at, "name")
+        kept = []
+        for name in written:
+            why = names.refusal(name)
+            if why is not None:
+                self.mistakes.add(path, why)
+            elif (first := self._names.get(name.casefold())) is not None:
+                self.mistakes.add(
+                    path, f"there is another node `{name}`: {format_path(first)}{self.mistakes.line(first)}"
+                )
+            else:
+                self._names[name.casefold()] = path
+                kept.append(name)
+        return kept
+
+    def _composed(self, at: KeyPath, block: Nodes) -> Composed:
+        blocks = [self._shared(("defaults",), self.defaults)] if self.defaults else []
+        for index, name in enumerate(block.use or ()):
+            if name not in self.profiles:
+                unknown_name(name, (*at, "use", index), self.profiles, self.mistakes, "profile")
+            elif profile := self.profiles[name]:
+                blocks.append(self._shared(("profile", name), profile))
+        return compose([*blocks, (at, flatten_block(at, block))])
+
+    def _shared(self, at: KeyPath, block: NodeKeys) -> tuple[KeyPath, Keys]:
+        """Return the keys of a table that many blocks are made of, taken apart once."""
+        if at not in self._flat:
+            self._flat[at] = flatten_block(at, block)
+        return at, self._flat[at]
+
+    def _needed(self, whole: Composed) -> bool:
+        """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
+        which = ("gpu", "device" if whole.get("gpu", "kind") in _DIRECT_PATH else "profile")
+        lacking = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in whole.keys]
+        for path in lacking:
+            if not self._explained(whole, path):
+                self.mistakes.add(
+                    (*whole.at, *path),
+                    "is missing, here and in the profiles and defaults this block is made of",
+                    f"{'.'.join(path)} = {_EXAMPLES[path[-1]]}",
+                )
+        return not lacking
+
+    def _explained(self, whole: Composed, path: tuple[str, ...]) -> bool:
+        """Return whether a mistake that is told already is why a key is missing."""
+        blocks = [*whole.blocks, ("defaults",), *self._wrong_profiles]
+        return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside((*whole.at, "use"))
+
+    def _mmio(self, whole: Composed) -> None:
+        """Tell when MMIO was set to less than NVIDIA's table asks for."""
+        mmio, profile = whole.get("mmio_gib"), whole.get("gpu", "profile")
+        board = board_of(profile) if profile else None
+        if mmio is None or board is None or board.mmio_table_gib is None:
+            return
+        count = whole.get("gpu", "count", default=1)
+        least = power_of_two(board.mmio_table_gib * count)
+        if mmio < least:
+            self.mistakes.add(
+                whole.place("mmio_gib"),
+                f"{mmio} GiB is less than the {least} GiB that {count} × {profile} needs by NVIDIA's table "
+                "(rule efi-and-mmio)",
+                f"mmio_gib = {least}, or leave it out",
+            )
+
+    def _gpus(self, whole: Composed) -> None:
+        """Tell when no site can give such GPUs, or not beside such a NIC."""
+        asked, nic = _gpu(whole), _nic(whole)
+        if (why := gpu.refusal(asked)) is not None:
+            self.mistakes.add(whole.place("gpu", _contradicting_key(whole, asked)), why)
+        elif (why := gpu.nic_refusal(asked, nic)) is not None:
+            self.mistakes.add(whole.place("nic", "kind"), why)
+
+        if (meant := adapters.suggest_model(nic.model)) and nic.kind is not NicKind.NONE:
+            told = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
+            self.mistakes.add(whole.place("nic", "model"), told)
+
+    def _gateway(self, whole: Composed) -> None:
+        """Keep the gateway of static addresses, which no node of any block may have."""
+        gateway = whole.get("network", "gateway")
+        if gateway is not None and whole.get("network", "address"):
+            self._gateways.setdefault(gateway, whole.place("network", "gateway"))
+
+    def check_gateways(self) -> None:
+        """Tell gateways that are the address of a node, once all nodes are there."""
+        for gateway, place in self._gateways.items():
+            if gateway in self._addresses:
+                self.mistakes.add(place, f"{gateway} is also the address of a node")
+
+    def _legal(self, whole: Composed) -> None:
+        """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
+        for breach in check.of_node(_node(whole)):
+            if breach.severity is Severity.ERROR:
+                self.mistakes.add(whole.place(*breach.key), breach.words, f"vsml rules why {breach.rule}")
+
+    def _distinct(self, given: Mapping[str, str], place: KeyPath) -> None:
+        for name, each in given.items():
+            ip = each.partition("/")[0]
+            other, was = self._addresses.setdefault(ip, (name, place))
+            if (other, was) != (name, place):
+                whose = f"`{name}` and `{other}` would both have" if other != name else f"`{name}` would have twice"
+                self.mistakes.add(place, f"{whose} {ip}")
+
+    def _hosts(self, at: KeyPath, block: Nodes, called: list[str]) -> dict[str, str]:
+        """Return the host of each node that `hosts` names."""
+        path = (*at, "hosts")
+        if block.hosts is None:
+            return {}
+        if block.host is not None:
+            self.mistakes.add(path, "`host` and `hosts` are both set; leave one of them out")
+        if isinstance(block.hosts, dict):
+            known = set(called)
+            for name in block.hosts:
+                if name not in known:
+                    report_unknown((*path, name), called, self.mistakes, "node of this block")
+            return block.hosts
+        if called and len(called) % len(block.hosts):
+            self.mistakes.add(
+                path,
+                f"{len(called)} nodes cannot be dealt out evenly to {len(block.hosts)} hosts",
+                "name as many hosts as nodes, or a number that divides them",
+            )
+        return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
+
+
+def _contradicting_key(whole: Composed, asked: GpuRequest) -> str:
+    """Return which key of `gpu` contradicts the others."""
+    if not asked.whole and asked.profile and (asked.device or asked.label):
+        return "device" if asked.device else "label"
+    return "kind" if whole.get("gpu", "kind") else "profile"
+
+
+def _node(whole: Composed) -> NodeSpec:
+    """Return a node of the block without what each node has of its own."""
+    return NodeSpec(
+        name="",
+        cpus=whole.get("cpus"),
+        memory=whole.get("memory"),
+        disk=whole.get("disk"),
+        gpu=_gpu(whole),
+        nic=_nic(whole),
+        port_group=whole.get("network", "port_group"),
+        numa_node=whole.get("numa"),
+        mmio_gib=whole.get("mmio_gib"),
+        peer_to_peer=whole.get("peer_to_peer", default=True),
+        latency=whole.get("latency", default=Latency.NORMAL),
+        hardware_version=whole.get("hardware_version"),
+        extra_config=whole.table("extra_config"),
+    )
+
+
+def _gpu(whole: Composed) -> GpuRequest:
+    profile: str = whole.get("gpu", "profile", default="")
+    kind: GpuKind | None = whole.get("gpu", "kind")
+    return GpuRequest(
+        kind=kind or gpu.kind_of(profile),
+        profile=profile,
+        device=whole.get("gpu", "device", default=""),
+        label=whole.get("gpu", "label", default=""),
+        count=whole.get("gpu", "count", default=1),
+    )
+
+
+def _nic(whole: Composed) -> NicRequest:
+    return NicRequest(
+        kind=whole.get("nic", "kind", default=NicKind.AUTO),
+        model=whole.get("nic", "model", default=_DEFAULT_MODEL),
+        count=whole.get("nic", "count", default=1),
+        port_group=whole.get("nic", "port_group"),
+    )

@@ -1,0 +1,129 @@
+"""What one row of `[_VMS_]` asks for: its sections and keys merged left to right, the right-most winning."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from vsphere_ml.config.fields import clip
+from vsphere_ml.config.tables.ranges import MOST
+from vsphere_ml.config.vhpc.ini import Item, words
+from vsphere_ml.config.vhpc.ranges import Ranged, parse_range
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.config.vhpc.ini import Sections
+
+VMS = "_VMS_"
+SWITCHES = ("_SVS_", "_DVS_")
+_SHOWN = 20  # sections
+_APPENDED = frozenset({"script", "pf", "sriov_port_group", "sriov_dvs_name"})
+_NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9.-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What was not carried over, where it stands, and why; or what the new file still needs."""
+
+    line: int | None
+    key: str
+    why: str
+    to_fill_in: bool = False
+
+
+@dataclass(slots=True)
+class Notes:
+    """The notes so far; one told of several VMs counts once."""
+
+    found: dict[Note, None] = field(default_factory=dict)
+
+    def leave(self, item: Item, why: str) -> None:
+        self.found[Note(line=item.line, key=clip(item.key), why=why)] = None
+
+    def ask(self, line: int | None, key: str, why: str) -> None:
+        self.found[Note(line=line, key=clip(key), why=why, to_fill_in=True)] = None
+
+
+@dataclass(slots=True)
+class VmOptions:
+    """A row: its VMs' names, and the values of its keys, several only of keys that vhpc-toolkit appends."""
+
+    line: int
+    names: list[str]
+    written: str  # the names as a cluster file writes them
+    items: Mapping[str, list[Item]]
+
+    def item(self, key: str) -> Item | None:
+        """Return the item that counts, None when there is none or it is empty."""
+        found = self.items.get(key)
+        return found[-1] if found else None
+
+
+def wishes(read: Sections, notes: Notes) -> list[VmOptions]:
+    """Return the rows of `[_VMS_]`; what is wrong with one is kept as a mistake of the file."""
+    if VMS not in read.items:
+        read.refuse(
+            None, VMS, "there is no such section, so there are no VMs", "is this a cluster file of vhpc-toolkit?"
+        )
+    made: list[VmOptions] = []
+    count = 0
+    for row in read.items.get(VMS, {}).values():
+        if (wish := _wish(row, read, notes)) is not None:
+            made.append(wish)
+            count += len(wish.names)
+        if count > MOST:
+            read.refuse(row.line, row.key, f"more than {MOST:,} VMs in one file; this is where there are too many")
+            break
+    return made
+
+
+def _wish(row: Item, read: Sections, notes: Notes) -> VmOptions | None:
+    items = _merge_row(row, read)
+    try:
+        names = parse_range(row.key)
+    except ValueError as error:
+        read.refuse(row.line, row.key, str(error))
+        return None
+    if names is not None and not names.in_turn:
+        read.refuse(row.line, row.key, "has double braces, which vhpc-toolkit does not know in names")
+        return None
+    plain = row.key if names is None else names.before + names.after
+    if _NOT_OF_NAMES.search(plain):
+        notes.leave(row, "is no host name; other characters became hyphens, so VMs of the old name are not these")
+    if names is None:
+        name = _tidy(row.key)
+        return VmOptions(line=row.line, names=[name], written=name, items=items)
+    tidy = Ranged(
+        before=_tidy(names.before), first=names.first, last=names.last, after=_tidy(names.after), in_turn=True
+    )
+    return VmOptions(line=row.line, names=tidy.values, written=tidy.text, items=items)
+
+
+def _tidy(name: str) -> str:
+    return _NOT_OF_NAMES.sub("-", name)
+
+
+def _merge_row(row: Item, read: Sections) -> dict[str, list[Item]]:
+    merged: dict[str, list[Item]] = defaultdict(list)
+    for word in words(row.value):
+        for item in _items(word, row, read):
+            if item.value:
+                merged[item.key] = [*merged[item.key], item] if item.key in _APPENDED else [item]
+    return merged
+
+
+def _items(word: str, row: Item, read: Sections) -> list[Item]:
+    if word in read.items:
+        return list(read.items[word].values())
+    key, colon, value = word.partition(":")
+    if colon:
+        return [Item(key, value, row.line)]
+    shown = "a word" if "password" in row.value else f"`{clip(word)}`"  # it may be a part of one
+    names = (each for each in read.items if each not in {VMS, *SWITCHES})
+    known = ", ".join(f"[{clip(each, 20)}]" for each in islice(names, _SHOWN))
+    read.refuse(row.line, row.key, f"{shown} is neither `key:value` nor a section", f"there are {known or 'none'}")
+    return []

@@ -1,0 +1,211 @@
+"""What was seen of a host, held against what is wanted of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog.ats_versions import release
+from vsphere_ml.core.model.host_settings import (
+    FIRMWARE_SETTING,
+    KERNEL_SETTING,
+    SHARED_DIRECT,
+    TRUE,
+    AccessMethod,
+    HostFacts,
+    HostSetting,
+    SettingKind,
+    VmFact,
+)
+from vsphere_ml.core.tools import mft
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from vsphere_ml.core.hosts.ats_settings import HostSettings, PortSettings
+    from vsphere_ml.core.hosts.saved_state import Record
+    from vsphere_ml.core.model.esxi_state import EsxiHostState
+    from vsphere_ml.core.model.inventory import Inventory, PciAddress
+    from vsphere_ml.core.tools.mft import FirmwareValue
+
+KERNEL_BY_HAND = (
+    f"esxcli system settings kernel set -s {KERNEL_SETTING} -v TRUE",
+    f"esxcli system settings kernel list -o {KERNEL_SETTING}",
+)
+ON, OFF = "enabled", "disabled"
+_UNTOLD = "vCenter does not tell what the function hands out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareSeen:
+    """What a port's firmware told, or why it could not be asked."""
+
+    door: AccessMethod
+    device: str = ""
+    value: FirmwareValue | None = None
+    why: str = ""
+    installed: bool = True  # false: the tools are missing
+    guest: str = ""
+
+
+def facts(
+    wish: HostSettings,
+    sight: EsxiHostState,
+    firmware: Mapping[PciAddress, FirmwareSeen],
+    inventory: Inventory,
+    record: Record | None,
+) -> HostFacts:
+    """Return every setting of a host that the cluster has a wish about."""
+    found = tuple(_facts(wish, sight, firmware, record))
+    if not sight.connected:  # nothing can be typed there
+        found = tuple(replace(fact, by_hand=()) for fact in found)
+    return HostFacts(host=wish.ref, name=wish.name, facts=found, vms=_vms(wish, inventory))
+
+
+def _facts(
+    wish: HostSettings, sight: EsxiHostState, firmware: Mapping[PciAddress, FirmwareSeen], record: Record | None
+) -> Iterator[HostSetting]:
+    yield _kernel(sight, record)
+    for port in wish.ports:
+        yield _firmware(port, firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked")))
+    if wish.vgpu:
+        yield graphics(sight)
+    for port in wish.ports:
+        yield from _functions(port, sight)
+
+
+def _kernel(sight: EsxiHostState, record: Record | None) -> HostSetting:
+    seen = sight.kernel
+    effective, why = seen.runtime, seen.why
+    if effective is None and seen.configured is not None:
+        effective = _booted_with(seen.configured, sight, record)
+        why = "" if effective else f"{seen.door} tells what is configured only"
+    return HostSetting(
+        part=SettingKind.KERNEL,
+        name=KERNEL_SETTING,
+        wanted=TRUE,
+        configured=seen.configured,
+        effective=effective,
+        door=seen.door,
+        why=why,
+        by_hand=KERNEL_BY_HAND if release(sight.version, sight.build).present else (),
+    )
+
+
+def _booted_with(configured: str, sight: EsxiHostState, record: Record | None) -> str | None:
+    """Return what is in force where only the configured value shows: known when we set it before the last boot."""
+    booted_since = record is not None and "kernel" in record.former and sight.boot_time not in {"", record.boot}
+    return configured if booted_since else None
+
+
+def _firmware(port: PortSettings, seen: FirmwareSeen) -> HostSetting:
+    value = seen.value
+    device = seen.device or port.device
+    return HostSetting(
+        part=SettingKind.FIRMWARE,
+        name=FIRMWARE_SETTING,
+        on=port.address,
+        wanted="True",
+        configured=None if value is None else str(value.next_boot),
+        effective=None if value is None or value.current is None else str(value.current),
+        door=seen.door if value is not None else AccessMethod.NONE,
+        device=device,
+        guest=seen.guest,
+        why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
+        by_hand=_firmware_by_hand(device, seen),
+    )
+
+
+def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:
+    if seen.guest:
+        place = seen.device or "PCI-ADDRESS"
+        return (f"mlxconfig -d {place} -e query", f"mlxconfig -d {place} -y set {FIRMWARE_SETTING}=true")
+    install = () if seen.installed else (f"# first {mft.INSTALL}",)
+    return (*install, mft.MST_START, mft.MST_STATUS, mft.query(device), mft.setting(device, value=True))
+
+
+def graphics(sight: EsxiHostState) -> HostSetting:
+    """Return what the host's GPUs are used as, all of them together."""
+    seen = sight.graphics
+    configured, effective = None, None
+    if seen.default is not None:
+        set_to = dict.fromkeys(seen.now, seen.default) | dict(seen.devices)
+        configured = graphics_words(seen.default, set_to)
+        effective = graphics_words(seen.default, set_to | dict(seen.now))
+    return HostSetting(
+        part=SettingKind.GRAPHICS,
+        name="default graphics type",
+        wanted=SHARED_DIRECT,
+        configured=configured,
+        effective=effective,
+        door=AccessMethod.API,
+        why="" if configured else "vCenter does not tell the host's graphics type",
+        by_hand=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
+    )
+
+
+def graphics_words(default: str, gpus: Mapping[str, str]) -> str:
+    """Return the default type and those of GPUs that differ: `shared, 0000:3b:00.0 sharedDirect`, or all at once."""
+    own = {gpu: kind for gpu, kind in sorted(gpus.items()) if kind != default}
+    if own and len(own) == len(gpus) and len(kinds := set(own.values())) == 1:
+        return f"{default}, GPUs {kinds.pop()}"
+    return ", ".join([default, *(f"{gpu} {kind}" for gpu, kind in own.items())])
+
+
+def graphics_types(words: str, gpus: Iterable[str]) -> tuple[str, dict[str, str]]:
+    """Return the default type and each of these GPUs' own from what `graphics_words` wrote."""
+    default, *rest = words.split(", ")
+    told = {gpu: kind for gpu, _, kind in (each.partition(" ") for each in rest)}
+    return default, {gpu: told.get(gpu, told.get("GPUs", default)) for gpu in gpus}
+
+
+def _functions(port: PortSettings, sight: EsxiHostState) -> Iterator[HostSetting]:
+    if port.vfs:
+        yield functions(port.address, port.vfs, sight)
+    if port.passthrough:
+        yield passthrough(port.address, sight)
+
+
+def functions(address: PciAddress, wanted: int, sight: EsxiHostState) -> HostSetting:
+    """Return how many virtual functions a port hands out."""
+    seen = sight.functions.get(address)
+    return HostSetting(
+        part=SettingKind.SRIOV,
+        name="virtual functions",
+        on=address,
+        wanted=str(wanted),
+        configured=str(seen.vfs) if seen else None,
+        effective=str(seen.vfs_now) if seen else None,
+        door=AccessMethod.API,
+        why="" if seen else _UNTOLD,
+    )
+
+
+def passthrough(address: PciAddress, sight: EsxiHostState) -> HostSetting:
+    """Return whether a function is handed to VMs whole."""
+    seen = sight.functions.get(address)
+    return HostSetting(
+        part=SettingKind.PASSTHROUGH,
+        name="passthrough",
+        on=address,
+        wanted=ON,
+        configured=_on(seen.passthrough) if seen else None,
+        effective=_on(seen.passthrough_now) if seen else None,
+        door=AccessMethod.API,
+        why="" if seen else _UNTOLD,
+    )
+
+
+def _on(value: bool) -> str:  # noqa: FBT001 - a word for it
+    return ON if value else OFF
+
+
+def _vms(wish: HostSettings, inventory: Inventory) -> tuple[VmFact, ...]:
+    found = {vm.name: vm for vm in inventory.vms if vm.name in wish.keys and vm.host == wish.ref}
+    return tuple(
+        VmFact(vm=name, key=key, wanted=value, seen=settings.extra_config.get(key))
+        for name, keys in wish.keys.items()
+        if name in found and (settings := found[name].settings) is not None
+        for key, value in keys.items()
+        if value  # an empty one takes a key away, which is no half of ATS
+    )

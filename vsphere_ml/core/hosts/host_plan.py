@@ -1,0 +1,255 @@
+"""What brings one host to the wish: from what is seen alone, so that a run that was cut is gone on with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, assert_never
+
+from vsphere_ml.core.hosts.ats_facts import ON, graphics_types
+from vsphere_ml.core.hosts.host_changes import (
+    AwaitHost,
+    EnterMaintenance,
+    ExitMaintenance,
+    NoteRunning,
+    PowerOnAgain,
+    Reboot,
+    SetDriver,
+    SetFirewall,
+    SetFirmware,
+    SetFunctions,
+    SetGraphics,
+    SetKernel,
+    SetMig,
+    SetPassthrough,
+    SetVmknic,
+    ShutDown,
+    WriteRecord,
+)
+from vsphere_ml.core.hosts.preflight import cautions, refusals, stranger, to_stop
+from vsphere_ml.core.hosts.saved_state import Record
+from vsphere_ml.core.model.host_settings import (
+    FIRMWARE_SETTING,
+    TRUE,
+    AccessMethod,
+    HostFacts,
+    HostSetting,
+    SettingKind,
+)
+from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.tools import roce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.hosts.host_changes import HostChange, Setting
+    from vsphere_ml.core.model.esxi_state import EsxiHostState, VmOnHost
+    from vsphere_ml.core.plan.plan import Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionPolicy:
+    """What the person has allowed."""
+
+    downtime: bool = False  # VMs of the cluster may be stopped
+    foreign: bool = False  # so may others on the same hosts
+    power_off: bool = False  # also when their guests do not shut down
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlan:
+    """What is done to one host, in order. `refusals` say why it must not be begun."""
+
+    facts: HostFacts
+    steps: tuple[HostChange, ...] = ()
+    stopped: tuple[str, ...] = ()  # VMs of the cluster that are shut down and started again
+    foreign: tuple[str, ...] = ()  # other VMs that run there, each with whose it is
+    refusals: tuple[Finding, ...] = ()
+    cautions: tuple[str, ...] = ()
+    record: Record | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def reboots(self) -> bool:
+        return any(isinstance(step, Reboot) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlanInput:
+    """All that a host's plan is made from."""
+
+    cluster: str
+    nodes: Sequence[str]  # the cluster's, in the file's order
+    facts: HostFacts
+    sight: EsxiHostState
+    record: Record | None
+    leave: DisruptionPolicy
+    revert: bool = False
+    vcenter: frozenset[str] = frozenset()  # the vCenter's own names and addresses
+    ready: bool = False  # it is made ready for nodes, not for ATS
+    unsupported: str = ""  # why this ESXi can have none of it, in words
+    caution: str = ""
+
+
+def plan(case: HostPlanInput) -> HostPlan:
+    """Return what is to be done to a host; nothing when it is as wanted."""
+    if case.revert:
+        case = replace(case, facts=former(case.facts, case.record))
+    settings = tuple(_settings(case)) if case.sight.connected else ()
+    work = bool(settings) or any(fact.is_pending for fact in case.facts.facts)
+    if work and case.sight.connected and _needs_no_reboot(case):
+        running: tuple[VmOnHost, ...] = ()
+        steps = tuple(_steps_at_once(case, settings))
+    else:
+        running = to_stop(case) if work and case.sight.connected else ()
+        steps = tuple(_steps(case, settings, running, work=work))
+    return HostPlan(
+        facts=case.facts,
+        steps=steps,
+        stopped=tuple(vm.name for vm in running if vm.cluster_mark == case.cluster),
+        foreign=tuple(stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
+        refusals=tuple(refusals(case, running)),
+        cautions=tuple(cautions(case)),
+        record=case.record,
+    )
+
+
+def _needs_no_reboot(case: HostPlanInput) -> bool:
+    """Return whether all that lacks takes effect as soon as it is written, on a host that no run has emptied."""
+    begun = case.record is not None and case.record.maintenance
+    return not begun and all(fact.at_once for fact in case.facts.facts if not fact.is_configured or fact.is_pending)
+
+
+def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterator[HostChange]:
+    """Yield what is done while VMs run: none of them has a device that is touched."""
+    text = _record(case, maintenance=False).text()
+    yield WriteRecord(host=case.sight.ref, host_name=case.sight.name, text=text)
+    yield from settings
+
+
+def former(facts: HostFacts, record: Record | None) -> HostFacts:
+    """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
+    values = record.former if record is not None else {}
+    kept = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)
+    return replace(facts, facts=tuple(kept), vms=())
+
+
+def _back(fact: HostSetting, value: str) -> HostSetting:
+    return replace(fact, wanted=value, exact=True, by_hand=tuple(_typed_back(fact, value)))
+
+
+def _typed_back(fact: HostSetting, value: str) -> Iterator[str]:
+    """Yield the commands of a fact with the former value in them; none of parts whose commands know one value only."""
+    there = {SettingKind.KERNEL: "-v TRUE", SettingKind.FIRMWARE: f"{FIRMWARE_SETTING}=true"}.get(fact.part)
+    if there is not None:
+        back = {SettingKind.KERNEL: f"-v {value}", SettingKind.FIRMWARE: f"{FIRMWARE_SETTING}={value.lower()}"}[
+            fact.part
+        ]
+        yield from (command.replace(there, back) for command in fact.by_hand)
+
+
+def _settings(case: HostPlanInput) -> Iterator[Setting]:
+    for fact in case.facts.facts:
+        if not fact.is_configured and fact.can_be_set:
+            yield _setting(case.sight, fact)
+
+
+def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: PLR0911 - one arm for each part
+    host, name = sight.ref, sight.name
+    port = PciAddress(fact.on)
+    match fact.part:
+        case SettingKind.KERNEL:
+            return SetKernel(host=host, host_name=name, value=fact.wanted, door=fact.door)
+        case SettingKind.FIRMWARE:
+            value = fact.wanted.upper() == TRUE
+            return SetFirmware(
+                host=host, host_name=name, port=port, device=fact.device, value=value, door=fact.door, guest=fact.guest
+            )
+        case SettingKind.GRAPHICS:
+            default, own = graphics_types(fact.wanted, sight.graphics.devices)
+            odd = tuple(sorted(item for item in own.items() if item not in sight.graphics.devices.items()))
+            return SetGraphics(host=host, host_name=name, value=default, gpus=odd)
+        case SettingKind.SRIOV:
+            return SetFunctions(host=host, host_name=name, port=port, count=int(fact.wanted))
+        case SettingKind.PASSTHROUGH:
+            return SetPassthrough(host=host, host_name=name, port=port, value=fact.wanted == ON, at_once=fact.at_once)
+        case SettingKind.MIG:
+            return SetMig(host=host, host_name=name, gpu=port, value=fact.wanted == ON)
+        case SettingKind.DRIVER:
+            keys = roce.changed_parameters(fact.configured or "", fact.wanted)
+            return SetDriver(host=host, host_name=name, module=fact.on, keys=keys)
+        case SettingKind.VMKNIC:
+            return SetVmknic(host=host, host_name=name, value=fact.wanted)
+        case SettingKind.FIREWALL:
+            return SetFirewall(host=host, host_name=name, value=fact.wanted == ON)
+        case _:
+            assert_never(fact.part)
+
+
+def _steps(
+    case: HostPlanInput, settings: tuple[Setting, ...], running: tuple[VmOnHost, ...], *, work: bool
+) -> Iterator[HostChange]:
+    host, name = case.sight.ref, case.sight.name
+    ours = case.record is not None and case.record.maintenance  # maintenance mode that we began
+    entered = ours or not case.sight.maintenance
+    record = _record(case, maintenance=entered)
+    again = running + tuple(vm for vm in case.sight.vms if vm.resume == name and vm not in running)
+    if not case.sight.connected:
+        if not ours:
+            return
+        yield AwaitHost(host=host, host_name=name)
+    elif work:
+        yield WriteRecord(host=host, host_name=name, text=record.text())
+        yield from (each for each in settings if isinstance(each, SetFirmware) and each.door is AccessMethod.GUEST)
+        yield from (NoteRunning(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in running)
+        hard = case.leave.power_off
+        yield from (ShutDown(host=host, host_name=name, vm=vm.ref, vm_name=vm.name, hard=hard) for vm in running)
+        if not case.sight.maintenance:
+            yield EnterMaintenance(host=host, host_name=name)
+        yield from (
+            each for each in settings if not (isinstance(each, SetFirmware) and each.door is AccessMethod.GUEST)
+        )
+        yield Reboot(host=host, host_name=name, boot_time=case.sight.boot_time)
+    if (work and entered) or (ours and (case.sight.maintenance or not case.sight.connected)):
+        yield ExitMaintenance(host=host, host_name=name)
+    yield from (PowerOnAgain(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in again)
+    # Last of all: as long as it is there, a run that is cut is gone on with.
+    if (done := _last_record(case, work=work)) is not None:
+        yield WriteRecord(host=host, host_name=name, text=done, over=True)
+
+
+def _record(case: HostPlanInput, *, maintenance: bool) -> Record:
+    """Return what is written down before the first change: the values that are about to go, and where we stand."""
+    going = {
+        fact.key: fact.configured
+        for fact in case.facts.facts
+        if fact.configured is not None and not fact.is_configured and fact.can_be_set and not case.revert
+    }
+    old = case.record or Record(cluster=case.cluster, boot="")
+    changed = replace(old, cluster=case.cluster, boot=case.sight.boot_time, maintenance=maintenance, ready=case.ready)
+    return changed.with_former(going)
+
+
+def _last_record(case: HostPlanInput, *, work: bool) -> str | None:
+    """Return what stays written down at the end; None when that is there already."""
+    if case.revert and case.record is not None:
+        return _not_back(case, case.record)
+    if work and case.sight.connected:
+        return _record(case, maintenance=False).text()
+    if case.record is not None and case.record.maintenance:
+        return replace(case.record, maintenance=False).text()
+    return None
+
+
+def _not_back(case: HostPlanInput, record: Record) -> str | None:
+    """Return the record with the values that no door leads to; they stay written down until one is open."""
+    back = {fact.key for fact in case.facts.facts if fact.is_configured or fact.can_be_set}
+    if not (waiting := {key: value for key, value in record.former.items() if key not in back}):
+        return ""
+    left = replace(record, maintenance=False, former=waiting)
+    return None if left == record else left.text()

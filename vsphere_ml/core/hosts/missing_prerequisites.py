@@ -1,0 +1,204 @@
+"""Hosts that could take nodes if a setting of theirs were changed, and what a person can type for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog.gpu_capacity import MIG
+from vsphere_ml.core.catalog.profiles import ProfileName
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hosts.ats_settings import connectx, mst_name
+from vsphere_ml.core.model.host_settings import SHARED_DIRECT
+from vsphere_ml.core.model.inventory import ComponentKind
+from vsphere_ml.core.model.spec import MakeReady, NicKind, ReadyKind
+from vsphere_ml.core.nodes.requirements import wish
+from vsphere_ml.core.placement.candidates.candidates import offer
+from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_not_in_file
+from vsphere_ml.core.placement.host.host_capacity import rooms
+from vsphere_ml.core.placement.resolve import resolve
+from vsphere_ml.core.plan.plan import Finding
+from vsphere_ml.core.tools import mft, nvidia_smi, pvrdma, roce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from vsphere_ml.core.model.inventory import Host, Inventory, PciAddress, Pvrdma
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
+
+_RULES = {
+    ReadyKind.GRAPHICS: "host-graphics",
+    ReadyKind.SRIOV: "host-functions",
+    ReadyKind.PASSTHROUGH: "host-passthrough",
+    ReadyKind.MIG: "mig-or-time-sliced",
+    ReadyKind.PVRDMA: "host-pvrdma",
+}
+FIRMWARE_VFS = 8  # what NUM_OF_VFS is by default (printed queries of mlxconfig)
+_ALL = MakeReady(kinds=frozenset(_RULES))
+_PIECES = {
+    ReadyKind.GRAPHICS: "its graphics type is not Shared Direct",
+    ReadyKind.SRIOV: "its ports hand out too few virtual functions",
+    ReadyKind.PASSTHROUGH: "passthrough is off",
+    ReadyKind.MIG: "its GPUs are not in MIG mode",
+    ReadyKind.PVRDMA: "it is not set up for PVRDMA",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingPrerequisite:
+    """A setting that keeps a host from taking nodes, and the commands that mend it there."""
+
+    host: str
+    kind: ReadyKind
+    commands: tuple[str, ...]
+    firmware: tuple[PciAddress, ...] = ()  # ports that show no SR-IOV at all; vsml cannot change that
+
+    @property
+    def finding(self) -> Finding:
+        if self.firmware:
+            ports = ", ".join(self.firmware)
+            return Finding(
+                code="host.no-sriov",
+                target=self.host,
+                message=f"{ports} shows no SR-IOV: it is off in the NIC's firmware (SRIOV_EN), or in the host's BIOS",
+                hint=f"on the host: {'; '.join(self.commands)}; and look for SR-IOV in the BIOS",
+            )
+        return Finding(
+            code="host.unready",
+            target=self.host,
+            message=f"{_PIECES[self.kind]} (rule {_RULES[self.kind]}), else nodes could be there",
+            hint=f'on the host: {"; ".join(self.commands)}; or [make_ready] kinds = ["{self.kind}"]',
+        )
+
+
+def missing(spec: ClusterSpec, inventory: Inventory, *, new: bool = False) -> tuple[MissingPrerequisite, ...]:
+    """Return what hosts lack that offer nothing to some node as they are, and would with other settings.
+
+    With `new`, of nodes that do not stand yet: the others need no further host.
+    Raises what `resolve` and `standing` raise.
+    """
+    ground = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, ground.folder)
+    wishes = dict.fromkeys(wish(node, ground) for node in spec.nodes if not (new and node.name in ours))
+    hosts = [host for host in ground.hosts if any(_may_lack(host, each) for each in wishes)]
+    by_ref = {vm.ref: vm for vm in (*ours.values(), *vms_not_in_file(spec, inventory))}
+    now = rooms(hosts, inventory.vms, by_ref, spec.make_ready)
+    then = rooms([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
+    for room in then.values():
+        room.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
+    found = (
+        each
+        for host in sorted(hosts, key=lambda one: one.name)
+        for asked in wishes
+        if not offer(now[host.ref], asked, inventory.api_version).options
+        for each in _missing(then[host.ref], asked, inventory.api_version, _without_sriov(host))
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def with_commands(refusal: NotPossible, lacking: tuple[MissingPrerequisite, ...]) -> NotPossible:
+    """Return a refusal for want of a seat with what could be typed on hosts that would give one."""
+    if refusal.code != "placement.no-seat" or not lacking:
+        return refusal
+    told = (f"{each.host}: {each.finding.message}; {each.finding.hint}" for each in lacking)
+    return NotPossible(
+        refusal.message,
+        code=refusal.code,
+        target=refusal.target,
+        hint=lacking[0].finding.hint,
+        details=(*refusal.details, *told),
+    )
+
+
+def _may_lack(host: Host, asked: NodeRequirements) -> bool:
+    """Return whether it is worth working out what a host would offer: most lack nothing, and sites are large."""
+    if not isinstance(asked.gpu, ProfileName):
+        gpus = any(not gpu.active for gpu in host.whole_gpus)
+    else:
+        sliced = asked.gpu.mig_slices is not None
+        gpus = any(gpu.graphics_type != SHARED_DIRECT or (sliced and gpu.vgpu_mode != MIG) for gpu in host.gpus)
+    if asked.nic is NicKind.PVRDMA:
+        return gpus or host.pvrdma is None or not (host.pvrdma.vmknic and host.pvrdma.firewall)
+    if asked.nic is NicKind.PASSTHROUGH:
+        return gpus or any(not nic.passthrough for nic in host.nics)
+    few = any(nic.most_vfs > nic.vfs and len(nic.vf_holders) >= nic.vfs for nic in host.nics)
+    return gpus or few or bool(_without_sriov(host))
+
+
+def _without_sriov(host: Host) -> frozenset[PciAddress]:
+    """Return the ConnectX ports that show no SR-IOV capability, as all do with SRIOV_EN off in their firmware.
+
+    Source: NVIDIA's nmlx5 manual, chapter on SR-IOV. Every ConnectX from -4 on has it.
+    """
+    return frozenset(
+        port.address
+        for port in connectx(host)
+        if not (port.most_vfs or port.vfs or port.sriov_enabled or port.passthrough)
+    )
+
+
+def _with_sriov(host: Host) -> Host:
+    """Return the host as it would be with its ports' SR-IOV on."""
+    off = _without_sriov(host)
+    nics = tuple(replace(nic, most_vfs=FIRMWARE_VFS) if nic.address in off else nic for nic in host.nics)
+    return replace(host, nics=nics)
+
+
+def _missing(
+    room: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
+) -> Iterator[MissingPrerequisite]:
+    options = offer(room, asked, api_version).options
+    for kind in sorted(options[0].lacks) if options else ():
+        ports = tuple(nic for nic in options[0].nics if nic in off and kind is ReadyKind.SRIOV)
+        commands = _firmware(room.host, ports) if ports else _commands(kind, room.host, asked, options[0])
+        yield MissingPrerequisite(host=room.host.name, kind=kind, commands=tuple(commands), firmware=ports)
+
+
+def _firmware(host: Host, ports: Iterable[PciAddress]) -> Iterator[str]:
+    yield mft.MST_START
+    for port in ports:
+        yield mft.sriov_setting(mst_name(host, port), FIRMWARE_VFS)
+    yield "a reboot (a cold one, where this shows no change)"
+
+
+def _commands(kind: ReadyKind, host: Host, asked: NodeRequirements, option: NodeCandidate) -> Iterator[str]:
+    match kind:
+        case ReadyKind.GRAPHICS:
+            yield "esxcli graphics host set --default-type SharedPassthru"
+            yield "a reboot"
+        case ReadyKind.SRIOV:
+            yield from _functions(host, option)
+        case ReadyKind.PASSTHROUGH:
+            whole = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
+            ports = option.nics if option.nic_by is ComponentKind.PASSTHROUGH else ()
+            for address in (*whole, *ports):
+                yield f"esxcli hardware pci pcipassthru set -d {address} -e true -a"
+        case ReadyKind.MIG:
+            yield from (nvidia_smi.setting(gpu, value=True) for gpu in dict.fromkeys(option.gpus))
+            if asked.board is None or nvidia_smi.needs_reboot(asked.board):
+                yield "a reboot, which Ampere needs"
+        case ReadyKind.PVRDMA:
+            yield from _pvrdma(host.pvrdma)
+        case ReadyKind.ROCE:  # no node is refused for it
+            pass
+
+
+def _pvrdma(seen: Pvrdma | None) -> Iterator[str]:
+    if seen is None or not seen.vmknic:
+        yield pvrdma.tag()
+    if seen is None or not seen.firewall:
+        yield pvrdma.FIREWALL
+
+
+def _functions(host: Host, option: NodeCandidate) -> Iterator[str]:
+    """Yield the driver's parameter with a number for each of its ports; setting it replaces the whole string."""
+    counts = ",".join(str(nic.vfs + (nic.address in option.nics)) for nic in connectx(host))
+    known = dict(host.module_options or ()).get(roce.CORE)
+    if known is None:
+        yield f"esxcli system module parameters list -m {roce.CORE}"
+        yield f"{roce.by_hand(roce.CORE, f'max_vfs={counts}')} (with whatever else is set there)"
+    else:
+        yield roce.by_hand(roce.CORE, roce.merge_options(known, {"max_vfs": counts}))
+    yield "a reboot"

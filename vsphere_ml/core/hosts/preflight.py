@@ -1,0 +1,116 @@
+"""What speaks against working on a host, and what a person should know before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.host_settings import State
+from vsphere_ml.core.plan.plan import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.hosts.host_plan import HostPlanInput
+    from vsphere_ml.core.model.esxi_state import VmOnHost
+
+_FOREIGN_HINT = "move them away, or add --allow-foreign to have them shut down and started again"
+
+
+def to_stop(case: HostPlanInput) -> tuple[VmOnHost, ...]:
+    """Return the VMs that run: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
+    place = {node: number for number, node in enumerate(case.nodes)}
+    running = (vm for vm in case.sight.vms if vm.on and not vm.agent)
+    return tuple(
+        sorted(running, key=lambda vm: (vm.cluster_mark != case.cluster, place.get(vm.name, len(place)), vm.name))
+    )
+
+
+def stranger(vm: VmOnHost) -> str:
+    """Return a VM's name, and whose it is when it is another cluster's."""
+    return f"{vm.name} (of cluster {vm.cluster_mark})" if vm.cluster_mark else vm.name
+
+
+def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
+    """Yield why a host must not be begun, with what can be done about each; `running` are the VMs it would stop."""
+    sight = case.sight
+    if case.unsupported and not case.revert:
+        yield Finding(
+            code="ats.unsupported",
+            target=sight.name,
+            message=f"{case.unsupported} (rule ats-needs-esxi)",
+            hint="upgrade it, or name the other hosts with `--host`",
+        )
+        return
+    if not sight.connected and not (case.record and case.record.maintenance):
+        yield Finding(
+            code="ats.host-down",
+            target=sight.name,
+            message=f"vCenter sees it as {sight.connection}",
+            hint="reconnect it in vCenter",
+        )
+        return
+    if here := [vm.name for vm in running if vm.addresses & case.vcenter]:
+        yield Finding(
+            code="ats.vcenter-here",
+            target=sight.name,
+            message=f"the vCenter itself runs there, as {here[0]}",
+            hint="move that VM to another host",
+        )
+    if case.ready:
+        yield from _unknown(case)
+    foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
+    if foreign and not case.leave.foreign:
+        yield Finding(
+            code="ats.foreign-vms",
+            target=sight.name,
+            message=f"VMs run there that are not this cluster's: {', '.join(map(stranger, foreign))}",
+            hint="move them away" if case.ready else _FOREIGN_HINT,
+            flags=() if case.ready else ("--allow-foreign", *_hard_stop(case, running)),
+        )
+    if running and not case.leave.downtime:
+        yield Finding(
+            code="plan.interrupts",
+            target=sight.name,
+            message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
+            hint="add --allow-downtime when that is wanted",
+            flags=("--allow-downtime", *_hard_stop(case, running)),
+        )
+
+
+def _hard_stop(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> tuple[str, ...]:
+    """Return the option that stops VMs whose guests nobody can ask to shut down, when there are such."""
+    deaf = not case.ready and not case.leave.power_off and not all(vm.tools for vm in running)
+    return ("--allow-power-off",) if deaf else ()
+
+
+def _unknown(case: HostPlanInput) -> Iterator[Finding]:
+    """Yield what the nodes need there and nobody could read: it would stay as it is."""
+    for fact in case.facts.facts:
+        if fact.state is State.UNKNOWN:
+            yield Finding(
+                code="host.not-known",
+                target=case.sight.name,
+                message=f"{fact.name} of {fact.on or 'the host'} could not be read: {fact.why}",
+                hint="; ".join(fact.by_hand) or "look at the host in vCenter",
+            )
+
+
+def cautions(case: HostPlanInput) -> Iterator[str]:
+    """Yield what is no refusal."""
+    sight = case.sight
+    if case.caution and not case.revert:
+        yield case.caution
+    if case.revert and (left := _left_by_revert(case)):
+        yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
+    if sight.maintenance and not (case.record and case.record.maintenance):
+        yield "it is in maintenance mode, which vsml did not begin: it stays so"
+    for vm in sight.vms:
+        if vm.resume not in {None, sight.name}:
+            yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"
+
+
+def _left_by_revert(case: HostPlanInput) -> list[str]:
+    """Return, each with its former value, the settings that no fact is about: `enable-ats` does not read them."""
+    seen = {fact.key for fact in case.facts.facts}
+    former = case.record.former if case.record else {}
+    return [f"{key} (before: {value or 'nothing set'})" for key, value in former.items() if key not in seen]

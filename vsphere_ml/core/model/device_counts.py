@@ -1,0 +1,47 @@
+"""How much of a device is left, as vCenter itself counts it: vSphere 9 answers for a host or a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import ClusterRef, HostRef
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    ref: HostRef
+
+
+@dataclass(frozen=True, slots=True)
+class InCluster:
+    ref: ClusterRef
+
+
+Place: TypeAlias = OnHost | InCluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What is to be counted: a vGPU profile, a device group, or else functions for dynamic DirectPath."""
+
+    profile: str = ""  # as the host spells it
+    group: str = ""
+    vendor: int = 0
+    device: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """vCenter's answer: `most` is what there would be if no VM ran, `reserved` what is kept for VMs not yet started."""
+
+    consumed: int
+    remaining: int
+    most: int
+    reserved: int
+
+
+Counts: TypeAlias = Mapping[Place, Mapping[Ask, Count]]

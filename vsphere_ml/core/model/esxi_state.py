@@ -1,0 +1,92 @@
+"""What is seen of an ESXi host when its ATS settings are at stake: values beyond what placement needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.open_enum import OpenEnum
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.host_settings import AccessMethod
+    from vsphere_ml.core.model.inventory import HostRef, PciAddress, Pvrdma, VmRef
+
+
+class Connection(OpenEnum):
+    """What vCenter sees of a host."""
+
+    CONNECTED = "connected"
+    DISCONNECTED = "disconnected"
+    NOT_RESPONDING = "notResponding"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelOption:
+    """`atsSupport` as a host told it; `runtime` is None through a door that shows only what is configured."""
+
+    door: AccessMethod
+    configured: str | None = None
+    runtime: str | None = None
+    why: str = ""  # why it could not be read, or is not there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSeen:
+    """What a physical function is set to hand out: after the next boot, and now."""
+
+    passthrough: bool
+    passthrough_now: bool
+    vfs: int
+    vfs_now: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphicsSeen:
+    """The host's default graphics type, those set for single GPUs, and what each GPU is used as now."""
+
+    default: str | None = None
+    devices: Mapping[str, str] = field(default_factory=dict)
+    now: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmOnHost:
+    """A VM that is registered on a host. `resume` names the host that a run of ours stopped it for."""
+
+    ref: VmRef
+    name: str
+    on: bool
+    cluster_mark: str | None = None
+    resume: str | None = None
+    agent: bool = False  # vCenter's own, such as vCLS: vCenter stops and starts it by itself
+    tools: bool = False  # VMware Tools run, so that the guest can be asked to shut down
+    addresses: frozenset[str] = frozenset()  # its guest's addresses and host name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EsxiHostState:
+    """One ESXi host as vCenter tells of it now. While it does not answer, its settings are what was known last."""
+
+    ref: HostRef
+    name: str
+    version: str
+    build: str
+    cpu_vendor: str
+    connection: Connection
+    maintenance: bool
+    boot_time: str  # ISO 8601, by the host's clock; empty when unknown
+    kernel: KernelOption
+    graphics: GraphicsSeen
+    functions: Mapping[PciAddress, FunctionSeen]
+    vms: tuple[VmOnHost, ...]  # in the order of names
+    rebinds: bool = False  # takes passthrough without a reboot (deviceRebindWithoutRebootSupported)
+    drivers: Mapping[str, str] | None = None  # options of the NICs' drivers at the next boot; None: not told
+    pvrdma: Pvrdma | None = None
+    ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
+    record: str = ""  # what an earlier run wrote down on the host
+
+    @property
+    def connected(self) -> bool:
+        return self.connection is Connection.CONNECTED

@@ -1,0 +1,322 @@
+"""What a person wants: a cluster, as values. Made by `config.load`, read by everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from vsphere_ml.core.units import Bytes
+
+
+class GpuKind(StrEnum):
+    """Ways to give a VM a GPU. NVLINK is a vendor device group of whole vGPUs; the last two are of whole GPUs."""
+
+    VGPU = "vgpu"
+    MIG = "mig"
+    NVLINK = "nvlink"
+    PASSTHROUGH = "passthrough"
+    DYNAMIC = "dynamic-directpath"
+
+
+class NicKind(StrEnum):
+    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing.
+
+    PVRDMA is no PCI function: it goes with any GPU of a host that does it.
+    """
+
+    AUTO = "auto"
+    DEVICE_GROUP = "device-group"
+    SRIOV = "sriov"
+    PASSTHROUGH = "passthrough"
+    PVRDMA = "pvrdma"
+    NONE = "none"
+
+
+class Spread(StrEnum):
+    """SPREAD: each node on a host of its own while hosts last. PACK: fill a host before the next."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+class CloneKind(StrEnum):
+    FULL = "full"
+    LINKED = "linked"
+
+
+class Latency(StrEnum):
+    NORMAL = "normal"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretSource:
+    """Where the password comes from; never the password. At most one of the fields is set, none means the defaults."""
+
+    env: str | None = None
+    file: Path | None = None
+    keyring: str | None = None  # the keyring's service name; the user is the account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VCenterSpec:
+    """How to reach the vCenter. `lab` names a running lab and excludes the others."""
+
+    server: str | None = None  # host or host:port
+    username: str | None = None
+    password: SecretSource = field(default_factory=SecretSource)
+    ca_file: Path | None = None
+    thumbprint: str | None = None  # SHA-256, colon-separated
+    insecure: bool = False
+    lab: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where in the inventory the VMs go. Names or inventory paths; None is the only one there is, never a guess."""
+
+    datacenter: str | None = None
+    cluster: str | None = None
+    hosts: tuple[str, ...] = ()  # limits the cluster's hosts; names or globs
+    folder: str | None = None  # below the data centre's VM folder; made when missing
+    pool: str | None = None  # resource pool; None is the cluster's root pool
+    datastore: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What the VMs are cloned from: a template's or VM's name or inventory path."""
+
+    template: str
+    clone: CloneKind = CloneKind.FULL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuRequest:
+    """GPUs of one node. `profile` of vGPUs and `device` of whole GPUs are as the person wrote them."""
+
+    kind: GpuKind = GpuKind.VGPU
+    profile: str = ""  # A100-40C or grid_a100-40c
+    device: str = ""  # a board's code or PCI ids: A100, 10de:20f1
+    label: str = ""  # the hardware label of dynamic DirectPath
+    count: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether GPUs are handed through whole, by DirectPath."""
+        return self.kind in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}
+
+    def __str__(self) -> str:
+        return self.device if self.whole else self.profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicRequest:
+    """The fast NICs of one node, all alike; `port_group` is the network of SR-IOV functions."""
+
+    kind: NicKind = NicKind.AUTO
+    model: str = "ConnectX-6 Dx"
+    count: int = 1  # each of a port of its own
+    port_group: str | None = None
+
+    @property
+    def is_function(self) -> bool:
+        """Whether a PCI function of an adapter is asked for."""
+        return self.kind not in {NicKind.NONE, NicKind.PVRDMA}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A static address, in `address/prefix` form."""
+
+    address: str
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One node of the cluster, complete: profiles composed, ranges expanded."""
+
+    name: str
+    cpus: int
+    memory: Bytes
+    disk: Bytes | None = None  # the first disk grows to this; never shrinks
+    gpu: GpuRequest
+    nic: NicRequest
+    port_group: str  # of the management NIC (vmxnet3)
+    address: Address | None = None  # None is DHCP
+    roce_address: str | None = None  # of the fast NIC, in `address/prefix` form; None is DHCP
+    more_roce_addresses: tuple[str, ...] = ()  # of its other fast NICs
+    host: str | None = None  # pinned to this host
+    numa_node: int | None = None  # None: from where GPU and NIC sit
+    mmio_gib: int | None = None  # None: from GPU memory × count, NVIDIA's table
+    peer_to_peer: bool = True  # pciPassthru.allowP2P and RelaxACSforP2P
+    latency: Latency = Latency.NORMAL
+    hardware_version: int | None = None  # None: the least the devices need
+    extra_config: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def functions(self) -> int:
+        """How many PCI functions of its host it gets, vGPUs included."""
+        return self.gpu.count + (self.nic.count if self.nic.is_function else 0)
+
+
+class HostKeys(StrEnum):
+    """Who vouches for a guest's SSH host key before it is pinned."""
+
+    PUBLISHED = "published"  # the guest itself, through VMware Tools and vCenter
+    PINNED = "pinned"  # nobody anew: only what is pinned already
+    FIRST_USE = "trust-first-use"
+
+
+class FirstBootBy(StrEnum):
+    """Who tells a new guest its name, its address and its user."""
+
+    CLOUD_INIT = "cloud-init"
+    CUSTOMIZATION = "customization"  # vCenter, through VMware Tools
+    NONE = "none"  # the template has all of it
+
+
+class LoginKey(StrEnum):
+    """Whose key signs in to the guests, where no file is named."""
+
+    CLUSTER = "cluster"  # a pair of the cluster's own, kept on this machine
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JumpHost:
+    """A host through which the guests are reached; `fingerprint` vouches for its key until that is pinned."""
+
+    host: str
+    port: int = 22
+    user: str = "root"
+    key_file: Path | None = None
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestAccess:
+    """How guests are entered, and what is made of them."""
+
+    user: str = "ubuntu"
+    port: int = 22
+    first_boot: FirstBootBy = FirstBootBy.NONE
+    domain: str = "localdomain"  # of guests that vCenter customizes
+    customization_spec: str | None = None  # a specification that vCenter has by this name
+    key: LoginKey = LoginKey.AGENT
+    key_file: Path | None = None  # wins over `key`
+    jump: JumpHost | None = None
+    host_keys: HostKeys = HostKeys.PUBLISHED
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # node → SHA256:…, wins over `host_keys`
+    sudo_password: SecretSource | None = None
+    playbooks: tuple[str, ...] = ()  # in order: names of those that ship, or paths from the file's folder
+    settings: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, SecretSource] = field(default_factory=dict)
+
+
+class HostDoor(StrEnum):
+    """By what ESXi hosts may be entered, beyond the vSphere API."""
+
+    SSH = "ssh"
+    NONE = "none"
+
+
+class HostService(StrEnum):
+    """What is done about a host's SSH service where it is stopped."""
+
+    LEAVE = "leave"
+    START = "start"  # for as long as it takes, and stopped again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAccess:
+    """How ESXi hosts are entered for what the vSphere API cannot do. Their host keys are never published to vCenter."""
+
+    door: HostDoor = HostDoor.SSH
+    user: str = "root"
+    port: int = 22
+    key_file: Path | None = None  # None, and no password: the keys of the SSH agent
+    password: SecretSource | None = None
+    jump: JumpHost | None = None
+    host_keys: HostKeys = HostKeys.PINNED
+    fingerprints: Mapping[str, str] = field(default_factory=dict)  # host → SHA256:…
+    addresses: Mapping[str, str] = field(default_factory=dict)  # host → host or host:port; default: its name
+    service: HostService = HostService.LEAVE
+
+
+class ReadyKind(StrEnum):
+    """What a plan may change on ESXi hosts so that they take the nodes."""
+
+    GRAPHICS = "graphics"
+    SRIOV = "sriov"
+    PASSTHROUGH = "passthrough"
+    MIG = "mig"
+    ROCE = "roce"
+    PVRDMA = "pvrdma"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeReady:
+    """How far hosts are made ready by the plan itself; no kind: what a host lacks is told, and left to a person."""
+
+    kinds: frozenset[ReadyKind] = frozenset()
+    virtual_functions: int | None = None  # of a port that is to hand some out; None: as many as nodes need
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds)
+
+
+_ECT_0 = 0b10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoceWish:
+    """What the network under the fast NICs is to be. None of a host's settings: it is not looked at."""
+
+    mtu: int = 9000  # bytes, of the distributed switch: at least that
+    raise_mtu: bool = False  # provision may raise it
+    pfc_priority: int | None = None  # the one priority that is paused, 0 to 7
+    dscp: int | None = None  # of RoCE traffic, and trusted by the NIC
+    ecn: bool | None = None
+
+    @property
+    def of_hosts(self) -> bool:
+        """Whether anything is asked of the hosts' NIC drivers."""
+        return self.pfc_priority is not None or self.dscp is not None or self.ecn is not None
+
+    @property
+    def traffic_class(self) -> int | None:
+        """The traffic class byte of RoCE packets: DSCP (RFC 2474), and ECT(0) under ECN (RFC 3168)."""
+        return None if self.dscp is None else self.dscp << 2 | (_ECT_0 if self.ecn else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """The whole wish."""
+
+    name: str
+    vcenter: VCenterSpec
+    location: Location
+    source: Source
+    nodes: tuple[NodeSpec, ...]
+    spread: Spread = Spread.SPREAD
+    anti_affinity: bool = True  # make a DRS rule when nodes are spread
+    guest: GuestAccess = field(default_factory=GuestAccess)
+    hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
+    roce: RoceWish = field(default_factory=RoceWish)
+    make_ready: MakeReady = field(default_factory=MakeReady)
+    file: Path | None = None
+    left_out: frozenset[str] = frozenset()  # names of the cluster's other nodes, which are left as they are
+
+    def narrowed(self, nodes: Iterable[NodeSpec]) -> ClusterSpec:
+        """Return the spec of some of the nodes; the others are left as they are."""
+        chosen = tuple(nodes)
+        others = {node.name for node in self.nodes} - {node.name for node in chosen}
+        return replace(self, nodes=chosen, left_out=self.left_out | others)

@@ -1,0 +1,145 @@
+"""What a node may ask of GPUs at all, whatever the site has."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog import catalogue
+from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, NVIDIA, Board
+from vsphere_ml.core.catalog.profiles import known_names, parse
+from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.nearest import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.catalog.profiles import ProfileName
+    from vsphere_ml.core.model.spec import GpuRequest, NicRequest
+
+_IDS = re.compile(r"(?:0x)?([0-9a-f]{4}):(?:0x)?([0-9a-f]{4})", re.IGNORECASE | re.ASCII)
+GROUP_SIZES = (2, 4, 8)  # of GPUs joined by NVLink that vSphere makes device groups of
+_LINK, _SIZES = "nvlink-whole-gpus", "nvlink-group-sizes"  # the rules
+PAIR = 2  # what a bridge joins; more GPUs are joined by an NVSwitch
+
+
+def kind_of(profile: str) -> GpuKind:
+    """Return the kind a profile is of when nobody says it; ValueError as `parse`."""
+    return GpuKind.VGPU if parse(profile).mig_slices is None else GpuKind.MIG
+
+
+# Boards with vGPUs that are no slips of the keyboard, and that the tables do not have: older than Volta.
+_OTHER_BOARDS = frozenset({"M6", "M10", "M60", "P4", "P6", "P40", "P100", "P100C", "P100X"})
+
+
+def profile_refusal(name: str) -> str | None:
+    """Return why there is no such compute profile, in words for a person, or None when there is; ValueError as `parse`.
+
+    There are those of NVIDIA's tables of C-series vGPUs.
+    """
+    profile = parse(name)
+    board = BY_CODE.get(profile.board)
+    if board is None:
+        known = None if profile.board in _OTHER_BOARDS else nearest(str(profile), known_names())
+        meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
+        return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
+    if catalogue.find(profile) is not None:
+        return None
+    if profile.series != "C":
+        return f"`{name}` is of the {profile.series} series, which is not for compute; write `{board.full_profile}`"
+    return f"`{name}` does not exist: {_instead(profile, board)}{_larger(profile, board)}"
+
+
+def device_ids(text: str) -> tuple[int, int]:
+    """Return the PCI vendor and device id of `10de:20f1`, or of a board by its code; ValueError says what was expected.
+
+    Some boards have no id of their own in the PCI ID database; they are asked for by their ids.
+    """
+    if found := _IDS.fullmatch(text.strip()):
+        return int(found[1], 16), int(found[2], 16)
+    board = BY_CODE.get(text.strip().upper())
+    if board is None or board.device is None:
+        known = nearest(text, [each.code for each in BOARDS if each.device is not None])
+        meant = f"; did you mean `{known}`?" if known else ""
+        raise ValueError(f"`{text}` is no GPU; write a board such as A100, or its PCI ids such as 10de:20f1{meant}")
+    return NVIDIA, board.device
+
+
+def refusal(asked: GpuRequest) -> str | None:
+    """Return why no site can give what is asked for, in words for a person, or None; ValueError as `parse`."""
+    if asked.whole:
+        return next(_against_whole(asked), None)
+    if asked.device or asked.label:
+        told = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
+        return f"{told}; leave it out, or name another kind"
+    return profile_refusal(asked.profile) or next(_against(asked, parse(asked.profile)), None)
+
+
+def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
+    """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
+    if nic.count > 1 and nic.kind in {NicKind.NONE, NicKind.PVRDMA}:
+        return f"nic.count is of functions of adapters, and nic.kind is `{nic.kind}`"
+    if nic.count > 1 and nic.kind is NicKind.DEVICE_GROUP:
+        return "a device group has one NIC; leave nic.kind out, and vsml pairs several with the GPUs"
+    if asked.kind is GpuKind.NVLINK and nic.kind is NicKind.DEVICE_GROUP:
+        return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
+    if asked.whole and nic.kind is NicKind.DEVICE_GROUP:
+        return "vSphere's device groups with a NIC are of vGPUs; leave nic.kind out, and vsml pairs one with it"
+    if asked.kind is GpuKind.MIG and nic.kind is NicKind.DEVICE_GROUP:
+        return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"
+    return None
+
+
+def _against(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
+    sliced = profile.mig_slices is not None
+    match asked.kind:
+        case GpuKind.VGPU if sliced:
+            yield f'`{profile}` is a MIG profile, and the kind is `vgpu`; write kind = "mig", or leave it out'
+        case GpuKind.MIG if not sliced:
+            yield f"`{profile}` is no MIG profile; {_instead(profile, BY_CODE[profile.board], mig=True)}"
+        case GpuKind.NVLINK:
+            yield from _against_link(asked, profile)
+        case _:
+            pass
+
+
+def _against_whole(asked: GpuRequest) -> Iterator[str]:
+    if asked.profile:
+        yield f"`{asked.profile}` is a vGPU profile, and DirectPath gives whole GPUs; name the board as gpu.device"
+    elif asked.label and asked.kind is GpuKind.PASSTHROUGH:
+        yield "hardware labels are of dynamic DirectPath; leave gpu.label out"
+    else:
+        device_ids(asked.device)
+
+
+def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
+    """Yield what keeps GPUs from being joined by NVLink: whole GPUs only, of a board that has it, in groups."""
+    board = BY_CODE[profile.board]
+    if profile.mig_slices is not None:
+        yield f"`{profile}` is a MIG profile, and MIG has no NVLink (rule {_LINK}); write `{board.full_profile}`"
+    elif not profile.is_full:
+        whole = f"write `{board.full_profile}`"
+        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones (rule {_LINK}); {whole}"
+    elif board.code not in catalogue.NVLINK:
+        yield f"{board.title} has no NVLink between vGPUs (rule {_LINK})"
+    elif asked.count not in GROUP_SIZES:
+        yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count} (rule {_SIZES})"
+    elif asked.count > PAIR and board.code not in catalogue.NVSWITCH:
+        yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not (rule nvswitch)"
+
+
+def _instead(profile: ProfileName, board: Board, *, mig: bool | None = None) -> str:
+    """Return which profiles a board has of the kind that was meant."""
+    wants_mig = profile.mig_slices is not None if mig is None else mig
+    names = [str(each.name) for each in catalogue.profiles_of(board) if (each.instance is not None) is wants_mig]
+    if not names:
+        return f"{board.title} has no MIG; write `{board.full_profile}`, the whole GPU"
+    return f"{board.title} has {', '.join(names)}"
+
+
+def _larger(profile: ProfileName, board: Board) -> str:
+    """Return boards of the same family that do have so large a profile."""
+    if profile.mig_slices is not None or profile.framebuffer_gib <= board.full_gb:
+        return ""
+    family = [each for each in BOARDS if each.code.startswith(board.code) and each.full_gb == profile.framebuffer_gib]
+    return "".join(f", or `{each.full_profile}` of {each.title}" for each in family)

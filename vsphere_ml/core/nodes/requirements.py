@@ -1,0 +1,143 @@
+"""What a node asks of a host, in the site's terms. Nodes that ask the same have equal wishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog.boards import BY_CODE, BY_DEVICE, NVIDIA, Board
+from vsphere_ml.core.catalog.profiles import ProfileName, parse
+from vsphere_ml.core.catalog.versions import functions_hardware
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.nodes.gpu import device_ids, nic_refusal, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.inventory import DatastoreRef, Network, PciAddress
+    from vsphere_ml.core.model.placement import ResolvedSite
+    from vsphere_ml.core.model.spec import GpuRequest, NodeSpec
+    from vsphere_ml.core.units import Bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassthroughGpu:
+    """A GPU handed through whole. `only` limits it to the ones a standing VM has."""
+
+    vendor: int
+    device: int
+    label: str = ""
+    only: frozenset[PciAddress] = frozenset()
+
+    def __str__(self) -> str:
+        board = BY_DEVICE.get(self.device) if self.vendor == NVIDIA else None
+        return board.title if board is not None else f"{self.vendor:04x}:{self.device:04x}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRequirements:
+    """Everything that decides on which host and with which devices a node can be."""
+
+    cpus: int
+    memory: Bytes
+    kind: GpuKind
+    gpu: ProfileName | PassthroughGpu
+    gpus: int
+    nic: NicKind
+    nics: int
+    model: str
+    numa_node: int | None
+    hardware_version: int  # the least asked for, by the spec and by the source
+    datastore: DatastoreRef
+    datastore_name: str
+    network: Network  # of the management NIC
+    nic_network: Network  # of an SR-IOV function
+
+    @property
+    def board(self) -> Board | None:
+        """The board asked for; None for PCI ids that vsml does not know."""
+        if isinstance(self.gpu, ProfileName):
+            return BY_CODE[self.gpu.board]
+        return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
+
+
+def wish(node: NodeSpec, ground: ResolvedSite, *, standing: bool = False) -> NodeRequirements:
+    """Return what a node asks for.
+
+    NotPossible `gpu.not-built` for what vsml cannot give, `network.no-switch` for PVRDMA off a distributed switch.
+    """
+    _buildable(node)
+    network = ground.networks[node.port_group]
+    fast = ground.networks.get(node.nic.port_group or "", network)
+    if node.nic.kind is NicKind.PVRDMA and fast.switch is None:
+        raise _no_switch(node.name, fast)
+    source_version = 0 if standing else ground.source.hardware_version
+    return NodeRequirements(
+        cpus=node.cpus,
+        memory=node.memory,
+        kind=node.gpu.kind,
+        gpu=_gpu(node.gpu),
+        gpus=node.gpu.count,
+        nic=node.nic.kind,
+        nics=node.nic.count,
+        model=node.nic.model,
+        numa_node=node.numa_node,
+        hardware_version=max(node.hardware_version or 0, source_version, functions_hardware(node.functions)),
+        datastore=ground.datastore.ref,
+        datastore_name=ground.datastore.name,
+        network=network,
+        nic_network=fast,
+    )
+
+
+def _gpu(asked: GpuRequest) -> ProfileName | PassthroughGpu:
+    if not asked.whole:
+        return parse(asked.profile)
+    vendor, device = device_ids(asked.device)
+    return PassthroughGpu(vendor=vendor, device=device, label=asked.label)
+
+
+def refuse_many_switches(wishes: Mapping[str, NodeRequirements]) -> None:
+    """Raise NotPossible `network.many-switches` when nodes with PVRDMA are not on one distributed switch.
+
+    VMs on different switches do not reach each other by PVRDMA (VMware, "PVRDMA Support").
+    """
+    switches = {
+        asked.nic_network.switch: f"{node} by port group {asked.nic_network.name}"
+        for node, asked in wishes.items()
+        if asked.nic is NicKind.PVRDMA
+    }
+    if len(switches) > 1:
+        raise NotPossible(
+            "nodes with PVRDMA must be on one distributed switch (rule pvrdma-one-switch)",
+            code="network.many-switches",
+            target="nic.port_group",
+            details=tuple(f"{switch}: {who}" for switch, who in sorted(switches.items(), key=str)),
+            hint="set nodes.nic.port_group to port groups of one switch",
+        )
+
+
+def _no_switch(node: str, network: Network) -> NotPossible:
+    return NotPossible(
+        f"{node}: PVRDMA needs a distributed switch, and port group `{network.name}` is on none "
+        "(rule pvrdma-one-switch)",
+        code="network.no-switch",
+        target=node,
+        hint="set nodes.nic.port_group to a distributed port group",
+    )
+
+
+def _buildable(node: NodeSpec) -> None:
+    """Refuse what config.load refuses too, for callers that make a spec by other means."""
+    try:
+        why = refusal(node.gpu) or nic_refusal(node.gpu, node.nic)
+    except ValueError as error:
+        why = str(error)
+    if why is not None:
+        raise NotPossible(
+            why,
+            code="gpu.not-built",
+            target=node.name,
+            hint="`vsml rules` lists what goes together; correct nodes.gpu or nodes.nic",
+        )

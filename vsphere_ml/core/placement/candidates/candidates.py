@@ -1,0 +1,345 @@
+"""Every way to seat a node on one host: by vendor device group, by our own pairing, or with GPUs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.catalog.adapters import is_model, product
+from vsphere_ml.core.catalog.profiles import ProfileName
+from vsphere_ml.core.model.inventory import ComponentKind, PciAddress
+from vsphere_ml.core.model.locality import farthest, farthest_apart, rank
+from vsphere_ml.core.model.placement import Locality, Pairing
+from vsphere_ml.core.model.spec import GpuKind, NicKind, ReadyKind
+from vsphere_ml.core.nearest import nearest as closest_name
+from vsphere_ml.core.placement.candidates import prerequisites
+from vsphere_ml.core.placement.candidates.filters import holder_reasons, host_reasons, shortage_reasons
+from vsphere_ml.core.placement.candidates.gpu_selection import every_gpu_set, gpu_sets
+from vsphere_ml.core.placement.host.device_groups import fitting_group, link_group, nic_kind
+from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
+from vsphere_ml.core.placement.host.numa import settle
+from vsphere_ml.core.rules.reasons import Reason, RejectReason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from vsphere_ml.core.model.inventory import DeviceGroup, NicPort
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity
+
+_WAYS = {way: order for order, way in enumerate(Pairing)}
+_NO_FUNCTION = {
+    NicKind.NONE: "no fast NIC was asked for",
+    NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
+}
+GpuSets: TypeAlias = "Callable[[HostCapacity, NodeRequirements, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
+Nearness = tuple[int, int, int, bool]
+Preference = tuple[Nearness, int, int, tuple[PciAddress, ...], tuple[PciAddress, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class HostCandidates:
+    """What a host can give a node: options, best first, or the reasons why there is none."""
+
+    options: tuple[NodeCandidate, ...]
+    reasons: tuple[Reason, ...] = ()
+
+
+def offer(
+    room: HostCapacity, wish: NodeRequirements, api_version: str, *, lenient: bool = False, every: bool = False
+) -> HostCandidates:
+    """Return what is left for a node on a host; `lenient` as for `settle`.
+
+    With `every`, options are all ways to sit there, and not only the best of each kind.
+    """
+    reasons = [*host_reasons(room.host, wish, room.ready), *shortage_reasons(room, wish)]
+    if reasons:
+        return HostCandidates((), tuple(reasons))
+    options: list[NodeCandidate] = []
+    for each in _ways(room, wish, api_version, lenient=lenient, every=every):
+        settled = settle(room, wish, each, lenient=lenient) if isinstance(each, NodeCandidate) else each
+        if isinstance(settled, NodeCandidate):
+            lacks = prerequisites.of_host(room, wish, settled)
+            if (refusal := prerequisites.refusal(room, wish, lacks)) is None:
+                options.append(_weigh_candidate(room, settled, lacks))
+            else:
+                reasons.append(refusal)
+        else:
+            reasons.append(settled)
+    if options:
+        return HostCandidates(tuple(sorted(options, key=preference)))
+    return HostCandidates((), tuple(dict.fromkeys((*reasons, *holder_reasons(room, wish)))))
+
+
+def _weigh_candidate(room: HostCapacity, option: NodeCandidate, lacks: frozenset[ReadyKind]) -> NodeCandidate:
+    """Return an option with what it costs: what the host must be given first, and which free GPUs it takes apart."""
+    breaks, leaves = room.broken_by(option.gpus), room.left_beside(option.gpus)
+    return replace(option, breaks=breaks, leaves=leaves, lacks=lacks)
+
+
+def nearness(option: NodeCandidate) -> Nearness:
+    """Return how good an option's devices are, whatever their names.
+
+    Those that need nothing of the host come first, then by group, near each other, on one NUMA node.
+    """
+    return len(option.lacks), _WAYS[option.way], rank(option.locality), option.numa_node is None
+
+
+def preference(option: NodeCandidate) -> Preference:
+    """Return where an option stands among others of its host: the nearest devices first, then the lowest addresses.
+
+    Between the two, GPUs of groups that are broken already go first, so that the largest free group stays whole.
+    Which GPU backs a vGPU is ESXi's choice at power-on; the lowest free address is our guess, and keeps plans stable.
+    """
+    return nearness(option), option.breaks, option.leaves, option.gpus, option.nics
+
+
+def _ways(
+    room: HostCapacity, wish: NodeRequirements, api_version: str, *, lenient: bool, every: bool
+) -> Iterator[NodeCandidate | Reason]:
+    """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
+
+    With `every` it does so also where a group is free: one seat by group closes its host to all others.
+
+    Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
+    and it may be those that the others count on.
+    """
+    if wish.kind is GpuKind.NVLINK:
+        yield from _nvlink_candidates(room, wish, api_version)
+        return
+    sets = every_gpu_set if every else gpu_sets
+    group = _group(room, wish, api_version)
+    if not isinstance(group, Reason):
+        grouped = list(_group_candidates(room, wish, group, sets))
+        usable = [each for each in grouped if _settles(room, wish, each, lenient=lenient)]
+        if wish.nic is NicKind.DEVICE_GROUP or (usable and not every):
+            yield from usable or grouped
+            return
+        yield from usable
+        group = _why_not(group, grouped, left=bool(usable))
+    if wish.nic is NicKind.DEVICE_GROUP:
+        yield group
+    elif room.grouped:
+        alone = f"its nodes have device groups, and those share no host with other seats; {group.words}"
+        yield Reason(RejectReason.NIC, alone, group.rule)
+    elif wish.nic in _NO_FUNCTION:
+        for gpus in sets(room, wish, None):
+            yield NodeCandidate(way=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
+    else:
+        yield from _pairs(room, wish, group.words, sets)
+
+
+def _why_not(group: DeviceGroup, grouped: Sequence[NodeCandidate | Reason], *, left: bool) -> Reason:
+    if left:
+        return Reason(RejectReason.NIC, f"device group `{group.name}` would leave other nodes no place")
+    said = (each for each in grouped if isinstance(each, Reason))
+    return next(said, Reason(RejectReason.NIC, f"device group `{group.name}` is used up"))
+
+
+def _nvlink_candidates(
+    room: HostCapacity, wish: NodeRequirements, api_version: str
+) -> Iterator[NodeCandidate | Reason]:
+    """Yield a seat for every free NVLink group, with the NIC functions that go with it."""
+    group = link_group(room.host, wish, api_version)
+    if isinstance(group, Reason):
+        yield group
+    elif room.seats > room.grouped:
+        yield Reason(
+            RejectReason.GPU, f"nodes on {room.host.name} have no device groups, and those share no host with others"
+        )
+    elif not (sets := tuple(gpu_sets(room, wish, None))):
+        yield Reason(RejectReason.GPU, f"device group `{group.name}` is used up")
+    elif wish.nic in _NO_FUNCTION:
+        why = f"device group `{group.name}` is free; {_NO_FUNCTION[wish.nic]}"
+        for gpus in sets:
+            yield NodeCandidate(way=Pairing.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
+    else:
+        for each in _pairs(room, wish, f"device group `{group.name}` is free", gpu_sets):
+            yield replace(each, way=Pairing.NVLINK, group=group) if isinstance(each, NodeCandidate) else each
+
+
+def _settles(room: HostCapacity, wish: NodeRequirements, each: NodeCandidate | Reason, *, lenient: bool) -> bool:
+    return isinstance(each, NodeCandidate) and isinstance(settle(room, wish, each, lenient=lenient), NodeCandidate)
+
+
+def _group(room: HostCapacity, wish: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
+    """Return the device group for a node here, or why there is none."""
+    why = ""
+    if wish.nic in _NO_FUNCTION:
+        why = _NO_FUNCTION[wish.nic]
+    elif not isinstance(wish.gpu, ProfileName):
+        why = "GPUs are handed through whole"
+    elif wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+        why = f"nic.kind is {wish.nic}"
+    elif wish.nics > 1:
+        why = f"{wish.nics} NICs were asked for, and a device group has one"
+    elif room.seats > room.grouped:
+        why = f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
+    return Reason(RejectReason.NIC, why) if why else fitting_group(room.host, wish, api_version)
+
+
+def _group_candidates(
+    room: HostCapacity, wish: NodeRequirements, group: DeviceGroup, sets: GpuSets
+) -> Iterator[NodeCandidate | Reason]:
+    """Yield a seat for every free pair the group can be made of: those as near as any on this host."""
+    kind = nic_kind(group)
+    host, ports = room.host, [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    unheld = [nic for nic in ports if _group_can_take(room, nic, kind)]
+    why = f"device group `{group.name}` is free"
+    if not ports:
+        for gpus in sets(room, wish, None):
+            yield NodeCandidate(
+                way=Pairing.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why
+            )
+        return
+    nearest = min((room.between(gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
+    seats: list[NodeCandidate | Reason] = [
+        NodeCandidate(
+            way=Pairing.DEVICE_GROUP,
+            gpus=gpus,
+            nics=(nic.address,),
+            nic_by=kind,
+            group=group,
+            locality=nearest,
+            why=why,
+        )
+        for nic in unheld
+        for gpus in sets(room, wish, nic.address)
+        if farthest(room.between(gpu, nic.address) for gpu in gpus) is nearest
+    ]  # fmt: skip
+    yield from seats or [_used_up(room, ports, f"device group `{group.name}` is used up")]
+
+
+def _group_can_take(room: HostCapacity, nic: NicPort, kind: ComponentKind) -> bool:
+    if nic.address in room.holders:
+        return False
+    return kind is not ComponentKind.SRIOV or room.functions[nic.address] > 0
+
+
+def _pairs(room: HostCapacity, wish: NodeRequirements, because: str, sets: GpuSets) -> Iterator[NodeCandidate | Reason]:
+    """Yield a seat for every free NIC function and the GPUs nearest to it."""
+    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    functions = [(nic, by) for nic in ports if (by := function_of(room, wish, nic)) is not None]
+    if not ports:
+        yield Reason(RejectReason.MODEL, f"has no {wish.model}{_suggest_model(room, wish.model)}")
+    elif not functions:
+        words = f"no function of a {wish.model} is free"
+        yield _not_whole(room, ports, words) if wish.nic is NicKind.PASSTHROUGH else _used_up(room, ports, words)
+    elif wish.nics > 1:
+        yield from _several_nics(room, wish, functions, because, sets)
+        return
+    for nic, by in functions:
+        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
+            yield Reason(RejectReason.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+            continue
+        for gpus in sets(room, wish, nic.address):
+            yield pair_candidates(room, wish, (nic.address,), by=by, gpus=gpus, because=because)
+
+
+def _suggest_model(room: HostCapacity, model: str) -> str:
+    """Return the model of this host that a mistyped one probably is, in words; empty when none is close."""
+    close = closest_name(model, (product(nic.name) for nic in room.host.nics))
+    return f"; did you mean `{close}`?" if close else ""
+
+
+def _several_nics(
+    room: HostCapacity,
+    wish: NodeRequirements,
+    functions: Sequence[tuple[NicPort, ComponentKind]],
+    because: str,
+    sets: GpuSets,
+) -> Iterator[NodeCandidate | Reason]:
+    """Yield a seat with several NICs, all handed over alike, for each choice of GPUs, and the ports nearest to these.
+
+    When every way is asked for, every choice of ports is one.
+    """
+    for by in dict.fromkeys(by for _, by in functions):
+        ports = [nic.address for nic, how in functions if how is by]
+        if len(ports) < wish.nics:
+            yield Reason(
+                RejectReason.NIC, f"{len(ports)} ports of a {wish.model} have a function left, {wish.nics} needed"
+            )
+            continue
+        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
+            yield Reason(RejectReason.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+            continue
+        for gpus in dict.fromkeys(each for near in (None, *ports) for each in sets(room, wish, near)):
+            choices = (
+                combinations(ports, wish.nics) if sets is every_gpu_set else [_nearest_ports(room, gpus, ports, wish)]
+            )
+            yield from (pair_candidates(room, wish, nics, by=by, gpus=gpus, because=because) for nics in choices)
+
+
+def _nearest_ports(
+    room: HostCapacity, gpus: Sequence[PciAddress], ports: Sequence[PciAddress], wish: NodeRequirements
+) -> tuple[PciAddress, ...]:
+    """Return as many ports as wished, taking for one GPU after another the nearest that is left."""
+    left, chosen = sorted(ports), list[PciAddress]()
+    for number in range(wish.nics):
+        gpu = gpus[number % len(gpus)]
+        best = min(left, key=lambda port: (rank(room.between(gpu, port)), port))
+        left.remove(best)
+        chosen.append(best)
+    return tuple(sorted(chosen))
+
+
+def pair_candidates(
+    room: HostCapacity,
+    wish: NodeRequirements,
+    nics: tuple[PciAddress, ...],
+    *,
+    by: ComponentKind,
+    gpus: tuple[PciAddress, ...],
+    because: str,
+) -> NodeCandidate:
+    """Return the seat of GPUs and NIC functions that we chose ourselves."""
+    locality = farthest_apart(room.host, gpus, nics)
+    function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
+    guess = ", if ESXi takes these" if len(gpus) > 1 and isinstance(wish.gpu, ProfileName) else ""
+    why = f"{because}; {function} {wish.model} {', '.join(nics)} with GPU {', '.join(gpus)}{guess}: {locality}"
+    return NodeCandidate(way=Pairing.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
+
+
+def function_of(room: HostCapacity, wish: NodeRequirements, nic: NicPort) -> ComponentKind | None:
+    """Return how a free function of this port comes into the VM, or None when none is free."""
+    if nic.address in room.holders:
+        return None
+    left = room.functions[nic.address]
+    if wish.nic in {NicKind.AUTO, NicKind.SRIOV} and left > 0:
+        return ComponentKind.SRIOV
+    untouched = not nic.sriov_enabled or left - room.promised.get(nic.address, 0) == nic.vfs
+    if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} and nic.passthrough and untouched:
+        return ComponentKind.PASSTHROUGH
+    # A port that is a switch's uplink would take the host's own network away.
+    free = untouched and not nic.sriov_enabled and not nic.switch
+    if wish.nic is NicKind.PASSTHROUGH and room.may(ReadyKind.PASSTHROUGH) and free:
+        return ComponentKind.PASSTHROUGH
+    return None
+
+
+def _used_up(room: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
+    rule = "" if any(nic.sriov_enabled or nic.passthrough for nic in ports) else "host-functions"
+    return Reason(RejectReason.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}", rule)
+
+
+def _not_whole(room: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
+    rule = "" if any(nic.passthrough for nic in ports) else "host-passthrough"
+    return Reason(RejectReason.NIC, f"{words} as a whole: {', '.join(_state_whole(room, nic) for nic in ports)}", rule)
+
+
+def _state_whole(room: HostCapacity, nic: NicPort) -> str:
+    if nic.passthrough or nic.address in room.holders:
+        return _state(room, nic)
+    if nic.switch:
+        return f"{nic.address} is an uplink of `{nic.switch}`"
+    rather = f", and hands out {nic.vfs} virtual functions" if nic.sriov_enabled else ""
+    return f"{nic.address} is not enabled for passthrough{rather}"
+
+
+def _state(room: HostCapacity, nic: NicPort) -> str:
+    if nic.address in room.holders:
+        return f"{nic.address} {room.holders[nic.address]}"
+    if nic.sriov_enabled:
+        return f"{nic.address} has {room.functions[nic.address]} of {nic.vfs} virtual functions left"
+    return f"{nic.address} has SR-IOV off" + ("" if nic.passthrough else " and is not enabled for passthrough")

@@ -1,0 +1,118 @@
+"""Why each node sits where it does, and what every other host lacked or had less of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.locality import rank
+from vsphere_ml.core.model.placement import Locality
+from vsphere_ml.core.model.spec import Spread
+from vsphere_ml.core.placement.candidates.candidates import nearness
+from vsphere_ml.core.placement.solve import choices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
+    from vsphere_ml.core.placement.solve import Choice, Offered
+
+# What lies between a GPU and a NIC, and what is known of its cost. NVIDIA's GPU Operator guide and its reference
+# architecture ask for one PCIe root complex; the figure of UPI is from VMware's articles on machine learning.
+COSTS = {
+    Locality.SAME_SWITCH: "GPUDirect RDMA stays below the PCIe switch",
+    Locality.SAME_ROOT: "GPUDirect RDMA goes through the root complex that GPU and NIC share, as NVIDIA asks for",
+    Locality.SAME_NUMA: "GPUDirect RDMA would cross root complexes; NVIDIA asks for a common one",
+    Locality.CROSS_NUMA: "traffic crosses the sockets' interconnect (about 40 GB/s on UPI, shared with all memory "
+    "traffic); NVIDIA asks for a common root complex",
+    Locality.UNKNOWN: "the host does not say how far GPU and NIC are apart",
+}
+
+
+_LATER = "is as good, and comes later by name"
+_GIVEN_UP = "suits as well or better, but then another node would find no place; the search moved on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A host that could have been the one; `verdict` is why it was not."""
+
+    host: str
+    fits: bool
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """One node's seat: why this host, how far its devices are apart and what that costs, and who lost."""
+
+    node: str
+    host: str
+    why: str
+    locality: Locality
+    cost: str
+    losers: tuple[Candidate, ...]
+
+
+def explain(spec: ClusterSpec, inventory: Inventory) -> tuple[Explanation, ...]:
+    """Return every node's explanation, in the order they were seated. Raises what `solve` raises."""
+    return tuple(_explain_choice(choice, spec.spread) for choice in choices(spec, inventory))
+
+
+def _explain_choice(choice: Choice, spread: Spread) -> Explanation:
+    option = choice.option
+    return Explanation(
+        node=choice.node.name,
+        host=choice.host,
+        why=option.why,
+        locality=option.locality,
+        cost=COSTS[option.locality] if option.nic is not None else "",
+        losers=tuple(_losers(choice, spread)),
+    )
+
+
+def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
+    winner = next((each for each in choice.offers if each.host == choice.host), None)
+    passed = False  # those after the winner come later by name
+    for each in choice.offers:
+        passed = passed or each is winner
+        if winner is None or each is winner:
+            continue
+        if not each.offer.options:
+            words = "; ".join(map(str, each.offer.reasons))
+            yield Candidate(host=each.host, fits=False, verdict=words)
+        else:
+            verdict = _worse(each, winner, choice.option, spread) or (_LATER if passed else _GIVEN_UP)
+            yield Candidate(host=each.host, fits=True, verdict=verdict)
+
+
+def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread) -> str:
+    """Return by what a host lost: by neighbours, by how near its devices are, by what it breaks; empty for none."""
+    has = loser.offer.options[0]
+    more, fewer = (loser.seats, winner.seats) if spread is Spread.SPREAD else (winner.seats, loser.seats)
+    if more > fewer:
+        return f"has {_nodes(loser.seats)}, {winner.host} {_nodes(winner.seats)}; the file asks to {spread}"
+    if more < fewer or nearness(has) < nearness(took):
+        return _GIVEN_UP
+    if nearness(has) > nearness(took):
+        return _farther(has, took)
+    if spread is Spread.PACK and has.breaks != took.breaks:
+        larger = f"would break a group of {has.breaks} free GPUs, {winner.host} one of {took.breaks}"
+        return larger if has.breaks > took.breaks else _GIVEN_UP
+    return ""
+
+
+def _farther(has: NodeCandidate, took: NodeCandidate) -> str:
+    if len(has.lacks) > len(took.lacks):
+        return f"must be made ready first: {', '.join(sorted(has.lacks))}"
+    if has.way is not took.way:
+        return f"would give it by {has.way}, not by {took.way}"
+    if rank(has.locality) > rank(took.locality):
+        return f"has GPU and NIC farther apart: {has.locality}"
+    return has.note or "has no NUMA node for it"
+
+
+def _nodes(number: int) -> str:
+    return f"{number} node{'' if number == 1 else 's'} of this cluster"

@@ -1,0 +1,239 @@
+"""Finds a spec's names in an inventory. Nothing is guessed: what is not named must be the only one there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.core.catalog.adapters import is_model
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.placement import ResolvedSite
+from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.rules.clone_source import usable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from vsphere_ml.core.model.inventory import Cluster, Datastore, Host, Inventory, Network, PoolRef, Vm
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+T = TypeVar("T")
+_SHOWN = 12
+
+
+def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
+    """Return what the spec's names stand for.
+
+    Raises NotPossible `site.not-found` or `site.ambiguous` with every name that is missing or has several meanings, and
+    as `usable` when the source cannot be used as asked.
+    """
+    search = _Search()
+    search.datacenter(spec, inventory)
+    cluster = search.cluster(spec, inventory)
+    hosts = search.hosts(spec, inventory, cluster) if cluster else ()
+    pool = search.pool(spec, cluster) if cluster else None
+    datastore = search.datastore(spec, inventory, hosts)
+    source = search.source(spec, inventory)
+    networks = search.networks(spec, inventory)
+    if search.problems:
+        search.nic_models(spec, hosts)
+    if search.problems or cluster is None or pool is None or datastore is None or source is None:
+        raise search.error(inventory)
+    usable(source, spec)
+    return ResolvedSite(
+        cluster=cluster,
+        hosts=hosts,
+        pool=pool,
+        datastore=datastore,
+        source=source,
+        folder=folder_path(spec.location.folder, inventory.datacenter),
+        networks=networks,
+    )
+
+
+def folder_path(folder: str | None, datacenter: str) -> str:
+    """Return a folder's path below the data centre's VM folder, however it was written."""
+    path = (folder or "").strip("/")
+    top = f"{datacenter}/vm"
+    return "" if path == top else path.removeprefix(f"{top}/")
+
+
+@dataclass(slots=True)
+class _Problem:
+    key: str
+    message: str
+    hint: str
+    ambiguous: bool
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}"
+
+
+@dataclass(slots=True)
+class _Search:
+    """Looks names up and keeps what could not be found, so that all of it is told at once."""
+
+    problems: list[_Problem] = field(default_factory=list)
+
+    def one(self, key: str, kind: str, name: str | None, things: Sequence[T], path: Callable[[T], str]) -> T | None:
+        """Return the thing of that name or path; with no name, the only one there is."""
+        found = list(things) if name is None else _matching_names(name, things, path)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            self.ambiguous(key, kind, name, [path(each) for each in found])
+        else:
+            self.missing(key, kind, name, [path(each) for each in things])
+        return None
+
+    def missing(self, key: str, kind: str, name: str | None, known: Iterable[str]) -> None:
+        names = sorted({_last_part(each) for each in known})
+        close = nearest(_last_part(name), names) if name else None
+        meant = f"; did you mean `{close}`?" if close else ""
+        there = f"there are {_join_names(names)}" if names else "there is none"
+        hint = f'set {key} = "{close}"' if close else "run `vsml inventory` to see what the site has"
+        label = f"no {kind} `{name}`" if name else f"no {kind}"
+        self.problems.append(_Problem(key, f"{label}{meant} ({there})", hint, ambiguous=False))
+
+    def ambiguous(self, key: str, kind: str, name: str | None, paths: Sequence[str]) -> None:
+        label = f"{len(paths)} {kind}s are called `{name}`" if name else f"not set, and there are {len(paths)} {kind}s"
+        hint = f'set {key} to one of them, such as "{min(paths)}"'
+        self.problems.append(_Problem(key, f"{label}: {_join_names(sorted(paths))}", hint, ambiguous=True))
+
+    def datacenter(self, spec: ClusterSpec, inventory: Inventory) -> None:
+        wanted = spec.location.datacenter
+        if wanted is not None and _last_part(wanted) != inventory.datacenter:
+            self.missing("location.datacenter", "data centre", wanted, [inventory.datacenter])
+
+    def cluster(self, spec: ClusterSpec, inventory: Inventory) -> Cluster | None:
+        return self.one(
+            "location.cluster", "cluster", spec.location.cluster, inventory.clusters, lambda each: each.path
+        )
+
+    def hosts(self, spec: ClusterSpec, inventory: Inventory, cluster: Cluster) -> tuple[Host, ...]:
+        """Return the hosts that may be used: those of the cluster, as limited by globs and by pins."""
+        there = tuple(host for host in inventory.hosts if host.cluster == cluster.ref)
+        for glob in spec.location.hosts:
+            if not any(names_host(glob, host) for host in there):
+                self.missing("location.hosts", "host", glob, [host.name for host in there])
+        globs = spec.location.hosts or ("*",)
+        hosts = tuple(host for host in there if any(names_host(glob, host) for glob in globs))
+        pins = {node.host: node.name for node in reversed(spec.nodes) if node.host is not None}
+        for pin, node in sorted(pins.items()):
+            if not any(names_host(pin, host) for host in hosts):
+                self.missing(f"nodes.{node}.host", "host", pin, [host.name for host in hosts])
+        if not hosts and not self.problems:
+            self.missing("location.cluster", f"host in cluster `{cluster.name}`", None, ())
+        return hosts
+
+    def pool(self, spec: ClusterSpec, cluster: Cluster) -> PoolRef | None:
+        wanted = spec.location.pool
+        if wanted is None:
+            return cluster.root_pool
+        found = self.one("location.pool", "resource pool", wanted, sorted(cluster.pools.items()), lambda pair: pair[1])
+        return found[0] if found else None
+
+    def datastore(self, spec: ClusterSpec, inventory: Inventory, hosts: Sequence[Host]) -> Datastore | None:
+        """Return the datastore; unnamed, only those that some host of ours mounts are counted."""
+        wanted = spec.location.datastore
+        mounted = frozenset[str]().union(*(host.datastores for host in hosts))
+        things = [each for each in inventory.datastores if wanted is not None or each.ref in mounted]
+        return self.one("location.datastore", "datastore", wanted, things, lambda each: each.name)
+
+    def source(self, spec: ClusterSpec, inventory: Inventory) -> Vm | None:
+        folders = {folder.ref: folder.path for folder in inventory.folders}
+
+        def path(vm: Vm) -> str:
+            folder = folders.get(vm.folder, "") if vm.folder else ""
+            return _tidy(f"{inventory.datacenter}/vm/{folder}/{vm.name}")
+
+        wanted = spec.source.template
+        found = [vm for vm in inventory.vms if vm.name == _last_part(wanted) and _ends(path(vm), wanted)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            self.ambiguous("source.template", "template", wanted, [path(vm) for vm in found])
+        else:
+            self.missing("source.template", "template", wanted, [vm.name for vm in inventory.vms if vm.template])
+        return None
+
+    def networks(self, spec: ClusterSpec, inventory: Inventory) -> dict[str, Network]:
+        """Return the networks by the names the spec uses; a distributed switch's name may stand before a slash."""
+        wanted = {node.port_group: f"nodes.{node.name}.network.port_group" for node in reversed(spec.nodes)}
+        for node in reversed(spec.nodes):
+            if node.nic.port_group is not None and node.nic.kind is not NicKind.NONE:
+                wanted[node.nic.port_group] = f"nodes.{node.name}.nic.port_group"
+
+        def path(network: Network) -> str:
+            return f"{network.switch}/{network.name}" if network.switch else network.name
+
+        found = {
+            name: self.one(key, "port group", name, inventory.networks, path) for name, key in sorted(wanted.items())
+        }
+        return {name: network for name, network in found.items() if network is not None}
+
+    def nic_models(self, spec: ClusterSpec, hosts: Sequence[Host]) -> None:
+        """Tell the models that no host has beside what else is wrong; alone, each host is told with what it lacks."""
+        there = [nic.name for host in hosts for nic in host.nics]
+        wanted = {
+            node.nic.model: f"nodes.{node.name}.nic.model" for node in reversed(spec.nodes) if node.nic.is_function
+        }
+        for model, key in sorted(wanted.items()):
+            if there and not any(is_model(name, model) for name in there):
+                self.missing(key, "NIC", model, there)
+
+    def error(self, inventory: Inventory) -> NotPossible:
+        first = next((each for each in self.problems if not each.ambiguous), self.problems[0])
+        count = len(self.problems)
+        message = str(first) if count == 1 else f"{count} names do not fit data centre `{inventory.datacenter}`"
+        return NotPossible(
+            message,
+            code="site.ambiguous" if first.ambiguous else "site.not-found",
+            target=first.key,
+            hint=first.hint,
+            details=() if count == 1 else tuple(str(each) for each in self.problems),
+        )
+
+
+def names_host(name: str, host: Host) -> bool:
+    """Return whether a name or glob means this host, by its full name or by what stands before the first dot."""
+    wanted, full = name.casefold(), host.name.casefold()
+    return fnmatchcase(full, wanted) or fnmatchcase(full.partition(".")[0], wanted)
+
+
+def hosts_called(glob: str, inventory: Inventory) -> tuple[Host, ...]:
+    """Return the hosts that a name or glob means. NotPossible `site.not-found`, with those there are, when none."""
+    found = tuple(host for host in inventory.hosts if names_host(glob, host))
+    if not found and inventory.hosts:
+        raise NotPossible(
+            f"no host is called `{glob}`",
+            code="site.not-found",
+            target=glob,
+            hint=f"there are {_join_names(sorted(host.name for host in inventory.hosts))}",
+        )
+    return found
+
+
+def _matching_names(name: str, things: Sequence[T], path: Callable[[T], str]) -> list[T]:
+    exact = [each for each in things if _tidy(path(each)) == _tidy(name)]
+    return exact or [each for each in things if _ends(path(each), name)]
+
+
+def _ends(path: str, name: str) -> bool:
+    """Return whether an inventory path is this name, or ends in it."""
+    return f"/{_tidy(path)}".endswith(f"/{_tidy(name)}")
+
+
+def _tidy(path: str) -> str:
+    return "/".join(part for part in path.split("/") if part)
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more

@@ -1,0 +1,184 @@
+"""A walk through seatings, depth first: the nodes with the least room to spare first, each on the best host.
+
+Three things keep it short. Hosts in the same state are tried once. After every choice, each crowd must still have at
+least as many places as it has nodes waiting, by bounds that never count too few. A state from which no way led to the
+end is never entered again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.placement.candidates.candidates import preference
+from vsphere_ml.core.placement.search.bounds import least_needs, left, most_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from vsphere_ml.core.model.spec import NodeSpec
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
+    from vsphere_ml.core.placement.search.greedy import PlacementState
+    from vsphere_ml.core.placement.search.host_signature import HostSignature
+    from vsphere_ml.core.placement.search.node_classes import NodeClass
+
+
+class SearchResult(Enum):
+    """How a search ended."""
+
+    SEATED = auto()  # everybody has a place
+    NONE = auto()  # there is no place for everybody; this is proven
+    GAVE_UP = auto()  # nobody knows
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    crowd: NodeClass
+    node: NodeSpec
+    room: HostCapacity
+    option: NodeCandidate
+
+
+@dataclass(slots=True)
+class BacktrackingSearch:
+    """One walk over a table whose offers are of `every` way to sit. Where it fails, nobody has been seated."""
+
+    table: PlacementState
+    crowds: Sequence[NodeClass]
+    likeness: HostSignature
+    tries: int  # choices before it gives up
+    _places: dict[int, int] = field(default_factory=dict)  # at most, of each crowd over all rooms
+    _alike: dict[int, dict[tuple[int, Hashable], set[int]]] = field(default_factory=dict)  # rooms of each crowd
+    _most: dict[tuple[int, Hashable], int] = field(default_factory=dict)  # by crowd and a room's likeness
+    _dead: set[Hashable] = field(default_factory=set)  # states without a way to the end
+    _path: list[_Step] = field(default_factory=list)
+    _levels: list[Iterator[_Step]] = field(default_factory=list)  # choices left after each step of the path
+    _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
+
+    def __post_init__(self) -> None:
+        for crowd in self.crowds:
+            self._places[crowd.rank] = 0
+            self._alike[crowd.rank] = {}
+        for room in {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}.values():
+            self._come(room)
+
+    def run(self) -> SearchResult:
+        if not self.crowds:
+            return SearchResult.SEATED
+        if not self._hopeful() or not self._enough():
+            return SearchResult.NONE
+        self._levels = [self._choices()]
+        for _ in range(self.tries):
+            step = next(self._levels[-1], None)
+            verdict = self._turn_back() if step is None else self._go_on(step)
+            if verdict is not None:
+                return verdict
+        while self._path:
+            self._back()
+        return SearchResult.GAVE_UP
+
+    def _turn_back(self) -> SearchResult | None:
+        """Leave a state in which every choice was tried."""
+        self._levels.pop()
+        self._dead.add(self._state())
+        if not self._levels:
+            return SearchResult.NONE
+        self._back()
+        return None
+
+    def _go_on(self, step: _Step) -> SearchResult | None:
+        """Make a choice, and stay with it unless no way leads on from there."""
+        self._forth(step)
+        if not any(crowd.waiting for crowd in self.crowds):
+            return SearchResult.SEATED
+        if self._hopeful() and self._state() not in self._dead:
+            self._levels.append(self._choices())
+        else:
+            self._back()
+        return None
+
+    def _hopeful(self) -> bool:
+        return all(self._slack(crowd) >= 0 for crowd in self.crowds)
+
+    def _enough(self) -> bool:
+        """Return whether all rooms together have what all who wait need of what every crowd takes."""
+        rooms = {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}
+        have = [sum(parts) for parts in zip(*(left(room) for room in rooms.values()), strict=True)]
+        asked = [[len(crowd.waiting) * each for each in least_needs(crowd.wish)] for crowd in self.crowds]
+        return all(sum(need) <= has for need, has in zip(zip(*asked, strict=True), have, strict=True))
+
+    def _slack(self, crowd: NodeClass) -> int:
+        return self._places[crowd.rank] - len(crowd.waiting)
+
+    def _choices(self) -> Iterator[_Step]:
+        """Return the choices of the crowd with the least room to spare, best first: as `Table.best` would rank them."""
+        crowd = min((each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank))
+        node = crowd.waiting[-1]
+        found = [
+            ((self.table.liking(room, option), room.order, preference(option)), room, option)
+            for room in self._unlike(crowd)
+            for option in self.table.offer(node, room).options
+        ]
+        found.sort(key=itemgetter(0))
+        return (_Step(crowd, node, room, option) for _, room, option in found)
+
+    def _unlike(self, crowd: NodeClass) -> Iterator[HostCapacity]:
+        """Yield the rooms with places for a crowd; of those that are alike only the one it would rather have."""
+        seen: set[Hashable] = set()
+        known = self._alike[crowd.rank]
+        firsts = {key: min(orders) for key, orders in known.items() if orders}
+        for toward, like in sorted(firsts, key=lambda key: (key[0], firsts[key])):
+            if like not in seen:
+                yield crowd.rooms[firsts[toward, like]]
+            seen.add(like)
+
+    def _forth(self, step: _Step) -> None:
+        self._before.setdefault(step.room.order, self.likeness.of(step.room))
+        self._go(step.room)
+        step.crowd.waiting.pop()
+        self.table.take(step.node, step.room, step.option)
+        self._come(step.room)
+        self._path.append(step)
+
+    def _back(self) -> None:
+        step = self._path.pop()
+        self._go(step.room)
+        self.table.give(step.node)
+        step.crowd.waiting.append(step.node)
+        self._come(step.room)
+
+    def _come(self, room: HostCapacity) -> None:
+        """Count a room, as it is now, among those of every crowd that it has places for."""
+        key = self._key(room)
+        for crowd in self.crowds:
+            if room.order in crowd.rooms and (places := self._in(room, crowd)):
+                self._places[crowd.rank] += places
+                self._alike[crowd.rank].setdefault(key, set()).add(room.order)
+
+    def _go(self, room: HostCapacity) -> None:
+        """Count a room no more, before something in it changes."""
+        key = self._key(room)
+        for crowd in self.crowds:
+            if room.order in crowd.rooms and (places := self._in(room, crowd)):
+                self._places[crowd.rank] -= places
+                self._alike[crowd.rank][key].discard(room.order)
+
+    def _key(self, room: HostCapacity) -> tuple[int, Hashable]:
+        return self.table.toward * room.seats, self.likeness.of(room)
+
+    def _in(self, room: HostCapacity, crowd: NodeClass) -> int:
+        """Return how many of a crowd a room could take at most."""
+        key = (crowd.rank, self.likeness.of(room))
+        if key not in self._most:
+            some = bool(self.table.offer(crowd.like, room).options)
+            self._most[key] = most_nodes(room, crowd.wish, lenient=self.table.lenient) if some else 0
+        return self._most[key]
+
+    def _state(self) -> Hashable:
+        """Return what tells this state from others: who waits, and how many rooms became what."""
+        rooms = {step.room.order: step.room for step in self._path}
+        became = Counter((self._before[order], self.likeness.of(room)) for order, room in rooms.items())
+        return tuple(len(crowd.waiting) for crowd in self.crowds), frozenset(became.items())

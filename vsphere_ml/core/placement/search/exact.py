@@ -1,0 +1,93 @@
+"""Finds a place for every node where a greedy walk finds none, or proves that there is none.
+
+First a walk that likes the same hosts and devices as a greedy one, and can go back. Where that takes too long, the
+question is split: what each host can hold at once, of all kinds of nodes together; and which of these loads make up the
+cluster. That is exact, and looks at every host once instead of at every order of nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.placement.search.backtracking import BacktrackingSearch, SearchResult
+from vsphere_ml.core.placement.search.bin_packing import Bundle, OutOfTriesError, cover
+from vsphere_ml.core.placement.search.host_loads import FeasibleLoads
+from vsphere_ml.core.placement.search.host_signature import HostSignature
+from vsphere_ml.core.placement.search.node_classes import NodeClass, crowds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.model.spec import NodeSpec
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity
+    from vsphere_ml.core.placement.search.greedy import PlacementState
+
+STEPS = 2000  # of the walk: about a second
+QUESTIONS = 60_000  # to rooms while they are filled: some five seconds
+TRIES = 100_000  # loads given to hosts: as much again
+
+
+@dataclass(slots=True)
+class Search:
+    """A search over a table whose offers are of `every` way to sit. Where it fails, nobody has been seated."""
+
+    table: PlacementState
+    nodes: Sequence[NodeSpec]  # that have no seat, the hardest to seat first
+    crowds: list[NodeClass] = field(init=False)
+    _rooms: list[HostCapacity] = field(init=False)
+    _likeness: HostSignature = field(init=False)
+    _loads: FeasibleLoads = field(init=False)
+    _bins: list[list[Bundle]] | None = None  # what each room can hold
+
+    def __post_init__(self) -> None:
+        self.crowds = crowds_of(self.table, self.nodes)
+        self._rooms = list({at: room for crowd in self.crowds for at, room in crowd.rooms.items()}.values())
+        self._likeness = HostSignature({node.host for node in self.table.spec.nodes if node.host is not None})
+        self._loads = FeasibleLoads(self.table, self.crowds, self._likeness, QUESTIONS)
+
+    def run(self) -> SearchResult:
+        verdict = BacktrackingSearch(self.table, self.crowds, self._likeness, STEPS).run()
+        return self._exact() if verdict is SearchResult.GAVE_UP else verdict
+
+    def undo(self) -> None:
+        """Take everybody's seat back."""
+        for node in self.nodes:
+            if node.name in self.table.taken:
+                self.table.give(node)
+
+    def impossible(self, counts: Sequence[int]) -> bool:
+        """Return whether it is proven that so many of each crowd do not fit; nobody is seated."""
+        try:
+            return self._cover(tuple(counts), TRIES // 50) is None
+        except OutOfTriesError:
+            return self._walk_proves(counts)
+
+    def _walk_proves(self, counts: Sequence[int]) -> bool:
+        fewer = [
+            replace(crowd, waiting=crowd.waiting[:count]) for crowd, count in zip(self.crowds, counts, strict=True)
+        ]
+        verdict = BacktrackingSearch(
+            self.table, [crowd for crowd in fewer if crowd.waiting], self._likeness, STEPS // 50
+        ).run()
+        self.undo()
+        return verdict is SearchResult.NONE
+
+    def _exact(self) -> SearchResult:
+        try:
+            found = self._cover(tuple(len(crowd.waiting) for crowd in self.crowds), TRIES)
+        except OutOfTriesError:
+            return SearchResult.GAVE_UP
+        if found is None:
+            return SearchResult.NONE
+        for room, load in zip(self._rooms, found, strict=True):
+            for crowd, option in self._loads.seatings(room, load):
+                self.table.take(crowd.waiting.pop(), room, option)
+        return SearchResult.SEATED
+
+    def _cover(self, demand: Bundle, tries: int) -> list[Bundle] | None:
+        if self._bins is None:
+            self._bins = [self._loads.of(room) for room in self._rooms]
+        by_gpus = tuple(crowd.wish.gpus for crowd in self.crowds)
+        by_memory = tuple(crowd.wish.memory for crowd in self.crowds)
+        return cover(demand, self._bins, [by_gpus, by_memory], tries)

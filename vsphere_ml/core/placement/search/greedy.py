@@ -1,0 +1,183 @@
+"""Nodes and hosts while they are brought together: who sits where, and what each host still offers to each node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog.profiles import ProfileName
+from vsphere_ml.core.model.placement import NodePlacement
+from vsphere_ml.core.model.spec import Spread
+from vsphere_ml.core.nodes.requirements import refuse_many_switches, wish
+from vsphere_ml.core.order import natural
+from vsphere_ml.core.placement.candidates.candidates import Nearness, nearness, offer
+from vsphere_ml.core.placement.existing import existing_placement
+from vsphere_ml.core.placement.existing_nodes import vms_not_in_file
+from vsphere_ml.core.placement.host import vgpus
+from vsphere_ml.core.placement.host.host_capacity import rooms
+from vsphere_ml.core.placement.resolve import names_host
+from vsphere_ml.core.placement.search.ranking import Ranking
+from vsphere_ml.core.placement.vm_config import gpu_name, target
+from vsphere_ml.core.rules.reasons import Reason, RejectReason, no_seat
+from vsphere_ml.core.tools import roce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.errors import NotPossible
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.model.placement import ResolvedSite
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.placement.candidates.candidates import HostCandidates
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
+
+Liking = tuple[int, Nearness, int]
+Hardness = tuple[bool, int, int, bool, int, int, tuple[tuple[int, str], ...]]
+
+
+@dataclass(slots=True)
+class PlacementState:
+    """The rooms of a site, the nodes seated in them, and the offers that were worked out."""
+
+    spec: ClusterSpec
+    ground: ResolvedSite
+    inventory: Inventory
+    ours: Mapping[str, Vm]
+    rooms: Mapping[HostRef, HostCapacity] = field(init=False)
+    wishes: dict[str, NodeRequirements] = field(default_factory=dict)  # equal ones are one object
+    taken: dict[str, tuple[HostCapacity, NodeCandidate]] = field(default_factory=dict)
+    lenient: bool = False  # as for `settle`
+    every: bool = False  # as for `offer`: the search asks for every way to sit, not only for the best ones
+    _offers: dict[tuple[int, int], tuple[int, HostCandidates]] = field(default_factory=dict)
+    _rankings: dict[tuple[int, str | None], Ranking] = field(default_factory=dict)  # by wish and pinned host
+    _changed: list[int] = field(default_factory=list)  # rooms by order, each time somebody came or went
+
+    def __post_init__(self) -> None:
+        by_ref = {host.ref: host for host in self.inventory.hosts}
+        elsewhere = {vm.host for vm in self.ours.values() if vm.host} - {host.ref for host in self.ground.hosts}
+        hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
+        going = vms_not_in_file(self.spec, self.inventory)
+        freed = {vm.ref: vm for vm in (*self.ours.values(), *going)}
+        self.rooms = rooms(hosts, self.inventory.vms, freed, self.spec.make_ready)
+        for room in self.rooms.values():
+            room.unset = roce.unset(self.spec.roce, room.host.module_options)
+        same: dict[NodeRequirements, NodeRequirements] = {}
+        for node in self.spec.nodes:
+            asked = wish(node, self.ground, standing=node.name in self.ours)
+            self.wishes[node.name] = same.setdefault(asked, asked)
+        refuse_many_switches(self.wishes)
+
+    def seat_standing(self) -> None:
+        """Seat the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
+        there = [node for node in self.spec.nodes if node.name in self.ours]
+        for node in sorted(there, key=lambda each: (not self.ours[each.name].powered_on, *self._hardness(each))):
+            vm = self.ours[node.name]
+            room = self.rooms.get(vm.host) if vm.host else None
+            if room is None:
+                raise no_seat(
+                    node.name, {"vCenter": (Reason(RejectReason.HOST, f"does not say where {node.name} is"),)}
+                )
+            found = existing_placement(room, self.wishes[node.name], vm, self.inventory.api_version)
+            if not found.options:
+                raise no_seat(node.name, {room.host.name: found.reasons}, standing_on=room.host.name)
+            self.take(node, room, found.options[0])
+
+    def seat_in_turn(self, queue: Sequence[NodeSpec]) -> NotPossible | None:
+        """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
+        for position, node in enumerate(queue):
+            choice = self.best(node)
+            if choice is None:
+                refusal = self.refusal(node)
+                for seated in queue[:position]:
+                    self.give(seated)
+                return refusal
+            self.take(node, *choice)
+        return None
+
+    @property
+    def waiting(self) -> list[NodeSpec]:
+        """The nodes that have no seat, the hardest to seat first."""
+        return sorted((node for node in self.spec.nodes if node.name not in self.taken), key=self._hardness)
+
+    @property
+    def toward(self) -> int:
+        """The sign that makes a host with few seats, or with many, come first."""
+        return 1 if self.spec.spread is Spread.SPREAD else -1
+
+    def ask(self, *, lenient: bool | None = None, every: bool | None = None) -> None:
+        """Change what is asked of rooms from now on, and forget what they offered before."""
+        self.lenient = self.lenient if lenient is None else lenient
+        self.every = self.every if every is None else every
+        self._offers.clear()
+        self._rankings.clear()
+
+    def rooms_for(self, node: NodeSpec) -> Iterator[HostCapacity]:
+        return (self.rooms[host.ref] for host in self.ground.hosts if node.host is None or names_host(node.host, host))
+
+    def best(self, node: NodeSpec) -> tuple[HostCapacity, NodeCandidate] | None:
+        """Return where a node suits best: by neighbours, then near devices, then names; None where nothing is left."""
+        key = (id(self.wishes[node.name]), node.host)
+        if key not in self._rankings:
+            among = {room.order: room for room in self.rooms_for(node)}
+            self._rankings[key] = Ranking(among, lambda room: self._suits(node, room), self._changed)
+        room = self._rankings[key].best()
+        return None if room is None else (room, self.offer(node, room).options[0])
+
+    def _suits(self, node: NodeSpec, room: HostCapacity) -> tuple[object, ...] | None:
+        options = self.offer(node, room).options
+        return self.liking(room, options[0]) if options else None
+
+    def liking(self, room: HostCapacity, option: NodeCandidate) -> Liking:
+        """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
+        return self.toward * room.seats, nearness(option), option.breaks if self.spec.spread is Spread.PACK else 0
+
+    def offer(self, node: NodeSpec, room: HostCapacity) -> HostCandidates:
+        """Return what a room can give, worked out anew only when something there has changed."""
+        asked = self.wishes[node.name]
+        key = (id(asked), room.order)
+        known = self._offers.get(key)
+        if known is None or known[0] != room.state:
+            found = offer(room, asked, self.inventory.api_version, lenient=self.lenient, every=self.every)
+            known = self._offers[key] = (room.state, found)
+        return known[1]
+
+    def refusal(self, node: NodeSpec) -> NotPossible:
+        """Return why no host can take a node beside those that have seats."""
+        return no_seat(node.name, {room.host.name: self.offer(node, room).reasons for room in self.rooms_for(node)})
+
+    def take(self, node: NodeSpec, room: HostCapacity, option: NodeCandidate) -> None:
+        room.take(node.name, self.wishes[node.name], option)
+        self._changed.append(room.order)
+        self.taken[node.name] = (room, option)
+
+    def give(self, node: NodeSpec) -> None:
+        """Undo a take."""
+        room, option = self.taken.pop(node.name)
+        room.give(node.name, self.wishes[node.name], option)
+        self._changed.append(room.order)
+
+    def seat(self, node: NodeSpec) -> NodePlacement:
+        room, option = self.taken[node.name]
+        vm, asked = self.ours.get(node.name), self.wishes[node.name]
+        return NodePlacement(
+            node=node,
+            standing=vm,
+            host=room.host.ref,
+            host_name=room.host.name,
+            numa_node=option.numa_node,
+            way=option.way,
+            profile=gpu_name(asked, room.host),
+            gpus=option.gpus,
+            nics=option.nics,
+            locality=option.locality,
+            why=option.why,
+            target=target(self.spec.name, node, asked, option, host=room.host, vm=vm or self.ground.source),
+        )
+
+    def _hardness(self, node: NodeSpec) -> Hardness:
+        """Return where a node stands in the queue: pinned ones, then many and large GPUs, large ones, then by name."""
+        gpu = self.wishes[node.name].gpu
+        part = vgpus.framebuffer(gpu) if isinstance(gpu, ProfileName) else 0
+        alone = node.host is None, -node.gpu.count, -part, node.numa_node is None
+        return *alone, -node.memory, -node.cpus, natural(node.name)

@@ -1,0 +1,87 @@
+"""What a room can hold at once, of all crowds together: every load to which nothing could be added."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.placement.search.bin_packing import Bundle, OutOfTriesError, maximal_bundles
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
+    from vsphere_ml.core.placement.search.greedy import PlacementState
+    from vsphere_ml.core.placement.search.host_signature import HostSignature
+    from vsphere_ml.core.placement.search.node_classes import NodeClass
+
+
+@dataclass(slots=True)
+class FeasibleLoads:
+    """Finds the loads of rooms by filling them in every way; rooms that are alike are filled once."""
+
+    table: PlacementState
+    crowds: Sequence[NodeClass]
+    likeness: HostSignature
+    tries: int  # questions to rooms: what each crowd could have there now
+    _known: dict[Hashable, list[Bundle]] = field(default_factory=dict)
+
+    def of(self, room: HostCapacity) -> list[Bundle]:
+        """Return the largest loads, each a count for every crowd; OutOfTriesError when there are too many to see."""
+        like = self.likeness.of(room)
+        if like not in self._known:
+            self.tries -= len(self.crowds)
+            if self.tries < 0:
+                raise OutOfTriesError
+            self._known[like] = maximal_bundles(self._filled(room))
+        return self._known[like]
+
+    def seatings(self, room: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
+        """Yield how to seat a load that is no larger than one of the room's; whoever asks has to take each seat."""
+        left = load
+        while any(left):
+            crowd, option = next(self._first(room, left))
+            left = _take_one(left, self.crowds.index(crowd))
+            yield crowd, option
+
+    def _first(self, room: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
+        for at, crowd in enumerate(self.crowds):
+            for option in self._options(crowd, room) if load[at] else ():
+                with _place_one(room, crowd, option):
+                    fits = any(all(map(int.__ge__, each, _take_one(load, at))) for each in self.of(room))
+                if fits:
+                    yield crowd, option
+
+    def _filled(self, room: HostCapacity) -> Iterator[Bundle]:
+        yield (0,) * len(self.crowds)
+        for at, crowd in enumerate(self.crowds):
+            seen: set[Hashable] = set()
+            for option in self._options(crowd, room):
+                with _place_one(room, crowd, option):
+                    like = self.likeness.of(room)
+                    loads = [] if like in seen else self.of(room)
+                seen.add(like)
+                yield from (_add_one(load, at) for load in loads)
+
+    def _options(self, crowd: NodeClass, room: HostCapacity) -> tuple[NodeCandidate, ...]:
+        return self.table.offer(crowd.like, room).options if room.order in crowd.rooms else ()
+
+
+@contextmanager
+def _place_one(room: HostCapacity, crowd: NodeClass, option: NodeCandidate) -> Iterator[None]:
+    """Let one more node of a crowd sit in a room, for as long as it takes to see what fits beside it."""
+    name = f"{crowd.like.name} {room.seats}"
+    room.take(name, crowd.wish, option)
+    try:
+        yield
+    finally:
+        room.give(name, crowd.wish, option)
+
+
+def _add_one(load: Bundle, at: int) -> Bundle:
+    return (*load[:at], load[at] + 1, *load[at + 1 :])
+
+
+def _take_one(load: Bundle, at: int) -> Bundle:
+    return (*load[:at], load[at] - 1, *load[at + 1 :])

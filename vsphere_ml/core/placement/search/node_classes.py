@@ -1,0 +1,38 @@
+"""Nodes that ask for the same: who of them sits where does not matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.model.spec import NodeSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity
+    from vsphere_ml.core.placement.search.greedy import PlacementState
+
+
+@dataclass(slots=True, eq=False)
+class NodeClass:
+    """Nodes that ask for the same, and the rooms that they may be in."""
+
+    like: NodeSpec  # any of them
+    wish: NodeRequirements
+    waiting: list[NodeSpec]  # the next one last
+    rooms: dict[int, HostCapacity]  # by order
+    rank: int  # how early the hardness of its nodes puts it
+
+
+def crowds_of(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClass]:
+    """Return the crowds of nodes that are given the hardest to seat first."""
+    by_ask: dict[tuple[int, str | None], list[NodeSpec]] = {}
+    for node in nodes:
+        by_ask.setdefault((id(table.wishes[node.name]), node.host), []).append(node)
+    return [_crowd(table, same, rank) for rank, same in enumerate(by_ask.values())]
+
+
+def _crowd(table: PlacementState, same: list[NodeSpec], rank: int) -> NodeClass:
+    rooms = {room.order: room for room in table.rooms_for(same[0])}
+    return NodeClass(like=same[0], wish=table.wishes[same[0].name], waiting=same[::-1], rooms=rooms, rank=rank)

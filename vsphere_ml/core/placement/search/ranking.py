@@ -1,0 +1,51 @@
+"""Rooms in the order in which they suit a wish, kept while nodes are seated in them."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity
+
+Suits: TypeAlias = "Callable[[HostCapacity], tuple[object, ...] | None]"  # less is better; None where there is no place
+
+
+@dataclass(slots=True)
+class Ranking:
+    """A heap of rooms, by their order number. `changed` is the log of the rooms that nodes came to or went from.
+
+    What the heap holds of a room that has changed since is passed over, for the log has put the room in anew.
+    """
+
+    rooms: Mapping[int, HostCapacity]
+    suits: Suits
+    changed: Sequence[int]
+    _heap: list[tuple[tuple[object, ...], int, int]] = field(init=False)
+    _read: int = field(init=False)  # of the log
+
+    def __post_init__(self) -> None:
+        self._read = len(self.changed)
+        self._heap = [entry for order in self.rooms if (entry := self._entry(order)) is not None]
+        heapq.heapify(self._heap)
+
+    def best(self) -> HostCapacity | None:
+        """Return the room that suits best, the first among equals; None when none has a place."""
+        for order in dict.fromkeys(self.changed[self._read :]):
+            if order in self.rooms and (entry := self._entry(order)) is not None:
+                heapq.heappush(self._heap, entry)
+        self._read = len(self.changed)
+        while self._heap:
+            _, order, state = self._heap[0]
+            if state == self.rooms[order].state:
+                return self.rooms[order]
+            heapq.heappop(self._heap)
+        return None
+
+    def _entry(self, order: int) -> tuple[tuple[object, ...], int, int] | None:
+        room = self.rooms[order]
+        key = self.suits(room)
+        return None if key is None else (key, order, room.state)

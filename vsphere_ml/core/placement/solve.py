@@ -1,0 +1,157 @@
+"""Decides where each node goes and with which devices.
+
+Nodes that stand keep their host and are seated first. The others follow, the hardest to seat before the easy ones, each
+on the host that suits it best; when one finds no place, all are seated anew by a search that leaves out no way.
+The same spec and site give the same seats, whatever order hosts and VMs are listed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.locality import rank
+from vsphere_ml.core.model.placement import Locality, Pairing, Placement
+from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
+from vsphere_ml.core.placement.resolve import resolve
+from vsphere_ml.core.placement.search.backtracking import SearchResult
+from vsphere_ml.core.placement.search.exact import Search
+from vsphere_ml.core.placement.search.greedy import PlacementState
+from vsphere_ml.core.placement.search.infeasible import infeasible_error, undecided_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.errors import NotPossible
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.placement import ResolvedSite
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.placement.candidates.candidates import HostCandidates
+    from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
+
+# Neither NVIDIA's nor VMware's texts tell of GPUDirect RDMA through PVRDMA.
+_PVRDMA_NOTE = (
+    "PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "
+    "(rule pvrdma-host-memory)"
+)
+
+
+def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
+    """Return every node's seat; NotPossible `placement.no-seat` tells every host's reason.
+
+    Raises also what `resolve` and `standing` raise.
+    """
+    ground = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, ground.folder)
+    table = PlacementState(spec, ground, inventory, ours)
+    table.seat_standing()
+    _seat_others(table)
+    seats = tuple(table.seat(node) for node in spec.nodes)
+    return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a node could choose from when its turn came, and the option it took."""
+
+    node: NodeSpec
+    host: str
+    option: NodeCandidate
+    offers: tuple[Offered, ...]  # of the hosts it may be on, in the order of their names; none where it stands
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What one host had for a node, beside the `seats` that were taken there already."""
+
+    host: str
+    seats: int
+    offer: HostCandidates
+
+
+def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
+    """Return how each node came to its seat, in the order they were seated. Raises what `solve` raises."""
+    ground = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, ground.folder)
+    table, again = (PlacementState(spec, ground, inventory, ours) for _ in range(2))
+    table.seat_standing()
+    _seat_others(table)
+    again.ask(lenient=table.lenient, every=table.every)
+    return tuple(_replay(again, table))
+
+
+def _seat_others(table: PlacementState) -> None:
+    """Seat the nodes that do not stand yet; raises why there is no place for all of them.
+
+    ESXi may have backed standing nodes by other GPUs than we counted on. So that a run that was cut can always be
+    finished, the nodes that follow them may then do without NUMA affinity.
+    """
+    refusal = _seat_all(table)
+    if refusal is not None and table.ours:
+        table.ask(lenient=True, every=False)
+        refusal = _seat_all(table)
+    if refusal is not None:
+        raise refusal
+
+
+def _seat_all(table: PlacementState) -> NotPossible | None:
+    """Seat everybody who waits: each where it suits best, or else where a search finds places for all."""
+    stranded = table.seat_in_turn(table.waiting)
+    if stranded is None:
+        return None
+    table.ask(every=True)
+    search = Search(table, table.waiting)
+    match search.run():
+        case SearchResult.SEATED:
+            return None
+        case SearchResult.NONE:
+            return infeasible_error(table, search)
+        case SearchResult.GAVE_UP:
+            return undecided_error(stranded)
+
+
+def _replay(again: PlacementState, done: PlacementState) -> Iterator[Choice]:
+    """Seat everybody once more as another table did; yield what each could choose from."""
+    nodes = {node.name: node for node in done.spec.nodes}
+    for name, (place, option) in done.taken.items():
+        node = nodes[name]
+        asked = () if name in again.ours else again.rooms_for(node)
+        offers = tuple(Offered(host=each.host.name, seats=each.seats, offer=again.offer(node, each)) for each in asked)
+        yield Choice(node=node, host=place.host.name, option=option, offers=offers)
+        again.take(node, again.rooms[place.host.ref], option)
+
+
+def _notes(spec: ClusterSpec, ground: ResolvedSite, table: PlacementState) -> Iterator[str]:
+    """Yield what a person should know about the seats, once for all nodes it is true of."""
+    told: dict[str, list[str]] = {}
+    for node in spec.nodes:
+        room, option = table.taken[node.name]
+        if option.note:
+            told.setdefault(option.note, []).append(node.name)
+        chosen = option.nic is not None and option.way is not Pairing.DEVICE_GROUP
+        if chosen and rank(option.locality) > rank(Locality.SAME_ROOT):
+            words = (
+                f"GPU and NIC on {room.host.name}: {option.locality}; "
+                "GPUDirect RDMA wants them under one root complex (rule gpu-near-nic)"
+            )
+            told.setdefault(words, []).append(node.name)
+        if unused := _unused_port_group(node, option):
+            told.setdefault(unused, []).append(node.name)
+        if table.wishes[node.name].nic is NicKind.PVRDMA:
+            told.setdefault(_PVRDMA_NOTE, []).append(node.name)
+    for words, nodes in told.items():
+        yield f"{', '.join(nodes)}: {words}"
+    if ground.cluster.drs == "fullyAutomated":
+        yield (
+            f"DRS is fully automated in cluster {ground.cluster.name}; "
+            "NVIDIA asks for partially automated or manual where vGPU VMs run"
+        )
+
+
+def _unused_port_group(node: NodeSpec, option: NodeCandidate) -> str:
+    """Return in words that the network of a node's fast NIC plays no part: its NIC is on no virtual switch."""
+    group = option.group if option.way is Pairing.DEVICE_GROUP else None
+    if node.nic.port_group is None or group is None or group.has_function:
+        return ""
+    return f"nic.port_group `{node.nic.port_group}` is not used: device group {group.name} hands its NIC over whole"

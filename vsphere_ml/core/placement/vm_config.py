@@ -1,0 +1,148 @@
+"""What a node's VM must be on its seat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog.boards import power_of_two
+from vsphere_ml.core.catalog.profiles import ProfileName, find_profile
+from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE
+from vsphere_ml.core.model.inventory import ComponentKind
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.model.owned_settings import RECORD_KEY, format_record, left_behind
+from vsphere_ml.core.model.placement import (
+    Pairing,
+    Target,
+    WantDynamic,
+    WantGroup,
+    WantNic,
+    WantPassthrough,
+    WantPvrdma,
+    WantSriov,
+    WantVgpu,
+)
+from vsphere_ml.core.model.spec import GpuKind, Latency, NicKind
+from vsphere_ml.core.placement.existing import AFFINITY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Host, PciAddress, Vm, VmSettings, WholeGpu
+    from vsphere_ml.core.model.placement import WantedDevice
+    from vsphere_ml.core.model.spec import NodeSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
+
+# The two switches that NVIDIA's and VMware's texts name for peer-to-peer traffic between a GPU and a NIC in a VM.
+PEER_TO_PEER = ("pciPassthru.allowP2P", "pciPassthru.RelaxACSforP2P")
+LARGE_MMIO = "pciPassthru.use64bitMMIO"
+MMIO_SIZE = "pciPassthru.64bitMMIOSizeGB"
+# What NVIDIA's table asks for the largest GPU it has, where vsml does not know the board.
+UNKNOWN_MMIO_GIB = 512
+_OURS = (*PEER_TO_PEER, AFFINITY)
+
+
+def target(
+    cluster: str, node: NodeSpec, wish: NodeRequirements, option: NodeCandidate, *, host: Host, vm: Vm
+) -> Target:
+    """Return what a node's VM must be; `vm` is the one that stands, or else the source."""
+    high = node.latency is Latency.HIGH
+    return Target(
+        cpus=node.cpus,
+        memory=node.memory,
+        disk=node.disk,
+        hardware_version=_hardware_version(wish, option, vm),
+        # `high` gives each vCPU a core of its own, which needs its full clock reserved.
+        cpu_reservation_mhz=node.cpus * host.cpu_mhz if high else 0,
+        latency=node.latency.value,
+        extra_config=_extra_config(cluster, node, wish, option, vm.settings),
+        devices=tuple(_devices(wish, option, host)),
+        cores_per_socket=_cores_per_socket(node.cpus, option, host),
+    )
+
+
+def _cores_per_socket(cpus: int, option: NodeCandidate, host: Host) -> int:
+    """Return the virtual sockets' size: all vCPUs in one where they are on one NUMA node, else no larger than a node.
+
+    Guests see the sockets of a VM without vNUMA as its NUMA nodes' borders, and ESXi starts no VM whose vCPUs are no
+    multiple of what a template may have left there (vmware/terraform-provider-vcd#634).
+    """
+    if option.numa_node is not None:
+        return cpus
+    most = min((numa.cores for numa in host.numa), default=host.cores)
+    return next((size for size in range(min(cpus, most), 0, -1) if cpus % size == 0), 1)
+
+
+def gpu_name(wish: NodeRequirements, host: Host) -> str:
+    """Return the wished profile as this host spells it, or the board that is handed through whole."""
+    profile = find_profile(wish.gpu, host.profiles) if isinstance(wish.gpu, ProfileName) else None
+    return profile.name if profile is not None else str(wish.gpu)
+
+
+def _hardware_version(wish: NodeRequirements, option: NodeCandidate, vm: Vm) -> int:
+    floor = DEVICE_GROUPS_HARDWARE if option.group is not None else PCI_HARDWARE
+    return max(floor, wish.hardware_version, vm.hardware_version)
+
+
+def _extra_config(
+    cluster: str, node: NodeSpec, wish: NodeRequirements, option: NodeCandidate, seen: VmSettings | None
+) -> dict[str, str]:
+    each = wish.board.mmio_gib if wish.board else UNKNOWN_MMIO_GIB
+    mmio = node.mmio_gib or power_of_two(each * wish.gpus)
+    keys = {
+        CLUSTER_KEY: cluster,
+        NODE_KEY: node.name,
+        LARGE_MMIO: "TRUE",
+        MMIO_SIZE: str(mmio),
+    }
+    if node.peer_to_peer:
+        keys |= dict.fromkeys(PEER_TO_PEER, "TRUE")
+    if option.numa_node is not None:
+        keys[AFFINITY] = str(option.numa_node)
+    there = seen.extra_config if seen is not None else {}
+    if node.extra_config or there.get(RECORD_KEY):
+        keys[RECORD_KEY] = format_record(node.extra_config)
+    # An empty value takes away what an earlier wish, or the template, left behind.
+    gone = [key for key in _OURS if key not in keys and there.get(key)]
+    gone += left_behind(there, (*keys, *node.extra_config))
+    return {**keys, **dict.fromkeys(gone, ""), **node.extra_config}
+
+
+def _devices(wish: NodeRequirements, option: NodeCandidate, host: Host) -> Iterator[WantedDevice]:
+    yield WantNic(network=wish.network.ref, network_name=wish.network.name)
+    if wish.nic is NicKind.PVRDMA:
+        yield WantPvrdma(network=wish.nic_network.ref, network_name=wish.nic_network.name)
+    if option.group is not None:
+        yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
+    elif isinstance(wish.gpu, ProfileName):
+        for _ in range(wish.gpus):
+            yield WantVgpu(profile=gpu_name(wish, host))
+    elif wish.kind is GpuKind.DYNAMIC:
+        for _ in range(wish.gpus):
+            yield WantDynamic(vendor=wish.gpu.vendor, device=wish.gpu.device, label=wish.gpu.label)
+    else:
+        yield from (_passthrough_device(each) for each in host.whole_gpus if each.address in option.gpus)
+    if option.way is not Pairing.DEVICE_GROUP:
+        yield from (_fast(wish, each, option, host) for each in option.nics)
+
+
+def _fast(wish: NodeRequirements, address: PciAddress, option: NodeCandidate, host: Host) -> WantedDevice:
+    """Return a function of a port: a virtual one on the node's network, or the whole."""
+    if option.nic_by is ComponentKind.SRIOV:
+        network = wish.nic_network
+        return WantSriov(physical_function=address, network=network.ref, network_name=network.name)
+    port = next(nic for nic in host.nics if nic.address == address)
+    function = host.pci.get(address)
+    return WantPassthrough(
+        address=address,
+        vendor=function.vendor if function else 0,
+        device=function.device if function else 0,
+        system_id=port.system_id,
+        name=port.name,
+    )
+
+
+def _passthrough_device(gpu: WholeGpu) -> WantPassthrough:
+    return WantPassthrough(
+        address=gpu.address, vendor=gpu.vendor, device=gpu.device, system_id=gpu.system_id, name=gpu.name
+    )

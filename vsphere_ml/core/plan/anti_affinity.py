@@ -1,0 +1,55 @@
+"""The anti-affinity rule that keeps spread nodes apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.spec import Spread
+from vsphere_ml.core.plan.changes import DeleteRule, MakeRule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.model.inventory import Cluster, Rule
+    from vsphere_ml.core.model.placement import Placement
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+
+def rule_name(cluster: str) -> str:
+    return f"vsml-{cluster}"
+
+
+def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | DeleteRule, ...]:
+    """Return what brings the rule to the seats; one that would keep nodes from starting is taken away."""
+    cluster = placement.ground.cluster
+    seen = standing_rule(spec.name, cluster)
+    if without_rule(spec, placement) is not None:
+        return () if seen is None else (DeleteRule(cluster=cluster.ref, name=seen.name, key=seen.key),)
+    if seen is not None and seen.enabled and seen.vms == _refs(placement):
+        return ()
+    names = tuple(sorted(seat.node.name for seat in placement.seats))
+    return (MakeRule(cluster=cluster.ref, name=rule_name(spec.name), vms=names, key=seen.key if seen else None),)
+
+
+def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
+    """Return why no rule is made, in words, or None when one is."""
+    hosts = {seat.host for seat in placement.seats}
+    if spec.spread is not Spread.SPREAD or not spec.anti_affinity:
+        return "none was asked for"
+    if len(placement.seats) == 1:
+        return "there is one node"
+    if len(hosts) < len(placement.seats):
+        return f"{len(placement.seats)} nodes share {len(hosts)} hosts"
+    if placement.ground.cluster.drs is None:
+        return f"DRS is off in cluster {placement.ground.cluster.name}"
+    return None
+
+
+def standing_rule(cluster_name: str, cluster: Cluster) -> Rule | None:
+    return next((rule for rule in cluster.rules if rule.name == rule_name(cluster_name)), None)
+
+
+def _refs(placement: Placement) -> frozenset[str] | None:
+    """Return the nodes' VMs, or None while some of them do not exist."""
+    refs: Sequence[str | None] = [seat.standing.ref if seat.standing else None for seat in placement.seats]
+    return None if None in refs else frozenset(ref for ref in refs if ref is not None)

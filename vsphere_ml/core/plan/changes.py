@@ -1,0 +1,220 @@
+"""The closed union of everything vsml can do to a site.
+
+Gateway, fake and views each end in a `match` closed by `assert_never`, so mypy names every place that misses a change.
+Changes name VMs by name: the VM of a change may not exist when its plan is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.inventory import ClusterRef, DatastoreRef, HostRef, PoolRef, SwitchRef, VmRef
+    from vsphere_ml.core.model.placement import Target, WantedDevice
+    from vsphere_ml.core.nodes.firstboot import Customization, FirstBoot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Who owns an object: the cluster's name, and the node's for a VM."""
+
+    cluster: str
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateFolder:
+    """Make a VM folder, marked as ours; where its parents are missing, they are made too."""
+
+    path: str
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneVm:
+    """Clone the source, powered off, marked in the clone itself; its custom attribute follows.
+
+    `first_boot` is for the guest that has never run: it is written here, and never compared with a VM that stands.
+
+    `target` goes into the clone. With `devices` false it goes without its devices: the source's hardware version is
+    too low for them, so UpgradeHardware and AttachDevices follow.
+    """
+
+    vm: str
+    marks: Marks
+    source: VmRef
+    source_name: str
+    snapshot: str | None  # for a linked clone
+    host: HostRef
+    host_name: str
+    pool: PoolRef
+    datastore: DatastoreRef
+    folder: str
+    target: Target
+    devices: bool
+    first_boot: FirstBoot | None = None
+    datastore_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkVm:
+    """Set the ownership attribute on a VM that carries our mark in its extra config only: a run was cut there."""
+
+    vm: str
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveToFolder:
+    """Move a VM to this folder, whether it runs or not."""
+
+    vm: str
+    path: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveToPool:
+    """Move a VM to another resource pool of its cluster, whether it runs or not."""
+
+    vm: str
+    pool: PoolRef
+    pool_name: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpgradeHardware:
+    vm: str
+    version: int
+    was: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSettings:
+    """Bring a VM's settings (not its devices) to the target in one reconfiguration; `lacks` says what differs.
+
+    `online` is one that can be made while the VM runs.
+    """
+
+    vm: str
+    target: Target
+    lacks: tuple[str, ...]
+    online: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachDevices:
+    """Add the devices that lack and remove those that must go, in one reconfiguration."""
+
+    vm: str
+    add: tuple[WantedDevice, ...]
+    remove: tuple[int, ...] = ()  # device keys
+    remove_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMac:
+    """Give a NIC a newly generated MAC: another VM has the same one."""
+
+    vm: str
+    key: int
+    mac: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomizeGuest:
+    """Let vCenter tell a guest that has never run its name and its addresses when it boots."""
+
+    vm: str
+    customization: Customization
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeRule:
+    """Make the anti-affinity rule over these VMs, or bring the standing one (by name) to them."""
+
+    cluster: ClusterRef
+    name: str
+    vms: tuple[str, ...]
+    key: int | None = None  # of the standing rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetSwitchMtu:
+    """Raise the MTU (bytes) of a distributed switch, and so of all its port groups."""
+
+    switch: SwitchRef
+    name: str
+    mtu: int
+    was: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOn:
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerOff:
+    """Interrupts what runs in the guest: shut down through VMware Tools when they run, powered off otherwise."""
+
+    vm: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteVm:
+    """Delete a VM with its disks; `frees` says in words what it holds, where that was read."""
+
+    vm: str
+    frees: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRule:
+    cluster: ClusterRef
+    name: str
+    key: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFolder:
+    """Remove a folder of ours, only when it is empty."""
+
+    path: str
+
+
+Change = (
+    CreateFolder
+    | CloneVm
+    | MarkVm
+    | MoveToFolder
+    | MoveToPool
+    | UpgradeHardware
+    | SetSettings
+    | AttachDevices
+    | NewMac
+    | CustomizeGuest
+    | MakeRule
+    | SetSwitchMtu
+    | PowerOn
+    | PowerOff
+    | DeleteVm
+    | DeleteRule
+    | DeleteFolder
+)
+
+
+def subject(change: Change) -> str | None:
+    """Return the VM a change is about, or None for a change to the site that everything else must wait for."""
+    match change:
+        case CreateFolder() | MakeRule() | SetSwitchMtu() | DeleteRule() | DeleteFolder():
+            return None
+        case _:
+            return change.vm
+
+
+def interrupts(change: Change) -> bool:
+    """Return whether a change stops something that runs."""
+    return isinstance(change, PowerOff)

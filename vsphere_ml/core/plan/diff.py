@@ -1,0 +1,237 @@
+"""Compares a placement with what stands. Arithmetic on values: nothing is read, nothing is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.inventory import EthernetCard
+from vsphere_ml.core.model.marks import is_marked
+from vsphere_ml.core.model.spec import CloneKind, Spread
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, UNTOLD
+from vsphere_ml.core.plan.anti_affinity import rule_changes, without_rule
+from vsphere_ml.core.plan.changes import (
+    AttachDevices,
+    CloneVm,
+    CreateFolder,
+    CustomizeGuest,
+    Marks,
+    MarkVm,
+    MoveToFolder,
+    NewMac,
+    PowerOff,
+    PowerOn,
+    SetSettings,
+    UpgradeHardware,
+)
+from vsphere_ml.core.plan.feasibility import space_notes
+from vsphere_ml.core.plan.findings import findings
+from vsphere_ml.core.plan.network import fabric_findings, fabric_notes, switch_changes
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.core.plan.settings_drift import lacks, needs_power_off
+from vsphere_ml.core.plan.vm_devices import difference, duplicate_macs, name
+from vsphere_ml.core.plan.vm_location import moves
+from vsphere_ml.core.rules import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vsphere_ml.core.model.inventory import Inventory, Vm
+    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.core.plan.changes import Change
+
+STAGES = (
+    "switch",
+    "folder",
+    "clone",
+    "mark",
+    "move",
+    "power off",
+    "hardware version",
+    "settings",
+    "devices",
+    "network",
+    "customization",
+    "rule",
+    "power on",
+)
+
+
+def diff(
+    spec: ClusterSpec, placement: Placement, inventory: Inventory, first_boots: Mapping[str, FirstBoot] | None = None
+) -> Plan:
+    """Return what turns the site into the placement; an empty plan when it already is.
+
+    `first_boots` is what the guests of new nodes are told, by node.
+    """
+    work = _Work(first_boots=first_boots or {})
+    for raised in switch_changes(spec, placement, inventory):
+        work.add("switch", raised)
+    for move in moves(spec, placement, inventory):
+        work.add("move", move)
+    work.folder(spec, placement, inventory)
+    doubles = _doubles(placement, inventory)
+    for seat in placement.seats:
+        if seat.standing is None:
+            work.new(spec, placement, seat)
+        else:
+            work.top_up(spec, placement, seat, seat.standing, doubles.get(seat.node.name, ()))
+    for change in rule_changes(spec, placement):
+        work.add("rule", change)
+    return Plan(
+        stages=work.stages(),
+        seats=placement.seats,
+        notes=(
+            *placement.notes,
+            *check.notes(spec, placement, inventory),
+            *space_notes(spec, placement, inventory),
+            *_rule_note(spec, placement),
+            *fabric_notes(spec, placement, inventory),
+            *_address_note(placement, work.first_boots),
+        ),
+        findings=(*findings(spec, placement, inventory), *fabric_findings(spec, placement, inventory)),
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """Changes, by the stage they belong to."""
+
+    first_boots: Mapping[str, FirstBoot]
+    changes: dict[str, list[Change]] = field(default_factory=lambda: {title: [] for title in STAGES})
+
+    def add(self, stage: str, change: Change) -> None:
+        self.changes[stage].append(change)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(Stage(title=title, changes=tuple(changes)) for title, changes in self.changes.items() if changes)
+
+    def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
+        moves = any(isinstance(change, MoveToFolder) for change in self.changes["move"])
+        if moves or any(seat.standing is None for seat in placement.seats):
+            for path in _missing_folders(placement.ground.folder, inventory):
+                self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
+
+    def new(self, spec: ClusterSpec, placement: Placement, seat: NodePlacement) -> None:
+        """Plan a node that does not stand: clone, what the clone cannot carry, power on."""
+        ground, vm = placement.ground, seat.node.name
+        whole = ground.source.hardware_version >= seat.target.hardware_version
+        linked = spec.source.clone is CloneKind.LINKED
+        self.add(
+            "clone",
+            CloneVm(
+                vm=vm,
+                marks=Marks(cluster=spec.name, node=vm),
+                source=ground.source.ref,
+                source_name=ground.source.name,
+                snapshot=ground.source.snapshot if linked else None,
+                host=seat.host,
+                host_name=seat.host_name,
+                pool=ground.pool,
+                datastore=ground.datastore.ref,
+                datastore_name=ground.datastore.name,
+                folder=ground.folder,
+                target=seat.target,
+                devices=whole,
+                first_boot=self.first_boots.get(vm),
+            ),
+        )
+        if not whole:
+            version, was = seat.target.hardware_version, ground.source.hardware_version
+            self.add("hardware version", UpgradeHardware(vm=vm, version=version, was=was))
+            self.add("devices", AttachDevices(vm=vm, add=seat.target.devices))
+        self.customize(vm)
+        self.add("power on", PowerOn(vm=vm))
+
+    def customize(self, vm: str) -> None:
+        """Plan what vCenter tells a guest before its first boot, once its NICs are there."""
+        told = self.first_boots.get(vm)
+        if told is not None and told.customization is not None:
+            self.add("customization", CustomizeGuest(vm=vm, customization=told.customization))
+
+    def top_up(
+        self, spec: ClusterSpec, placement: Placement, seat: NodePlacement, vm: Vm, doubles: tuple[EthernetCard, ...]
+    ) -> None:
+        """Plan what a standing node lacks, off while it is changed and on at the end."""
+        if not is_marked(vm, spec.name):
+            self.add("mark", MarkVm(vm=vm.name, marks=Marks(cluster=spec.name, node=vm.name)))
+        steps = list(_reconfigure(seat, vm, placement.ground.source, doubles))
+        stops = any(_needs_power_off(change) for _, change in steps)
+        if stops and vm.powered_on:
+            self.add("power off", PowerOff(vm=vm.name))
+        for stage, change in steps:
+            self.add(stage, change)
+        if vm.settings is not None and vm.settings.extra_config.get(ADDRESS_KEY) == UNTOLD:
+            self.customize(vm.name)
+        if stops or not vm.powered_on:
+            self.add("power on", PowerOn(vm=vm.name))
+
+
+def _missing_folders(path: str, inventory: Inventory) -> Iterator[str]:
+    """Yield the folders of a path that do not exist, parents first."""
+    there = {folder.path for folder in inventory.folders}
+    names = path.split("/") if path else []
+    yield from (parent for depth in range(len(names)) if (parent := "/".join(names[: depth + 1])) not in there)
+
+
+def _reconfigure(
+    seat: NodePlacement, vm: Vm, source: Vm, doubles: tuple[EthernetCard, ...]
+) -> Iterator[tuple[str, UpgradeHardware | SetSettings | AttachDevices | NewMac]]:
+    if vm.settings is None:
+        return
+    if vm.hardware_version < seat.target.hardware_version:
+        version = seat.target.hardware_version
+        yield "hardware version", UpgradeHardware(vm=vm.name, version=version, was=vm.hardware_version)
+    lacking = lacks(vm.settings, seat.target)
+    if lacking:
+        yield (
+            "settings",
+            SetSettings(
+                vm=vm.name, target=seat.target, lacks=lacking, online=not needs_power_off(vm.settings, seat.target)
+            ),
+        )
+    devices = difference(vm.settings, seat.target.devices, source.settings)
+    if devices:
+        keys, names = tuple(each.key for each in devices.remove), tuple(name(each) for each in devices.remove)
+        yield "devices", AttachDevices(vm=vm.name, add=devices.add, remove=keys, remove_names=names)
+    for card in doubles:
+        if card not in devices.remove:
+            yield "network", NewMac(vm=vm.name, key=card.key, mac=card.mac)
+
+
+def _needs_power_off(change: Change) -> bool:
+    return not (isinstance(change, SetSettings) and change.online)
+
+
+def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[EthernetCard, ...]]:
+    """Return our nodes' NICs whose MAC somebody else has; of two nodes the running one keeps it, else the first."""
+    ours = {seat.standing.ref for seat in placement.seats if seat.standing}
+    others = [vm for vm in inventory.vms if vm.settings is not None and vm.ref not in ours]
+    nodes = [seat.standing for seat in placement.seats if seat.standing]
+    first = [*others, *sorted(nodes, key=lambda vm: (not vm.powered_on, vm.name))]
+    cards = ((vm, card) for vm in first if vm.settings for card in vm.settings.devices)
+    doubles: dict[str, tuple[EthernetCard, ...]] = {}
+    named = ((str(vm.ref), card) for vm, card in cards if isinstance(card, EthernetCard))
+    by_ref = {str(vm.ref): vm.name for vm in nodes}
+    for ref, card in duplicate_macs(named):
+        if ref in by_ref:
+            doubles[by_ref[ref]] = (*doubles.get(by_ref[ref], ()), card)
+    return doubles
+
+
+def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
+    """Yield that nobody tells new guests the static addresses of the file."""
+    new = (seat.node for seat in placement.seats if seat.standing is None)
+    if any(node.address is not None and node.name not in first_boots for node in new):
+        yield (
+            "nobody tells the new guests their static addresses, since the file has no [guest] with a first boot: "
+            "they come up as their template does"
+        )
+
+
+def _rule_note(spec: ClusterSpec, placement: Placement) -> Iterator[str]:
+    why = without_rule(spec, placement)
+    if why is not None and spec.spread is Spread.SPREAD and spec.anti_affinity and len(placement.seats) > 1:
+        yield f"no anti-affinity rule: {why}"

@@ -1,0 +1,99 @@
+"""What vCenter would refuse only half-way through a plan, when VMs were cloned or stopped for it already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.spec import CloneKind
+from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.plan.changes import CustomizeGuest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Datastore, Inventory
+    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.plan import Plan
+
+
+def refuse_impossible(placement: Placement, plan: Plan, inventory: Inventory) -> None:
+    """Raise NotPossible for a plan that cannot be carried out to its end.
+
+    Codes: `datastore.too-small`, `customization.not-found`.
+    """
+    _refuse_large_disks(placement, inventory)
+    _refuse_customization(plan, inventory)
+
+
+def space_notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
+    """Yield that disks can outgrow a datastore together; thin ones may be promised more than there is."""
+    if spec.source.clone is CloneKind.LINKED:
+        return
+    more: dict[Datastore, int] = {}
+    for seat in placement.seats:
+        store = _datastore(seat, placement, inventory)
+        more[store] = more.get(store, 0) + _growth(seat, placement)
+    for store, needed in more.items():
+        if needed > store.free > 0:
+            yield (
+                f"the disks need up to {needed >> 30} GiB more on datastore {store.name}, which has "
+                f"{store.free >> 30} GiB free"
+            )
+
+
+def _refuse_large_disks(placement: Placement, inventory: Inventory) -> None:
+    large = [
+        (seat, store)
+        for seat in placement.seats
+        if (store := _datastore(seat, placement, inventory)).capacity
+        and _growth(seat, placement)
+        and (seat.target.disk or 0) > store.capacity
+    ]
+    if large:
+        seat, store = large[0]
+        raise NotPossible(
+            f"{seat.node.name}: a disk of {seat.target.disk} is larger than datastore {store.name}, "
+            f"which has {store.capacity}",
+            code="datastore.too-small",
+            target=seat.node.name,
+            hint="lower nodes.disk, or set location.datastore to a larger one",
+            details=tuple(f"{each.node.name}: {each.target.disk} on {there.name}" for each, there in large[1:]),
+        )
+
+
+def _growth(seat: NodePlacement, placement: Placement) -> int:
+    """Return by how many bytes a datastore is to hold more of this node's disk."""
+    vm = seat.standing
+    there = (vm or placement.ground.source).settings
+    size = there.disk or 0 if there is not None else 0
+    wanted = max(size, seat.target.disk or 0)
+    return wanted if vm is None else wanted - size
+
+
+def _datastore(seat: NodePlacement, placement: Placement, inventory: Inventory) -> Datastore:
+    """Return the datastore of a node's disk: the one it is on, else the one it will be on."""
+    settings = seat.standing.settings if seat.standing else None
+    ref = settings.datastore if settings else None
+    return next((each for each in inventory.datastores if each.ref == ref), placement.ground.datastore)
+
+
+def _refuse_customization(plan: Plan, inventory: Inventory) -> None:
+    known = inventory.customizations
+    if known is None:
+        return
+    told = ((each.vm, each.customization.spec) for each in plan.changes if isinstance(each, CustomizeGuest))
+    missing = {vm: name for vm, name in told if name is not None and name not in known}
+    if missing:
+        name = next(iter(missing.values()))
+        close = nearest(name, known)
+        raise NotPossible(
+            f"vCenter has no customization specification `{name}`",
+            code="customization.not-found",
+            target="guest.customization_spec",
+            hint=f'set guest.customization_spec = "{close}"'
+            if close
+            else "`govc customization.ls` lists those there are; set guest.customization_spec to one of them",
+            details=(f"wanted for {', '.join(missing)}",),
+        )

@@ -1,0 +1,167 @@
+"""What differs from the wish and no change of ours can mend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.marks import node_of
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, UNTOLD, in_words
+from vsphere_ml.core.placement.backing import wrong_gpus
+from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
+from vsphere_ml.core.placement.resolve import names_host
+from vsphere_ml.core.plan.plan import Finding
+from vsphere_ml.core.plan.vm_location import misplaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Host, Inventory, Vm
+    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+
+def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield what a person should look at."""
+    hosts = {host.ref: host for host in inventory.hosts}
+    allowed = {host.ref for host in placement.ground.hosts}
+    for seat in placement.seats:
+        yield from _newer_hardware(seat)
+        if seat.standing is None:
+            continue
+        yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
+        yield from misplaced(spec, seat, placement.ground, inventory)
+        yield from _gpu_elsewhere(seat, hosts[seat.host], placement)
+        yield from _unbound(seat, hosts[seat.host])
+        yield from _larger_disk(seat)
+        yield from _other_address(seat)
+    ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
+    going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
+    others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and vm.name not in spec.left_out)
+    yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
+    yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
+
+
+def _no_answer(host: Host) -> Finding:
+    return Finding(
+        code="host.no-answer",
+        target=host.name,
+        message=f"it does not answer, so nothing is placed on it: {host.no_answer}",
+        hint=f"`govc host.reconnect {host.name}`, or restart its management agents",
+    )
+
+
+def _not_deleted(spec: ClusterSpec, vm: Vm) -> Finding:
+    """Return the finding of a VM with our mark that left the file and cannot be deleted by its name."""
+    why = "is a template by now" if vm.template else "shares its name with another VM"
+    return Finding(
+        code="vm.extra",
+        target=vm.name,
+        message=f"carries the mark of cluster {spec.name} and {why}, so it is left alone",
+        hint=f"delete {vm.name} in vCenter if nobody needs it",
+        drift=True,
+    )
+
+
+def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
+    return Finding(
+        code="vm.extra",
+        target=vm.name,
+        message=f"carries the mark of {node_of(vm)} of cluster {spec.name} under another name, and is no node of it",
+        hint=f"`govc vm.destroy {vm.name}` if nobody needs it",
+    )
+
+
+def _wrong_host(seat: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Finding]:
+    pinned = seat.node.host
+    if pinned is not None and not names_host(pinned, host):
+        wanted = f"{pinned} wanted"
+    elif not allowed:
+        wanted = "which the spec's location leaves out"
+    else:
+        return
+    yield Finding(
+        code="placement.wrong-host",
+        target=seat.node.name,
+        message=f"stands on {host.name}, {wanted}",
+        hint=f"`vsml destroy --only {seat.node.name}`, then provision again",
+        drift=True,
+    )
+
+
+def _newer_hardware(seat: NodePlacement) -> Iterator[Finding]:
+    """Yield when a VM has, or will have, a newer virtual hardware than the file asks for."""
+    asked, there = seat.node.hardware_version, seat.target.hardware_version
+    if asked is None or there <= asked:
+        return
+    has = f"has virtual hardware {there}" if seat.standing else f"gets virtual hardware {there}"
+    yield Finding(
+        code="vm.newer-hardware",
+        target=seat.node.name,
+        message=f"{has}, {asked} wanted; its template or its devices want more, and vSphere never lowers it",
+        hint=f"set nodes.hardware_version = {there}, or leave it out",
+        drift=True,
+    )
+
+
+def _gpu_elsewhere(seat: NodePlacement, host: Host, placement: Placement) -> Iterator[Finding]:
+    """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
+    others = (other for other in placement.seats if other is not seat)
+    if seat.standing is None or not seat.standing.powered_on or not (wrong := wrong_gpus(seat, host, others)):
+        return
+    where = f"runs on GPU {', '.join(seat.gpus)}"
+    if wrong.nearer is not None:
+        words = f"{where}, {seat.locality} with NIC {', '.join(seat.nics)}; {wrong.nearer} was possible"
+    else:
+        numbers = ", ".join(map(str, wrong.numa_nodes))
+        words = f"{where} of NUMA node {numbers}, and is bound to NUMA node {seat.numa_node}"
+    yield Finding(
+        code="placement.gpu-elsewhere",
+        target=seat.node.name,
+        message=words,
+        hint=f"`govc vm.power -s {seat.node.name}`, then provision again: it is set up for the GPU that ESXi gives it",
+        drift=True,
+        degraded=True,
+    )
+
+
+def _unbound(seat: NodePlacement, host: Host) -> Iterator[Finding]:
+    """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
+    if seat.standing is None or not seat.standing.powered_on or seat.numa_node is not None:
+        return
+    homes = [each for each in host.numa if all(gpu in each.pci for gpu in seat.gpus)]
+    if homes and seat.node.cpus <= homes[0].cores and seat.node.memory <= homes[0].memory:
+        yield Finding(
+            code="placement.unbound",
+            target=seat.node.name,
+            message=f"runs without NUMA affinity; its GPU is on NUMA node {homes[0].id}",
+            hint=f"power {seat.node.name} off and provision again",
+        )
+
+
+def _larger_disk(seat: NodePlacement) -> Iterator[Finding]:
+    settings = seat.standing.settings if seat.standing else None
+    if settings is None or settings.disk is None or seat.node.disk is None or settings.disk <= seat.node.disk:
+        return
+    yield Finding(
+        code="vm.disk-larger",
+        target=seat.node.name,
+        message=f"the disk is {settings.disk}, {seat.node.disk} wanted; disks never shrink",
+        hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
+        drift=True,
+    )
+
+
+def _other_address(seat: NodePlacement) -> Iterator[Finding]:
+    """Yield when a guest was told another address at its first boot, the only time it is told."""
+    settings = seat.standing.settings if seat.standing else None
+    told = settings.extra_config.get(ADDRESS_KEY) if settings else None
+    wanted = in_words(seat.node.address)
+    if told in (None, UNTOLD, wanted):
+        return
+    yield Finding(
+        code="guest.address-changed",
+        target=seat.node.name,
+        message=f"its guest was told {told} at its first boot, {wanted} wanted; nothing tells it anew",
+        hint=f"change it in the guest yourself, or `vsml destroy --only {seat.node.name}` and provision again",
+        drift=True,
+    )

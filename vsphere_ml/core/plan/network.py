@@ -1,0 +1,186 @@
+"""The distributed switches under the fast NICs, held against what RoCE between the nodes wants of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.hosts.nic_drivers import driver_findings
+from vsphere_ml.core.model.placement import WantGroup, WantPvrdma, WantSriov
+from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.plan.changes import SetSwitchMtu
+from vsphere_ml.core.plan.plan import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Network, Switch
+    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+
+_ONE_SWITCH = "pvrdma-one-switch"  # the rule of PVRDMA's switch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Used:
+    """A distributed switch, and the port groups and seats that use it for fast NICs."""
+
+    switch: Switch
+    networks: tuple[str, ...]
+    seats: tuple[NodePlacement, ...]
+
+
+def switch_changes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[SetSwitchMtu]:
+    """Yield what brings switches to the MTU that is asked for; a switch that carries larger frames stays as it is."""
+    for each in _used(placement, inventory):
+        if spec.roce.raise_mtu and _too_small(each, spec):
+            yield SetSwitchMtu(switch=each.switch.ref, name=each.switch.name, mtu=spec.roce.mtu, was=each.switch.mtu)
+
+
+def fabric_notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
+    """Yield what a change to a switch reaches beyond the cluster."""
+    for change in switch_changes(spec, placement, inventory):
+        count = sum(network.switch_ref == change.switch for network in inventory.networks)
+        yield (
+            f"switch {change.name} carries {count} port groups, whose MTU is raised with it; the physical switches "
+            f"must carry {change.mtu} bytes too, which vCenter does not show"
+        )
+
+
+def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield switches whose MTU is too small for the fast NICs, and uplinks that PVRDMA does not want."""
+    for each in _used(placement, inventory):
+        if _too_small(each, spec) and not spec.roce.raise_mtu:
+            yield _small(each, spec)
+        yield from _uplinks(each, inventory)
+        yield from _vmknics(each, spec, inventory)
+    yield from _vlans(placement, inventory)
+    yield from _drivers(spec, placement, inventory)
+
+
+def _small(used: _Used, spec: ClusterSpec) -> Finding:
+    name, wanted = used.switch.name, spec.roce.mtu
+    return Finding(
+        code="network.mtu",
+        target=name,
+        message=f"its MTU is {used.switch.mtu}, and the fast NICs on {_listed(used.networks)} are to have {wanted}",
+        hint=f"`govc dvs.change -mtu {wanted} {name}`, or roce.raise_mtu = true, or set roce.mtu",
+    )
+
+
+def _too_small(used: _Used, spec: ClusterSpec) -> bool:
+    return used.switch.mtu is not None and used.switch.mtu < spec.roce.mtu
+
+
+def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[Finding]:
+    """Yield hosts whose VMkernel adapter for PVRDMA is known to be on another switch than the nodes."""
+    if ReadyKind.PVRDMA in spec.make_ready.kinds:
+        return
+    on = {network.ref: network.switch_ref for network in inventory.networks}
+    for ref, name in _with_pvrdma(used):
+        seen = inventory.host(ref).pvrdma
+        group = dict(seen.adapters).get(seen.vmknic) if seen else None
+        if seen is not None and seen.vmknic and seen.adapters and (group is None or on.get(group) != used.switch.ref):
+            there = sorted(each for each, other in seen.adapters if on.get(other) == used.switch.ref)
+            yield Finding(
+                code="network.vmknic",
+                target=name,
+                message=f"{seen.vmknic}, its VMkernel adapter for PVRDMA, is not on switch {used.switch.name}",
+                hint=f"`govc host.option.set -host {name} Net.PVRDMAVmknic {there[0] if there else 'vmkN'}`, "
+                f"with an adapter that is there; `vsml rules why {_ONE_SWITCH}`",
+            )
+
+
+def _with_pvrdma(used: _Used) -> list[tuple[HostRef, str]]:
+    """Return the hosts of seats with PVRDMA, by name."""
+    found = {
+        seat.host: seat.host_name
+        for seat in used.seats
+        if any(isinstance(want, WantPvrdma) for want in seat.target.devices)
+    }
+    return sorted(found.items(), key=lambda item: item[1])
+
+
+def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
+    """Yield hosts where PVRDMA's switch has other uplinks than one RDMA NIC.
+
+    VMware, "PVRDMA Support": the host channel adapter is the only uplink of the switch, and NIC teaming is not done.
+    """
+    for ref, name in _with_pvrdma(used):
+        uplinks = used.switch.uplinks.get(ref)
+        if uplinks is None:
+            continue
+        rdma = {port.pnic for port in inventory.host(ref).nics if port.rdma}
+        if len(uplinks) != 1:
+            seen = f"{len(uplinks)} uplinks there: {', '.join(uplinks)}" if uplinks else "no uplink there"
+            wanted = "PVRDMA wants an RDMA NIC alone, without teaming"
+        elif uplinks[0] not in rdma:
+            seen, wanted = f"the uplink {uplinks[0]} there", "which is no RDMA NIC; PVRDMA then falls back to TCP"
+        else:
+            continue
+        yield Finding(
+            code="network.uplinks",
+            target=name,
+            message=f"switch {used.switch.name} has {seen}; {wanted}",
+            hint=f"under Configure, Virtual switches of {name}, leave {used.switch.name} one uplink: an RDMA NIC; "
+            f"`vsml rules why {_ONE_SWITCH}`",
+        )
+
+
+def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield that nodes' fast NICs are on different VLANs: they reach each other through a router, or not at all."""
+    found: dict[int, set[str]] = {}
+    for seat in placement.seats:
+        for network in _networks(seat, inventory):
+            if network.vlan is not None:
+                found.setdefault(network.vlan, set()).add(network.name)
+    if len(found) > 1:
+        told = (f"{_listed(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
+        yield Finding(
+            code="network.vlans",
+            target="nic.port_group",
+            message=f"the nodes' fast NICs are on different VLANs: {', '.join(told)}",
+            hint="set nodes.nic.port_group to port groups of one VLAN, unless RoCE is routed between them",
+        )
+
+
+def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield the nodes' hosts whose NIC drivers are not set up as the file wants it.
+
+    A NIC that is handed to its VM whole is the guest's: the host's driver does not run it. What the plan itself is to
+    set is a part of it, and no finding.
+    """
+    if ReadyKind.ROCE not in spec.make_ready.kinds:
+        refs = dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory)))
+        yield from driver_findings(spec.roce, map(inventory.host, refs))
+
+
+def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
+    by_seat = [(seat, tuple(_networks(seat, inventory))) for seat in placement.seats]
+    for switch in inventory.switches:
+        mine = [(seat, names) for seat, networks in by_seat if (names := _on(switch, networks))]
+        if mine:
+            yield _Used(
+                switch=switch,
+                networks=tuple(sorted({name for _, names in mine for name in names})),
+                seats=tuple(seat for seat, _ in mine),
+            )
+
+
+def _on(switch: Switch, networks: tuple[Network, ...]) -> tuple[str, ...]:
+    return tuple(network.name for network in networks if network.switch_ref == switch.ref)
+
+
+def _networks(seat: NodePlacement, inventory: Inventory) -> Iterator[Network]:
+    """Yield the networks of a seat's fast NICs that are connected to one: a whole function is not."""
+    by_ref = {network.ref: network for network in inventory.networks}
+    for want in seat.target.devices:
+        if isinstance(want, WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and want.group.has_function):
+            network = by_ref.get(want.network) if want.network is not None else None
+            if network is not None:
+                yield network
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,77 @@
+"""The plan: what turns a site into what was asked for. A value; nothing has happened while one exists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.plan.changes import interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.hosts.host_changes import HostChange
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.plan.changes import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that no change of ours can mend; says what a person can do.
+
+    `drift` is what makes the site another one than the file describes; all else is only worth a look. A `degraded`
+    node runs and is not what it was set up to be, so no command calls it done.
+    """
+
+    code: str  # stable: placement.gpu-elsewhere, vm.unmanaged, …
+    target: str
+    message: str
+    hint: str = ""
+    drift: bool = False
+    degraded: bool = False
+    flags: tuple[str, ...] = ()  # options of the command with which it would be no refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Changes that may be made side by side, but that those about one VM keep the order of the stages."""
+
+    title: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Stages in the order they are carried out; truthy while something is to be done."""
+
+    stages: tuple[Stage, ...]
+    hosts: tuple[HostPlan, ...] = ()  # made ready before the first stage, in the order of their names
+    seats: tuple[NodePlacement, ...] = ()
+    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self.hosts) or any(stage.changes for stage in self.stages)
+
+    @property
+    def drift(self) -> tuple[Finding, ...]:
+        """In what the site differs from the file and stays so when the plan is carried out."""
+        return tuple(each for each in self.findings if each.drift)
+
+    @property
+    def degraded(self) -> tuple[Finding, ...]:
+        """The nodes that run on other devices than they were set up for."""
+        return tuple(each for each in self.findings if each.degraded)
+
+    @property
+    def changes(self) -> Iterator[Change]:
+        return (change for stage in self.stages for change in stage.changes)
+
+    @property
+    def host_changes(self) -> tuple[HostChange, ...]:
+        return tuple(step for host in self.hosts for step in host.steps)
+
+    @property
+    def interrupting(self) -> tuple[Change, ...]:
+        return tuple(change for change in self.changes if interrupts(change))

@@ -1,0 +1,78 @@
+"""Where VMs lie in vCenter's inventory: their folder, their resource pool, their datastore.
+
+A folder or pool that the file names is a wish, and VMs are moved there while they run. One that it leaves out is no
+wish: where somebody has moved a VM meanwhile, that is told and left alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.plan.changes import MoveToFolder, MoveToPool
+from vsphere_ml.core.plan.plan import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Inventory, Vm
+    from vsphere_ml.core.model.placement import NodePlacement, Placement, ResolvedSite
+    from vsphere_ml.core.model.spec import ClusterSpec
+
+
+def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[MoveToFolder | MoveToPool]:
+    """Yield what brings standing VMs to the folder and the pool that the file names."""
+    for seat in placement.seats:
+        vm = seat.standing
+        if vm is None:
+            continue
+        if spec.location.folder is not None and (was := _other_folder(vm, placement.ground, inventory)) is not None:
+            yield MoveToFolder(vm=vm.name, path=placement.ground.folder, was=was)
+        if spec.location.pool is not None and (was := _other_pool(vm, placement.ground)) is not None:
+            name = placement.ground.cluster.pools[placement.ground.pool]
+            yield MoveToPool(vm=vm.name, pool=placement.ground.pool, pool_name=name, was=was)
+
+
+def misplaced(spec: ClusterSpec, seat: NodePlacement, ground: ResolvedSite, inventory: Inventory) -> Iterator[Finding]:
+    """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
+    if seat.standing is None:
+        return
+    node = seat.node.name
+    if spec.location.folder is None and (folder := _other_folder(seat.standing, ground, inventory)) is not None:
+        yield Finding(
+            code="vm.other-folder",
+            target=node,
+            message=f"is in folder {folder}, and the file names none",
+            hint=f'set location.folder = "{folder}"',
+            drift=True,
+        )
+    if spec.location.pool is None and (pool := _other_pool(seat.standing, ground)) is not None:
+        yield Finding(
+            code="vm.other-pool",
+            target=node,
+            message=f"is in resource pool {pool}, and the file names none",
+            hint=f'set location.pool = "{pool}"',
+            drift=True,
+        )
+    settings = seat.standing.settings
+    store = settings.datastore if settings else None
+    if store is not None and store != ground.datastore.ref:
+        there = next((each.name for each in inventory.datastores if each.ref == store), store)
+        yield Finding(
+            code="vm.other-datastore",
+            target=node,
+            message=f"its disk is on datastore {there}, {ground.datastore.name} wanted; vsml moves no disks",
+            hint=f"`govc vm.migrate -ds {ground.datastore.name} {node}` while it is off, "
+            f'or set location.datastore = "{there}"',
+            drift=True,
+        )
+
+
+def _other_folder(vm: Vm, ground: ResolvedSite, inventory: Inventory) -> str | None:
+    """Return the folder of a VM when it is another than new VMs are put into; None where vCenter does not tell."""
+    there = next((each.path for each in inventory.folders if each.ref == vm.folder), None)
+    return there if there != ground.folder else None
+
+
+def _other_pool(vm: Vm, ground: ResolvedSite) -> str | None:
+    """Return the pool of a VM when it is another one of the same cluster; None where vCenter does not tell."""
+    return None if vm.pool in (None, ground.pool) else ground.cluster.pools.get(vm.pool)

@@ -1,0 +1,79 @@
+"""What listeners are told while a flow runs. Workers never print; views listen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looking:
+    """A look at the site begins; `why` is "first", "before acting" or "again"."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    hosts: int
+    vms: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acting:
+    """The plan that is about to be carried out."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progressed:
+    change: Change
+    percent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    change: Change
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    change: Change
+    error: VsmlError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A change that was not tried, because an earlier one it needs failed."""
+
+    change: Change
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetching:
+    """So many bytes of a datastore's file have come to this machine."""
+
+    file: str
+    done: int
+    total: int
+
+
+Event = Looking | Looked | Fetching | Acting | Started | Progressed | Finished | Failed | Skipped
+
+
+class Listener(Protocol):
+    def __call__(self, event: Event, /) -> None: ...

@@ -1,0 +1,72 @@
+"""What listeners are told while hosts are looked at and changed. Workers never print; views listen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.hosts.host_changes import HostChange
+    from vsphere_ml.core.model.host_settings import HostFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """A host's firmware is about to be asked."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostBegun:
+    host: str
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepBegun:
+    change: HostChange
+    number: int
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStands:
+    """How a step stands that takes its time."""
+
+    change: HostChange
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    change: HostChange
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFailed:
+    change: HostChange
+    error: VsmlError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The host's settings after its reboot."""
+
+    facts: HostFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEnded:
+    host: str
+    failed: bool
+    seconds: float
+
+
+HostEvent = Asking | HostBegun | StepBegun | StepStands | StepDone | StepFailed | Checked | HostEnded
+
+
+class HostListener(Protocol):
+    def __call__(self, event: HostEvent, /) -> None: ...

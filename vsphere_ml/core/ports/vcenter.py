@@ -1,0 +1,151 @@
+"""The protocols between flows and edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.model.device_counts import Ask, Counts, Place
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.plan.changes import Change
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """How much of a site a look needs.
+
+    Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
+    or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
+    `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers. Settings are
+    read in full for VMs that carry the mark `owner` or have one of the names in `vms`. With `customizations` the names
+    of vCenter's customization specifications are read, with `tasks` the tasks that it is at work on.
+    """
+
+    datacenter: str | None = None
+    cluster: str | None = None
+    owner: str | None = None
+    vms: frozenset[str] = frozenset()
+    devices: bool = True
+    direct_path: bool = False
+    pvrdma: bool = False
+    roce: bool = False
+    customizations: bool = False
+    tasks: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskHandle:
+    """A change that was started. Two tickets are never equal."""
+
+    id: int
+    change: Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """News of a ticket: running (percent when known), or done, with the error when it failed."""
+
+    ticket: TaskHandle
+    done: bool
+    percent: int | None = None
+    error: VsmlError | None = None
+
+
+class VCenter(Protocol):
+    """A vCenter. One thread uses it at a time."""
+
+    def look(self, scope: Scope) -> Inventory:
+        """Read the site. Raises VSphereError."""
+        ...
+
+    def read(self, vms: Collection[str]) -> tuple[Vm, ...]:
+        """Return these VMs of ours as they are now, settings in full; one that is gone is left out."""
+        ...
+
+    def start(self, change: Change) -> TaskHandle:
+        """Begin a change and return at once. Every failure, also of the call itself, comes through `wait`."""
+        ...
+
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        """Return news of these tickets; empty when there was none in `timeout_s` seconds."""
+        ...
+
+    def vgpu_managers(self, hosts: Collection[HostRef]) -> Mapping[HostRef, str]:
+        """Return the version of the NVIDIA vGPU manager on each host that has one and tells."""
+        ...
+
+    def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        """Return how much is left of each thing asked about, as vCenter counts; what it does not tell is left out.
+
+        Nothing is told before vSphere 9.
+        """
+        ...
+
+    def file_size(self, file: str) -> int:
+        """Return the size of `[datastore] path`; VSphereError `datastore.no-file` or `datastore.refused`."""
+        ...
+
+    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+        """Return `[datastore] path` on this machine, as it is now; tells bytes that came, and of how many."""
+        ...
+
+    def hold(self, cluster: str) -> AbstractContextManager[None]:
+        """Hold the cluster's lock in vCenter; NotPossible `lock.held`, naming the holder, when somebody else has it."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPlace:
+    """Where a node's guest answers, and how vCenter vouches for it."""
+
+    name: str
+    address: str
+    vm: str  # the VM's reference: another one means another machine
+    published: str = ""  # SSH host keys that the guest published through vCenter, comma-separated
+
+
+class Guests(Protocol):
+    """The guests of one cluster. Each is worked on in a thread of its own; one's failure leaves the others alone."""
+
+    def vouched(self, place: GuestPlace) -> tuple[str, ...]:
+        """Return the host keys the guest is pinned to, `KIND BASE64`; those it published are pinned first."""
+        ...
+
+    def reach(self, places: Sequence[GuestPlace], deadline_s: float) -> Mapping[str, VsmlError]:
+        """Wait until they answer; return, by name, the last thing that stood in the way of those that do not."""
+        ...
+
+    def each(
+        self,
+        places: Sequence[GuestPlace],
+        work: Callable[[Shell], T],
+        ended: Callable[[str, T | VsmlError], None] = ...,
+    ) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to in each guest, by name, or the error that ended it.
+
+        `ended` is told of each as soon as it is known, in the guest's own thread.
+        """
+        ...
+
+    def log(self, name: str) -> str:
+        """Return where a guest's log is; empty when it was never entered."""
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Return seconds of a clock that never goes back."""
+        ...
+
+    def sleep(self, seconds: float) -> None: ...

@@ -1,0 +1,101 @@
+"""Holds wishes, hosts and seats against the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.rules.rule import Breach, Severity
+from vsphere_ml.core.rules.table import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from vsphere_ml.core.model.inventory import Host, Inventory, Vm
+    from vsphere_ml.core.model.placement import Placement
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.rules.reasons import Reason
+    from vsphere_ml.core.rules.rule import Rule, Words
+
+_OF_NODES = tuple((rule, rule.of_node) for rule in RULES if rule.of_node is not None)
+_OF_HOSTS = tuple((rule.id, rule.of_host) for rule in RULES if rule.of_host is not None)
+
+
+def of_node(node: NodeSpec) -> Iterator[Breach]:
+    """Yield the rules that a node's wish breaks by itself."""
+    for rule, of_this in _OF_NODES:
+        for each in of_this(node):
+            yield _breach(rule, each, (node.name,))
+
+
+def of_file(spec: ClusterSpec) -> tuple[Breach, ...]:
+    """Return the rules that a cluster file breaks, errors first; nodes that break one alike are told together."""
+    of_cluster = (
+        _breach(rule, each, tuple(node.name for node in spec.nodes))
+        for rule in RULES
+        if rule.of_cluster is not None
+        for each in rule.of_cluster(spec)
+    )
+    return _together((*(each for node in spec.nodes for each in of_node(node)), *of_cluster))
+
+
+def of_host(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
+    """Yield why rules keep a wish from a host."""
+    for rule, against in _OF_HOSTS:
+        yield from (replace(reason, rule=rule) for reason in against(host, wish))
+
+
+def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
+    """Return the rules that clones of this source would break, by the system that vCenter has it for."""
+    guest = source.settings.guest_id if source.settings is not None else ""
+    if not guest:
+        return ()
+    return _together(
+        _breach(rule, each, (node.name,))
+        for node in spec.nodes
+        for rule in RULES
+        if rule.of_source is not None
+        for each in rule.of_source(guest, node)
+    )
+
+
+def of_seats(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
+    """Return the rules that seats break."""
+    hosts = {host.ref: host for host in inventory.hosts}
+    return _together(
+        _breach(rule, each, (seat.node.name,))
+        for seat in placement.seats
+        for rule in RULES
+        if rule.of_seat is not None
+        for each in rule.of_seat(seat, hosts[seat.host])
+    )
+
+
+def notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
+    """Yield what a person should know before the plan is carried out, with the rule it comes from."""
+    told = (each for each in of_file(spec) if each.severity is not Severity.INFO)
+    for each in (*told, *of_seats(placement, inventory)):
+        yield f"{', '.join(each.nodes)}: {each.words} (rule {each.rule})"
+
+
+def _breach(rule: Rule, words: Words, nodes: tuple[str, ...]) -> Breach:
+    return Breach(rule=rule.id, severity=rule.severity, nodes=nodes, words=words.text, key=words.key)
+
+
+def _together(breaches: Iterable[Breach]) -> tuple[Breach, ...]:
+    alike: dict[tuple[str, str], list[Breach]] = {}
+    for each in breaches:
+        alike.setdefault((each.rule, each.words), []).append(each)
+    merged = [
+        Breach(
+            rule=same[0].rule,
+            severity=same[0].severity,
+            nodes=tuple(dict.fromkeys(name for each in same for name in each.nodes)),
+            words=same[0].words,
+            key=same[0].key,
+        )
+        for same in alike.values()
+    ]
+    order = list(Severity)
+    return tuple(sorted(merged, key=lambda each: order.index(each.severity)))

@@ -1,0 +1,90 @@
+"""Why a host cannot take a node: words for a person, and what can be done about each kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class RejectReason(StrEnum):
+    """What a host lacks; the value is the hint, something that can be typed or changed in the file."""
+
+    GPU = "run `vsml inventory` to see who holds the GPUs, then ask for fewer nodes or GPUs, or free some"
+    NIC = 'run `vsml inventory` to see who holds the NICs, or set nic.kind = "none"'
+    MODEL = "run `vsml inventory` to see which NICs the hosts have, and set nic.model to one of them"
+    GROUP = (
+        "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or define such a group on the hosts: "
+        "`vsml inventory` shows the groups they have"
+    )
+    PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
+    PASSTHROUGH = "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
+    LABEL = "run `vsml profiles` to see the hardware labels of the GPUs, and set gpu.label to one of them"
+    PVRDMA = (
+        "`govc host.option.set -host HOST Net.PVRDMAVmknic vmkN` and "
+        "`govc host.esxcli -host HOST network firewall ruleset set -e true -r pvrdma`"
+    )
+    GRAPHICS = "`esxcli graphics host set --default-type SharedPassthru` on the host, then reboot it"
+    MEMORY = "lower nodes.memory, or power off VMs that reserve memory"
+    NUMA = "lower nodes.cpus or nodes.memory so that the nodes of a host share its NUMA nodes, or ask for fewer nodes"
+    AFFINITY = (
+        "run `vsml topology` to see which NUMA nodes have GPUs, then set nodes.numa to one of them or leave it out"
+    )
+    VERSION = "lower nodes.hardware_version, use an older template, or use newer hosts"
+    VCENTER = "leave nic.kind and gpu.kind out, and vsml pairs GPUs and NICs itself, or use vSphere 8.0 or later"
+    NETWORK = "attach the host to the switch of that port group, or set location.hosts to the hosts that have it"
+    DATASTORE = "set location.datastore to one that every host mounts"
+    HOST = "`govc host.info` shows the host's state; take it out of maintenance mode or reconnect it"
+    STRANGERS = "move those VMs away, or set location.hosts to hosts where none of them run"
+    PIN = "set the node's host to another, or `vsml destroy --only` it and provision again"
+
+
+# What a change of the file mends also where a node stands already; anything else there needs another host.
+_IN_THE_FILE = frozenset(
+    {
+        RejectReason.MODEL,
+        RejectReason.GROUP,
+        RejectReason.PROFILE,
+        RejectReason.LABEL,
+        RejectReason.MEMORY,
+        RejectReason.NUMA,
+        RejectReason.AFFINITY,
+        RejectReason.VERSION,
+        RejectReason.VCENTER,
+        RejectReason.NETWORK,
+        RejectReason.DATASTORE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a host cannot take a node; `rule` is the legality table's, when it is one of its rows."""
+
+    lack: RejectReason
+    words: str
+    rule: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.words} (rule {self.rule})" if self.rule else self.words
+
+
+def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: str | None = None) -> NotPossible:
+    """Return the refusal of a node, with every host's reasons."""
+    kinds = [each[0].lack for each in reasons.values() if each]
+    most = max(kinds, key=kinds.count, default=None)
+    if standing_on is not None and most not in _IN_THE_FILE:
+        most = RejectReason.PIN
+    stuck = f"{standing_on}, where it stands, cannot take {node}"
+    return NotPossible(
+        f"no host can take {node}" if standing_on is None else stuck,
+        code="placement.no-seat",
+        target=node,
+        hint=most.value if most else "",
+        details=tuple(f"{host}: {'; '.join(map(str, each))}" for host, each in reasons.items()),
+    )

@@ -1,0 +1,68 @@
+"""A rule, and what it means to break one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vsphere_ml.core.model.inventory import Host
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.nodes.requirements import NodeRequirements
+    from vsphere_ml.core.rules.reasons import Reason
+
+
+class Severity(StrEnum):
+    """ERROR is refused, WARNING is told with every plan, INFO when a file is checked."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What breaks a rule, in words, and the key of the node's table that says so."""
+
+    text: str
+    key: tuple[str, ...] = ()
+
+
+OfNode: TypeAlias = "Callable[[NodeSpec], Iterator[Words]]"
+OfCluster: TypeAlias = "Callable[[ClusterSpec], Iterator[Words]]"
+OfHost: TypeAlias = "Callable[[Host, NodeRequirements], Iterator[Reason]]"
+OfSource: TypeAlias = "Callable[[str, NodeSpec], Iterator[Words]]"  # the source's guestId
+OfSeat: TypeAlias = "Callable[[NodePlacement, Host], Iterator[Words]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One row. `kept` says in words who keeps it; the predicates are those of this table, beside that."""
+
+    id: str
+    number: int
+    severity: Severity
+    says: str
+    sources: tuple[str, ...]  # keys of SOURCES; none: it is our own reasoning, and `says` tells so
+    kept: str
+    versions: str = "all"
+    of_node: OfNode | None = None
+    of_cluster: OfCluster | None = None
+    of_host: OfHost | None = None
+    of_source: OfSource | None = None
+    of_seat: OfSeat | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A rule that is broken, by whom, and in words how."""
+
+    rule: str
+    severity: Severity
+    nodes: tuple[str, ...]
+    words: str
+    key: tuple[str, ...] = field(default=(), compare=False)

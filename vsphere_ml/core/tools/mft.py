@@ -1,0 +1,132 @@
+"""NVIDIA's firmware tools (MFT) as ESXi and guests have them: what to type, and what the answers mean.
+
+Formats: MFT's user manual, `mst` on VMware and `mlxconfig -e query`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING
+from vsphere_ml.core.model.inventory import PciAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from vsphere_ml.core.model.guest import Answer
+
+ESXI_FOLDER = "/opt/mellanox/bin"
+MST_START = f"{ESXI_FOLDER}/mst start"
+MST_STATUS = f"{ESXI_FOLDER}/mst status -vv"
+NOT_FOUND = 127
+INSTALL = (
+    "install NVIDIA's firmware tools on the host: the MFT and the NMST package for this ESXi, each with "
+    "`esxcli software component apply -d /vmfs/volumes/DATASTORE/FILE.zip` in maintenance mode, and a reboot"
+)
+# On Linux either name will do: mstflint's programs are the same ones.
+_IN_GUEST = "$(command -v mlxconfig || command -v mstconfig || echo mlxconfig)"
+GUEST_PORTS = "lspci -D -n -d 15b3:"
+# Physical functions of ConnectX-5 to -7; those of mlx5's virtual ones are even (PCI ID database).
+_PHYSICAL = re.compile(r"^(\S+) \S+ 15b3:(1017|1019|101b|101d|101f|1021)\b", re.MULTILINE)
+_DEVICE = re.compile(r"^\S+\s+(?:/dev/)?(mt\S+)\s+([0-9a-f:.]+)\s+(.*)$", re.IGNORECASE)
+_VALUE = re.compile(r"[^()\s]+\((\d+)\)|(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class MstDevice:
+    """A port as `mst status -vv` lists it. Native ESXi names have no `/dev/` before them."""
+
+    name: str  # mt4125_pciconf0, mt4125_pciconf0.1
+    address: str  # 03:00.0, perhaps with a domain
+    uplinks: tuple[str, ...]  # vmnic4
+
+    def is_at(self, address: PciAddress, uplink: str | None) -> bool:
+        return full_address(self.address) == address or (uplink is not None and uplink in self.uplinks)
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareValue:
+    """A setting of a port's firmware: what the next boot brings, and what is in force (None when not told)."""
+
+    next_boot: bool
+    current: bool | None
+
+
+def query(device: str) -> str:
+    return f"{ESXI_FOLDER}/mlxconfig -d {device} -e query"
+
+
+def setting(device: str, value: bool) -> str:  # noqa: FBT001 - the one thing it is about
+    return f"{ESXI_FOLDER}/mlxconfig -d {device} -y set {FIRMWARE_SETTING}={str(value).lower()}"
+
+
+def sriov_setting(device: str, functions: int) -> str:
+    return f"{ESXI_FOLDER}/mlxconfig -d {device} -y set SRIOV_EN=1 NUM_OF_VFS={functions}"
+
+
+def guest_query(address: str) -> str:
+    return f"{_IN_GUEST} -d {address} -e query"
+
+
+def guest_setting(address: str, value: bool) -> str:  # noqa: FBT001
+    return f"{_IN_GUEST} -d {address} -y set {FIRMWARE_SETTING}={str(value).lower()}"
+
+
+def guest_ports(listed: str) -> tuple[str, ...]:
+    """Return the addresses of the whole ConnectX functions that a guest's `lspci` lists."""
+    return tuple(found[0] for found in _PHYSICAL.findall(listed))
+
+
+def devices(status: str) -> tuple[MstDevice, ...]:
+    """Return the devices that `mst status -vv` lists."""
+    found = (_DEVICE.match(line.strip()) for line in status.splitlines())
+    return tuple(MstDevice(each[1], each[2], _uplinks(each[3])) for each in found if each)
+
+
+def device_at(listed: Iterable[MstDevice], address: PciAddress, uplink: str | None) -> MstDevice | None:
+    return next((each for each in listed if each.is_at(address, uplink)), None)
+
+
+def value(printed: str) -> FirmwareValue | None:
+    """Return ATS_ENABLED as `mlxconfig query` printed it; None when this firmware does not have it.
+
+    With `-e` the columns are Default, Current and Next Boot; an older one prints what the next boot brings only.
+    """
+    for line in printed.splitlines():
+        words = line.replace("*", " ", 1).split()
+        if words[:1] == [FIRMWARE_SETTING]:
+            values = [_truth(word) for word in words[1:]]
+            if not values or None in values:
+                return None
+            return FirmwareValue(bool(values[-1]), values[1] if len(values) == 3 else None)  # noqa: PLR2004
+    return None
+
+
+def full_address(address: str) -> PciAddress:
+    """Return a PCI address with its domain, lower case."""
+    lower = address.lower()
+    return PciAddress(lower if lower.count(":") == 2 else f"0000:{lower}")  # noqa: PLR2004
+
+
+def is_missing(answer: Answer) -> bool:
+    """Return whether a tool is not installed."""
+    return answer.status == NOT_FOUND or "not found" in answer.err.lower()
+
+
+def words(answer: Answer) -> str:
+    """Return what a tool that failed said, in one line: its errors (`-E- ...`), wherever it printed them."""
+    errors = [line for line in (answer.err + "\n" + answer.out).splitlines() if line.lstrip().startswith("-E-")]
+    said = " ".join(("\n".join(errors) or answer.err.strip() or answer.out.strip()).split())
+    return said[:300] or f"it ended with status {answer.status}"
+
+
+def _uplinks(rest: str) -> tuple[str, ...]:
+    """Return the vmnics of a line's end; some releases write `net-vmnic4`, some `netvmnic4`."""
+    return tuple(re.findall(r"vmnic\d+", rest))
+
+
+def _truth(word: str) -> bool | None:
+    match = _VALUE.fullmatch(word)
+    return None if match is None else bool(int(match[1] or match[2]))

@@ -1,0 +1,1 @@
+"""Benchmarks across the nodes' guests: prepare, launch, watch, record."""

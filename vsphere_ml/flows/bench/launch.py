@@ -1,0 +1,338 @@
+"""One launch of a benchmark: from a clean slate to its record, with no process left however it ends."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.bench.launch import programs, remote_job, transports
+from vsphere_ml.bench.launch.events import NotReaped, Reaped
+from vsphere_ml.bench.launch.launchers import launch as launched
+from vsphere_ml.bench.model import rank_log
+from vsphere_ml.bench.model.job import Job, Tools
+from vsphere_ml.bench.model.record import Remark, Workload
+from vsphere_ml.bench.probe import link_tools, nccl_tests
+from vsphere_ml.bench.proof import evidence, ranks
+from vsphere_ml.bench.proof.launch_context import Origin, Scene, Wire
+from vsphere_ml.bench.records import store
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
+from vsphere_ml.flows.bench.watch import Ended, Enough, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from vsphere_ml.bench.launch.events import BenchListener
+    from vsphere_ml.bench.launch.launchers import Launch
+    from vsphere_ml.bench.launch.matrix import Planned, Wish
+    from vsphere_ml.bench.model.job import Runtime
+    from vsphere_ml.bench.model.record import Cluster, Proof, Run, Transport
+    from vsphere_ml.bench.probe.machines import Machine
+    from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
+    from vsphere_ml.bench.probe.survey import Surveyed
+    from vsphere_ml.bench.stats.stop import Stop
+    from vsphere_ml.core.model.guest import Peer, Shell
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
+
+T = TypeVar("T")
+VSML_ENDED = "vsml ended before the launch did, or it runs still"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a launch is made with, beyond what it is to measure."""
+
+    tools: Tools = field(default_factory=Tools)
+    interface: str = ""  # empty: that of the nodes' own addresses
+    limit_s: float = 3600.0  # of one launch
+    enough: Enough = field(default_factory=Enough)
+    enough_launches: Enough = field(default_factory=lambda: Enough(half_width=0.0))
+    least_nodes: int = 0  # training goes on while so many nodes are left; 0: it fails when one is lost
+    script: Path | None = None
+    arguments: tuple[str, ...] = ()
+    origin: Origin = field(default_factory=Origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """The guests as they are before anything runs, in the order of the file's nodes."""
+
+    spec: ClusterSpec
+    guests: Guests
+    clock: Clock
+    tell: BenchListener
+    means: Means
+    places: tuple[GuestPlace, ...]
+    peers: tuple[Peer, ...]
+    cluster: Cluster
+    machines: Mapping[str, Machine]  # by node
+    surveyed: tuple[Surveyed, ...]
+    runtime: Runtime
+    interface: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What is found out beside a launch."""
+
+    clean: Proof | None = None
+    wire: Callable[[], Wire] = Wire  # measured when it is asked for
+
+
+def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
+    """Return the record of a launch, and what makes it worthless.
+
+    The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
+    """
+    attempt = _Attempt(ground, _job(ground, wish, planned), planned.launch, _now(), beside.clean)
+    try:
+        attempt.job = _ready(ground, attempt.job)
+        attempt.record(VSML_ENDED)
+        run = _measured(attempt, beside)
+    except VsmlError as error:
+        run = evidence.failed(attempt.scene(), error)
+        return attempt.noted(run), error
+    except KeyboardInterrupt:
+        attempt.record("interrupted")
+        raise
+    return attempt.noted(run), evidence.objection(run)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A launch that is being made. Until it has ended the record says that it was cut: vsml may be killed any time."""
+
+    ground: Ground
+    job: Job
+    launch: int
+    began: str
+    clean: Proof | None
+    not_reaped: tuple[NotReaped, ...] = ()
+
+    def scene(self) -> Scene:
+        return _scene(self.ground, self.job, self.launch, self.began, self.clean)
+
+    def record(self, why_cut: str) -> None:
+        store.write(self.noted(evidence.cut(self.scene(), why_cut)), self.ground.folder)
+
+    def noted(self, run: Run) -> Run:
+        """Return the run with a remark for each guest in which something of it may go on."""
+        return replace(run, remarks=(*run.remarks, *map(_not_reaped, self.not_reaped)))
+
+
+def _not_reaped(left: NotReaped) -> Remark:
+    return Remark(
+        code="bench.not-reaped",
+        target=left.node,
+        message=f"what the launch left there could not be ended: {left.why}",
+        hint=f"the next `vsml bench` ends it; a job ends itself {remote_job.FORGOTTEN_MIN} minutes after it was left",
+    )
+
+
+def _measured(attempt: _Attempt, beside: Beside) -> Run:
+    if attempt.job.configuration.workload is Workload.LINK:
+        return _linked(replace(attempt.scene(), wire=beside.wire()))
+    heard = _run(attempt)
+    run = evidence.run(replace(attempt.scene(), wire=beside.wire()), heard.told, heard.log, heard.stop)
+    return replace(run, remarks=(*run.remarks, *heard.remarks))
+
+
+def _linked(scene: Scene) -> Run:
+    if scene.wire.failure is not None:
+        raise scene.wire.failure
+    return evidence.linked(scene)
+
+
+def refused(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
+    """Return the record of a launch that was not begun."""
+    return evidence.failed(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
+
+
+def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | None:
+    """Return why this launch cannot be made on these guests, before anything is."""
+    try:
+        _ready(ground, _job(ground, wish, planned))
+    except NotPossible as error:
+        return error
+    return None
+
+
+def _ready(ground: Ground, job: Job) -> Job:
+    """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
+    asked = job.configuration
+    surveyed = _surveyed(ground, job)
+    if asked.workload is Workload.LINK:
+        _measurable(asked.transport, surveyed)
+        return job
+    asks = transports.variables(asked.transport, ground.interface, surveyed, ground.spec.roce.traffic_class)
+    job = replace(job, variables={**asks, **job.variables})
+    tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
+    job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
+    launched(job)
+    return job
+
+
+def _measurable(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
+    why = link_tools.lack(transport, surveyed)
+    if why is not None:
+        raise link_tools.no_tool(transport, why, surveyed[0].node)
+
+
+def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
+    return ground.surveyed[: len(job.nodes)]
+
+
+def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | None) -> Scene:
+    return Scene(
+        job=job,
+        launch=launch,
+        started=began,
+        ended=_now(),
+        cluster=ground.cluster,
+        lab=ground.spec.vcenter.lab is not None,
+        machines=ground.machines,
+        surveyed=_surveyed(ground, job),
+        origin=ground.means.origin,
+        clean=clean,
+    )
+
+
+def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
+    asked = planned.configuration
+    return Job(
+        run_id=f"{ground.spec.name}-{secrets.token_hex(6)}",
+        configuration=asked,
+        nodes=ground.peers[: asked.nodes],
+        slots=wish.slots,
+        interface=ground.interface,
+        runtime=ground.runtime,
+        program=(),
+        limit_s=ground.means.limit_s,
+        least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
+        variables=wish.variables,
+    )
+
+
+def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
+    nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
+    return nccl_tests.same({each.node: each.all_reduce_perf for each in surveyed}, job.runtime)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
+
+    told: tuple[rank_log.Told, ...]
+    log: str
+    stop: Stop | None
+    remarks: tuple[Remark, ...] = ()
+
+
+def _run(attempt: _Attempt) -> Heard:
+    """Return what was told; no process of the job is left in guests that answer."""
+    ground, job = attempt.ground, attempt.job
+    places = ground.places[: len(job.nodes)]
+    how = launched(job)
+    try:
+        in_each(ground.guests, places, lambda shell: remote_job.lay_out(shell, job, how, ground.means.script))
+        ended = _ended(ground, job, how)
+        log = _kept_log(ground, job)
+        if ended.status != 0:  # told before anything is fetched of guests that may be the reason
+            raise evidence.ended_badly(job, ended.status, log, _troubles(ground, job))
+        texts = _collected(ground, job, places)
+        result = in_each(ground.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
+    finally:
+        attempt.not_reaped = _reaped(ground, job)
+    told = rank_log.read(texts)
+    if job.configuration.workload is not Workload.NCCL:
+        return Heard(told=told, log=log, stop=ended.stop)
+    measured = nccl_tests.parsed(log, result[places[0].name], job.ranks)
+    return Heard(told=nccl_tests.as_told(told, measured), log=log, stop=None, remarks=measured.remarks)
+
+
+def _ended(ground: Ground, job: Job, how: Launch) -> Ended:
+    """Start the job and return how it ended; what it printed is kept also where nobody saw its end."""
+    try:
+        return _watch(ground, job).until_end(
+            ground.guests, ground.places[0], lambda shell: remote_job.start(shell, job, how)
+        )
+    except BenchError:
+        with suppress(GuestError):
+            _kept_log(ground, job)
+        raise
+
+
+def _kept_log(ground: Ground, job: Job) -> str:
+    """Return what the job printed, kept beside its document."""
+    (log,) = in_each(ground.guests, ground.places[:1], lambda shell: remote_job.logs(shell, job)).values()
+    store.keep_log(ground.folder, job.run_id, log)
+    return log
+
+
+def _troubles(ground: Ground, job: Job) -> tuple[str, ...]:
+    """Return what the first guest tells of why; nothing where it does not answer."""
+    told = ground.guests.each(ground.places[:1], lambda shell: remote_job.troubles(shell, job))
+    return next((each for each in told.values() if not isinstance(each, VsmlError)), ())
+
+
+def _reaped(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
+    """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
+    ended = ground.guests.each(ground.places, lambda shell: remote_job.end(shell, job))
+    left = [NotReaped(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
+    for each in left:
+        ground.tell(each)
+    return tuple(left)
+
+
+def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
+    """Return what the ranks left in each guest; an elastic job may have lost a guest."""
+    if not job.least_nodes:
+        return in_each(ground.guests, places, lambda shell: remote_job.collect(shell, job))
+    told = ground.guests.each(places, lambda shell: remote_job.collect(shell, job))
+    return {name: "" if isinstance(text, VsmlError) else text for name, text in told.items()}
+
+
+def _watch(ground: Ground, job: Job) -> Watch:
+    shown = remote_job.OUTPUTS if job.configuration.workload is Workload.SCRIPT else ()
+    return Watch(
+        job=job,
+        enough=ground.means.enough,
+        clock=ground.clock,
+        tell=ground.tell,
+        printed=dict.fromkeys(shown, 0),
+    )
+
+
+def clean_slate(ground: Ground) -> Proof:
+    """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
+    for each in ground.surveyed:
+        if each.supervised:
+            raise remote_job.busy(each.node, each.supervised[0])
+    left = in_each(ground.guests, ground.places, remote_job.reap)
+    for name, processes in left.items():
+        if processes:
+            ground.tell(Reaped(node=name, processes=len(processes)))
+    strangers = in_each(ground.guests, ground.places, remote_job.leftovers)
+    for name, processes in strangers.items():
+        if processes:
+            raise remote_job.foreign(name, processes)
+    return ranks.clean({name: len(processes) for name, processes in left.items()})
+
+
+def in_each(guests: Guests, places: Sequence[GuestPlace], work: Callable[[Shell], T]) -> dict[str, T]:
+    """Return what the work came to in each guest; the first guest's error ends it."""
+    done: dict[str, T] = {}
+    for name, outcome in guests.each(places, work).items():
+        if isinstance(outcome, VsmlError):
+            raise outcome
+        done[name] = outcome
+    return done
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,230 @@
+"""`vsml bench`: launches across the nodes' guests, each proven and recorded as soon as it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.analysis.metric import metric
+from vsphere_ml.bench.launch import matrix
+from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planning, Sufficed
+from vsphere_ml.bench.launch.matrix import same
+from vsphere_ml.bench.model.record import Cluster, Outcome, Remark, Workload
+from vsphere_ml.bench.probe import link_tools, survey
+from vsphere_ml.bench.probe.machines import machines
+from vsphere_ml.bench.proof.launch_context import Wire
+from vsphere_ml.bench.records import resume, store
+from vsphere_ml.bench.stats.stop import Stop, launches_suffice
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
+from vsphere_ml.core.model.guest import Peer
+from vsphere_ml.flows.bench.launch import Beside, Ground, Means, clean_slate, hindrance, in_each, made, refused
+from vsphere_ml.flows.bench.links import Calibrated, where_possible, wire
+from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.cluster.saved import digest
+from vsphere_ml.flows.guests import boot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from vsphere_ml.bench.launch.events import BenchListener
+    from vsphere_ml.bench.launch.matrix import Planned, Wish
+    from vsphere_ml.bench.model.record import Configuration, Run
+    from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmarked:
+    """What came of all launches, those included that the record already had."""
+
+    cluster: str
+    folder: Path
+    runs: tuple[Run, ...]
+    errors: tuple[VsmlError, ...] = ()
+    not_made: tuple[Planned, ...] = ()  # after guests could not be measured in any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """What to measure, in which guests, and by what means. `folder` is the record; `only` are nodes' names."""
+
+    spec: ClusterSpec
+    vcenter: VCenter
+    guests: Guests
+    wish: Wish
+    means: Means
+    folder: Path
+    tell: Listener
+    tell_bench: BenchListener
+    clock: Clock
+    only: Collection[str] = ()
+    playbooks: Sequence[Playbook] = ()
+
+
+def bench(asked: Benchmark) -> Benchmarked:
+    """Make every launch of the wish that the record in the folder lacks, and return all of them.
+
+    A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
+    """
+    recorded = _recorded(asked)
+    ground = _ground(asked)
+    resume.check_conditions(recorded, _conditions(ground))
+    wish = where_possible(matrix.over_mpi(asked.wish, ground.runtime), ground)
+    planned = matrix.plan(wish, recorded)
+    asked.tell_bench(Planning(launches=planned))
+    to_make = [each for each in planned if each.done is None]
+    for each in to_make:
+        if (why := hindrance(ground, wish, each)) is not None:
+            asked.tell_bench(Hindered(launch=each, why=why.message))
+    series = _Series(ground=ground, wish=wish, tell=asked.tell_bench, began=asked.clock.now())
+    series.runs += [each.done for each in planned if each.done is not None]
+    left = series.make(to_make)
+    return Benchmarked(
+        cluster=asked.spec.name,
+        folder=asked.folder,
+        runs=tuple(series.runs),
+        errors=tuple(series.errors),
+        not_made=tuple(left),
+    )
+
+
+def _conditions(ground: Ground) -> resume.Conditions:
+    return resume.Conditions(
+        plan_digest=ground.cluster.plan_digest,
+        interface=ground.interface,
+        machines={peer.name: ground.machines[peer.name] for peer in ground.peers},
+    )
+
+
+def _recorded(asked: Benchmark) -> tuple[Run, ...]:
+    """Return what the record has, of this cluster alone."""
+    store.check_writable(asked.folder)
+    recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
+    resume.check_cluster(recorded, asked.spec.name, lab=asked.spec.vcenter.lab is not None)
+    return recorded
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    """Launches that are made one after the other, each recorded as soon as it has ended."""
+
+    ground: Ground
+    wish: Wish
+    tell: BenchListener
+    began: float
+    runs: list[Run] = field(default_factory=list)
+    errors: list[VsmlError] = field(default_factory=list)
+    calibrated: Calibrated = field(default_factory=dict)
+
+    def make(self, launches: Sequence[Planned]) -> Sequence[Planned]:
+        """Make them, and return those that were not: guests that cannot be measured in end the series."""
+        for number, each in enumerate(launches, start=1):
+            stop = self._enough(each.configuration) if each.launch > 1 else None
+            if stop is not None:
+                self.tell(Sufficed(launch=each, why=stop))
+                continue
+            try:
+                clean = clean_slate(self.ground)
+                self.tell(Launching(launch=each, number=number, of=len(launches)))
+            except VsmlError as error:
+                self._keep(each, refused(self.ground, self.wish, each, error), error)
+                return launches[number:]
+            beside = Beside(clean=clean, wire=partial(self._wire, each.configuration))
+            self._keep(each, *made(self.ground, self.wish, each, beside))
+        return ()
+
+    def _enough(self, asked: Configuration) -> Stop | None:
+        """Return why this configuration needs no more launches; None when it does."""
+        complete = [run for run in self.runs if run.outcome is Outcome.COMPLETE and same(run.configuration, asked)]
+        enough = self.ground.means.enough_launches
+        return launches_suffice(
+            [told[1] for run in complete if (told := metric(run)) is not None],
+            elapsed_s=self.ground.clock.now() - self.began,
+            cap_s=enough.seconds or float("inf"),
+            half_width=enough.half_width,
+        )
+
+    def _noted(self, launch: Planned, run: Run) -> Run:
+        """Return the run with a remark when it is the one after which no more launches are needed."""
+        stop = self._enough(launch.configuration)
+        if stop is None or self.wish.repeats == launch.launch:
+            return run
+        what = "this configuration" if stop is Stop.PRECISE else "any configuration"
+        message = f"launch {launch.launch} of at most {self.wish.repeats}; {what} is not launched again: {stop.value}"
+        remark = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
+        return replace(run, remarks=(*run.remarks, remark))
+
+    def _wire(self, asked: Configuration) -> Wire:
+        """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
+        try:
+            return wire(self.ground, asked, self.calibrated)
+        except (BenchError, GuestError) as error:
+            if asked.workload is Workload.LINK:
+                raise
+            return Wire(remarks=(link_tools.not_measured(asked.transport, error.message),))
+
+    def _keep(self, launch: Planned, run: Run, error: VsmlError | None) -> None:
+        self.runs.append(run)
+        run = self.runs[-1] = self._noted(launch, run)
+        store.write(run, self.ground.folder)
+        self.tell(Measured(launch=launch, run=run))
+        self.errors += [error] if error else []
+
+
+def _ground(asked: Benchmark) -> Ground:
+    """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
+    spec, guests, clock, means = asked.spec, asked.guests, asked.clock, asked.means
+    site = look(spec, asked.vcenter, tell=asked.tell, clock=clock, why="first")
+    found = boot.up(spec, site, asked.vcenter, guests, boot.within(0.0, clock), only=asked.only)
+    for error in found.errors.values():
+        raise error
+    places = _enough(found.places, asked)
+    peers = tuple(Peer(name=place.name, address=place.address, slots=asked.wish.slots) for place in places)
+    probes = survey.probes(means.tools)
+    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), means.tools.rdma_device))
+    surveyed = tuple(answers[place.name] for place in places)
+    interface = survey.interface(surveyed, peers, means.interface)
+    return Ground(
+        spec=spec,
+        guests=guests,
+        clock=clock,
+        tell=asked.tell_bench,
+        means=means,
+        places=places,
+        peers=survey.on(surveyed, peers, interface),
+        cluster=Cluster(
+            name=spec.name,
+            vcenter=site.about,
+            plan_digest=digest(spec),
+            playbook_digests={each.name: f"sha256:{each.digest}" for each in asked.playbooks},
+        ),
+        machines=machines(site, {place.name: found.vms[place.name] for place in places}),
+        surveyed=surveyed,
+        runtime=survey.runtime(surveyed, means.tools, _needs(asked.wish)),
+        interface=interface,
+        folder=asked.folder,
+    )
+
+
+def _enough(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[GuestPlace, ...]:
+    """Return the nodes of the largest launch; NotPossible `bench.too-few-nodes` when there are not so many."""
+    wanted = max(asked.wish.nodes)
+    if len(places) < wanted:
+        raise NotPossible(
+            f"{wanted} nodes are asked for, and the cluster file has {len(places)}",
+            code="bench.too-few-nodes",
+            target=asked.spec.name,
+            hint=f"--nodes {len(places)}",
+        )
+    return tuple(places[:wanted])
+
+
+def _needs(wish: Wish) -> survey.Needs:
+    """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
+    if set(wish.workloads) <= {Workload.LINK}:
+        return survey.Needs.NOTHING
+    return survey.Needs.PYTHON if set(wish.workloads) <= {Workload.LINK, Workload.NCCL} else survey.Needs.HOROVOD

@@ -1,0 +1,125 @@
+"""Carries out a provision's plan. No VM is powered on before it was read back and has all it was told to have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.marks import cut_short, is_marked
+from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY
+from vsphere_ml.core.placement.backing import start_order
+from vsphere_ml.core.plan.changes import CloneVm, MarkVm, MoveToFolder, MoveToPool, PowerOn, SetSettings, subject
+from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
+from vsphere_ml.core.plan.describe import lacks_of
+from vsphere_ml.core.plan.diff import diff
+from vsphere_ml.flows.cluster.report import NotApplied
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.model.inventory import Vm, VmRef
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.vcenter import VCenter
+    from vsphere_ml.flows.cluster.executor import PlanExecutor
+    from vsphere_ml.flows.cluster.plan import Seated
+
+_ROUNDS = 2
+
+
+def act(spec: ClusterSpec, todo: Seated, vcenter: VCenter, walk: PlanExecutor) -> tuple[NotApplied, ...]:
+    """Carry out the plan, reading each VM back before it is powered on and topping up what the server left out.
+
+    Returns the VMs that stayed incomplete however often they were told; these stay off. A VM that was stopped for a
+    change that failed is started again when it still is as it was.
+    """
+    readback = _Readback(spec, todo, vcenter)
+    check = _Check(readback, walk)
+    walk.check = check
+    going = deleted_vms(todo.plan.changes)
+    delete([each for each in todo.plan.changes if subject(each) in going], vcenter, walk)
+    walk.start_after = start_order(todo.placement.seats, todo.inventory)
+    walk.carry_out(each for each in todo.plan.changes if subject(each) not in going)
+    walk.restart_unchanged()
+    return tuple(check.dropped)
+
+
+def delete(changes: Sequence[Change], vcenter: VCenter, walk: PlanExecutor) -> None:
+    """Delete VMs, each read back right before: one that was off and runs by now is neither stopped nor deleted."""
+    going, off = deleted_vms(changes), deleted_vms(changes) - stopped_vms(changes)
+    started = [vm.name for vm in vcenter.read(going) if vm.powered_on and vm.name in off] if going else []
+    for name in started:
+        walk.give_up(name, "it has been started meanwhile, so it is neither stopped nor deleted")
+    walk.carry_out(changes)
+
+
+@dataclass(slots=True)
+class _Check:
+    """Lets VMs pass that are whole, tells the others again, and gives up those that do not take it."""
+
+    readback: _Readback
+    walk: PlanExecutor
+    told: Counter[str] = field(default_factory=Counter)
+    dropped: list[NotApplied] = field(default_factory=list)
+
+    def __call__(self, vms: Collection[str]) -> Mapping[str, tuple[Change, ...]]:
+        return {vm: changes for vm, changes in self.readback.lacking(vms).items() if self._hopeful(vm, changes)}
+
+    def _hopeful(self, vm: str, changes: tuple[Change, ...]) -> bool:
+        gone = any(isinstance(change, CloneVm) for change in changes)
+        if gone or self.told[vm] == _ROUNDS:
+            lacks = tuple(lack for change in changes for lack in lacks_of(change))
+            self.walk.give_up(vm, "; ".join(lacks))
+            self.dropped.append(NotApplied(vm=vm, lacks=lacks))
+            return False
+        self.told[vm] += 1
+        return True
+
+
+class _Readback:
+    """Reads VMs anew and compares them with the seats they were given. Nobody is seated anew."""
+
+    def __init__(self, spec: ClusterSpec, todo: Seated, vcenter: VCenter) -> None:
+        self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
+        self._first_boots = todo.first_boots
+        self._new = {change.vm for change in todo.plan.changes if isinstance(change, CloneVm)}
+        hosts = {seat.host for seat in todo.placement.seats}
+        self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
+        # VMs whose NICs are known, to tell the same MAC on two of them
+        self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
+
+    def lacking(self, vms: Collection[str]) -> dict[str, tuple[Change, ...]]:
+        """Return what these VMs lack before they may be powered on; nothing for one that is whole."""
+        found: dict[str, tuple[Change, ...]] = {}
+        for change in self._changes(vms):
+            vm = subject(change)
+            # A clone's attribute follows by itself; its extra config says whose it is meanwhile. Where a VM lies is no
+            # matter for its start, and a folder that was just made is not in the picture it is compared with.
+            if vm is not None and not isinstance(change, PowerOn | MarkVm | MoveToFolder | MoveToPool):
+                found[vm] = (*found.get(vm, ()), change)
+        return found
+
+    def _changes(self, vms: Collection[str]) -> Iterator[Change]:
+        seen = self._vcenter.read(vms)
+        self._known.update({vm.ref: vm for vm in seen})
+        ours = {vm.name: vm for vm in seen if is_marked(vm, self._spec.name) or cut_short(vm, self._spec.name)}
+        seats = tuple(
+            replace(seat, standing=ours.get(seat.node.name)) for seat in self._placement.seats if seat.node.name in vms
+        )
+        site = replace(self._site, vms=tuple(self._known.values()))
+        yield from diff(self._spec, replace(self._placement, seats=seats), site, self._first_boots).changes
+        yield from (change for seat in seats if seat.node.name in self._new for change in self._untold(seat))
+
+    def _untold(self, seat: NodePlacement) -> Iterator[Change]:
+        """Yield what brings a new VM the first boot data that its clone was given and does not have."""
+        told, there = self._first_boots.get(seat.node.name), seat.standing.settings if seat.standing else None
+        if told is None or there is None:
+            return
+        others = {ADDRESS_KEY, *seat.target.extra_config}  # the file's own settings win
+        keys = {key: value for key, value in told.keys.items() if value and key not in others}
+        lacks = tuple(f"{key} is not what it was told" for key in keys if there.extra_config.get(key) != keys[key])
+        if lacks:
+            target = replace(seat.target, extra_config={**keys, **seat.target.extra_config})
+            yield SetSettings(vm=seat.node.name, target=target, lacks=lacks)

@@ -1,0 +1,323 @@
+"""Carries out a plan: many VMs side by side, each VM's changes in order, a change to the site alone.
+
+Knows which change waits for which and what a failure takes with it; how a change is made is the port's business.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.plan.changes import (
+    CloneVm,
+    CreateFolder,
+    DeleteFolder,
+    DeleteVm,
+    MakeRule,
+    PowerOff,
+    PowerOn,
+    subject,
+)
+from vsphere_ml.core.plan.describe import describe, is_off
+from vsphere_ml.core.plan.outcome import Done, Interrupted, Undone, Untried, left_off
+from vsphere_ml.core.ports.events import Failed, Finished, Progressed, Skipped, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.plan.outcome import Outcome
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, TaskHandle, Update, VCenter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyLimits:
+    """How much is done at once, and how long one change may take."""
+
+    parallel: int = 16
+    clone_s: float = 3600.0
+    change_s: float = 600.0
+
+    def limit(self, change: Change) -> float:
+        return self.clone_s if isinstance(change, CloneVm) else self.change_s
+
+
+def apply(
+    changes: Iterable[Change], vcenter: VCenter, *, tell: Listener, clock: Clock, pace: ApplyLimits
+) -> tuple[Outcome, ...]:
+    """Carry out the changes and return what became of each.
+
+    A VM's failure leaves out only the rest of that VM. Raises Interrupted on Ctrl-C.
+    """
+    walk = PlanExecutor(vcenter, tell, clock, pace)
+    walk.carry_out(changes)
+    return tuple(walk.outcomes)
+
+
+def _parts(changes: Iterable[Change]) -> Iterator[tuple[Change, ...]]:
+    """Yield runs of changes to VMs, and each change to the site as a part of its own."""
+    for is_site, run in groupby(changes, key=lambda change: subject(change) is None):
+        if is_site:
+            yield from ((change,) for change in run)
+        else:
+            yield tuple(run)
+
+
+@dataclass(slots=True)
+class _Running:
+    ticket: TaskHandle
+    change: Change
+    rest: deque[Change]  # what follows on the same VM
+    since: float
+    percent: int | None = None
+
+
+Check: TypeAlias = "Callable[[Collection[str]], Mapping[str, Sequence[Change]]]"
+
+
+def _nothing(_vms: Collection[str]) -> Mapping[str, Sequence[Change]]:
+    return {}
+
+
+@dataclass(slots=True)
+class PlanExecutor:
+    """Carries out changes, in one go or in several; what failed is remembered from one to the next."""
+
+    vcenter: VCenter
+    tell: Listener
+    clock: Clock
+    pace: ApplyLimits
+    outcomes: list[Outcome] = field(default_factory=list)
+    in_flight: dict[int, _Running] = field(default_factory=dict)
+    check: Check = _nothing  # says what VMs that are about to be powered on still lack
+    beginning: Change | None = None  # may have reached vCenter although no ticket came back
+    broken: dict[str, str] = field(default_factory=dict)  # VM → why nothing more is done to it
+    lost: list[tuple[Change, str]] = field(default_factory=list)  # changes to the site that were not made
+    restarting: set[str] = field(default_factory=set)  # VMs that are started again although a change of theirs failed
+    start_after: Mapping[str, frozenset[str]] = field(default_factory=dict)  # VM → VMs that are started before it
+    unstarted: set[str] = field(default_factory=set)  # VMs whose power-on is still to come
+
+    @property
+    def running(self) -> tuple[Change, ...]:
+        begun = (self.beginning,) if self.beginning is not None else ()
+        return (*(run.change for run in self.in_flight.values()), *begun)
+
+    def carry_out(self, changes: Iterable[Change]) -> None:
+        """Carry out these changes. Raises Interrupted on Ctrl-C."""
+        try:
+            for part in _parts(changes):
+                self._carry_out(part)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(self.running, tuple(self.outcomes)) from interrupt
+        except VsmlError as error:  # the connection, most often: what vCenter has begun goes on there
+            error.details += tuple(f"may still be at work in vCenter: {describe(change)}" for change in self.running)
+            error.details += tuple(is_off(vm) for vm in self.off)
+            raise
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The VMs that were stopped here and have not been started again."""
+        return left_off(self.outcomes)
+
+    def restart_unchanged(self) -> None:
+        """Start the VMs again that were stopped for a change that failed, as long as nothing of them was changed.
+
+        One of which a part was changed, or may still be, stays off. Raises Interrupted on Ctrl-C.
+        """
+        unchanged = [vm for vm in self.off if vm in self.broken and self._is_unchanged(vm)]
+        self.outcomes = [each for each in self.outcomes if not _is_start_left_out(each, unchanged)]
+        self.restarting.update(unchanged)
+        self.carry_out(PowerOn(vm=vm) for vm in unchanged)
+
+    def _is_unchanged(self, vm: str) -> bool:
+        """Return whether since its stop no change of a VM was made, and none may still be under way in vCenter.
+
+        One that is to be deleted is not wanted back.
+        """
+        its = [each for each in self.outcomes if subject(each.change) == vm]
+        stop = next(at for at, each in enumerate(its) if isinstance(each.change, PowerOff))
+        return not any(
+            isinstance(each, Done)
+            or isinstance(each.change, DeleteVm)
+            or (isinstance(each, Undone) and each.error.code == _OVERDUE)
+            for each in its[stop + 1 :]
+        )
+
+    def give_up(self, vm: str, because: str) -> None:
+        """Do nothing more to this VM; what would follow is left out for this reason."""
+        self.broken.setdefault(vm, because)
+
+    def _carry_out(self, part: tuple[Change, ...]) -> None:
+        """Carry out the chains of one part, so many at once as the pace allows."""
+        self.unstarted = {change.vm for change in part if isinstance(change, PowerOn)}
+        waiting = deque(self._checked(_chains(part)))
+        while waiting or self.in_flight:
+            while len(self.in_flight) < self.pace.parallel and (chain := self._next(waiting)) is not None:
+                self._begin(chain)
+            if self.in_flight:
+                waiting.extendleft(reversed(self._checked(self._settle())))
+
+    def _next(self, waiting: deque[deque[Change]]) -> deque[Change] | None:
+        """Take the first chain whose next change may begin: no power-on before those that come before it."""
+        for position, chain in enumerate(waiting):
+            if not self._must_wait(chain[0]):
+                del waiting[position]
+                return chain
+        return None
+
+    def _must_wait(self, change: Change) -> bool:
+        if not isinstance(change, PowerOn):
+            return False
+        return any(vm in self.unstarted and vm not in self.broken for vm in self.start_after.get(change.vm, ()))
+
+    def _checked(self, chains: list[deque[Change]]) -> list[deque[Change]]:
+        """Return the chains, with what a VM still lacks put before its power-on."""
+        starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
+        ready = [vm for vm in starting if vm not in self.broken]  # one that is restarted has to be as it was
+        for vm, lacking in (self.check(ready) if ready else {}).items():
+            starting[vm].extendleft(reversed(lacking))
+        return chains
+
+    def _begin(self, chain: deque[Change]) -> None:
+        while chain:
+            change = _reduced(chain.popleft(), self.broken)
+            missing = self._missing(change)
+            if missing is None:
+                self._start(change, chain)
+                return
+            self._leave_out(change, missing)
+
+    def _start(self, change: Change, rest: deque[Change]) -> None:
+        self.beginning = change
+        since = self.clock.now()
+        ticket = self.vcenter.start(change)
+        self.in_flight[ticket.id] = _Running(ticket, change, rest, since)
+        self.beginning = None
+        self.tell(Started(change=change))
+
+    def _settle(self) -> list[deque[Change]]:
+        """Wait for news; return the chains that can go on."""
+        tickets = [run.ticket for run in self.in_flight.values()]
+        updates = self.vcenter.wait(tickets, self._patience())
+        going_on = [chain for update in updates if (chain := self._take(update)) is not None]
+        self._give_up_overdue()
+        return going_on
+
+    def _take(self, update: Update) -> deque[Change] | None:
+        run = self.in_flight.get(update.ticket.id)
+        if run is None:
+            return None
+        if not update.done:
+            self._note_progress(run, update.percent)
+            return None
+        del self.in_flight[update.ticket.id]
+        if update.error is not None:
+            self._fail(run, update.error)
+            return None
+        if isinstance(run.change, PowerOn):
+            self.unstarted.discard(run.change.vm)
+        seconds = self.clock.now() - run.since
+        self.outcomes.append(Done(change=run.change, seconds=seconds))
+        self.tell(Finished(change=run.change, seconds=seconds))
+        return run.rest or None
+
+    def _note_progress(self, run: _Running, percent: int | None) -> None:
+        if percent is not None and percent != run.percent:
+            run.percent = percent
+            self.tell(Progressed(change=run.change, percent=percent))
+
+    def _fail(self, run: _Running, error: VsmlError) -> None:
+        self.outcomes.append(Undone(change=run.change, error=error))
+        self.tell(Failed(change=run.change, error=error))
+        self._lose(run.change, f"{describe(run.change)} failed")
+        for change in run.rest:
+            self._leave_out(change, f"{describe(run.change)} failed")
+
+    def _leave_out(self, change: Change, because: str) -> None:
+        self.outcomes.append(Untried(change=change, because=because))
+        self.tell(Skipped(change=change, because=because))
+        self._lose(change, because)
+
+    def _lose(self, change: Change, because: str) -> None:
+        vm = subject(change)
+        if vm is not None:
+            self.broken.setdefault(vm, because)
+        elif not _is_needless(change):
+            self.lost.append((change, because))
+
+    def _missing(self, change: Change) -> str | None:
+        """Return why a change must not be made, because of what came to grief before it."""
+        vm = subject(change)
+        if vm in self.restarting:
+            return None
+        if vm in self.broken:
+            return self.broken[vm]
+        if isinstance(change, DeleteFolder) and self.broken:
+            return "it still holds " + ", ".join(self.broken)
+        if _is_needless(change):
+            return "fewer than two of its VMs are there"
+        return next((because for lost, because in self.lost if _needs(change, lost)), None)
+
+    def _patience(self) -> float:
+        now = self.clock.now()
+        return max(0.0, min(run.since + self.pace.limit(run.change) - now for run in self.in_flight.values()))
+
+    def _give_up_overdue(self) -> None:
+        now = self.clock.now()
+        for run in tuple(self.in_flight.values()):
+            if now - run.since >= self.pace.limit(run.change):
+                del self.in_flight[run.ticket.id]
+                self._fail(run, _overdue(run.change, self.pace.limit(run.change)))
+
+
+_PAIR = 2
+_OVERDUE = "task.timeout"
+
+
+def _is_start_left_out(outcome: Outcome, vms: Collection[str]) -> bool:
+    return isinstance(outcome, Untried) and isinstance(outcome.change, PowerOn) and outcome.change.vm in vms
+
+
+def _is_needless(change: Change) -> bool:
+    """Return whether this is a rule with nobody to keep apart."""
+    return isinstance(change, MakeRule) and len(change.vms) < _PAIR
+
+
+def _chains(part: tuple[Change, ...]) -> list[deque[Change]]:
+    chains: dict[str | None, deque[Change]] = {}
+    for change in part:
+        chains.setdefault(subject(change), deque()).append(change)
+    return list(chains.values())
+
+
+def _reduced(change: Change, broken: dict[str, str]) -> Change:
+    """Return a rule without the VMs that did not come to be, any other change as it is."""
+    if isinstance(change, MakeRule):
+        return replace(change, vms=tuple(vm for vm in change.vms if vm not in broken))
+    return change
+
+
+def _needs(change: Change, lost: Change) -> bool:
+    match change, lost:
+        case CloneVm(), CreateFolder():
+            return f"{change.folder}/".startswith(f"{lost.path}/")
+        case CreateFolder(), CreateFolder():
+            return change.path.startswith(f"{lost.path}/")
+        case PowerOn(), MakeRule():
+            # DRS may choose another host at power-on, and would not know which VMs must not share one
+            return change.vm in lost.vms
+        case _:
+            return False
+
+
+def _overdue(change: Change, limit_s: float) -> VSphereError:
+    return VSphereError(
+        f"{describe(change)} has not ended within {limit_s:.0f} s; vCenter may still be at it",
+        code=_OVERDUE,
+        target=subject(change) or "",
+        hint="look at the task in vCenter; when it has ended, run the same command again",
+    )

@@ -1,0 +1,186 @@
+"""Looks at the site and compares it with the wish: the first half of every command. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hosts import missing_prerequisites
+from vsphere_ml.core.model.marks import cut_short, is_marked
+from vsphere_ml.core.model.spec import MakeReady, NicKind, ReadyKind
+from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.plan.changes import subject
+from vsphere_ml.core.plan.deletions import deletions
+from vsphere_ml.core.plan.diff import diff
+from vsphere_ml.core.plan.feasibility import refuse_impossible
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.core.ports.events import Looked, Looking
+from vsphere_ml.core.ports.vcenter import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.placement import Placement
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+
+
+# Told although every node has a seat. A host whose GPUs are not in MIG mode, or not handed through, is of another use.
+_TOLD = frozenset({ReadyKind.GRAPHICS, ReadyKind.SRIOV})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan, and the picture of the site it was made from."""
+
+    plan: Plan
+    inventory: Inventory
+
+    def __bool__(self) -> bool:
+        """Return whether something is to be done."""
+        return bool(self.plan)
+
+    @property
+    def work(self) -> tuple[object, ...]:
+        return (*(host.steps for host in self.plan.hosts), *self.plan.stages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seated(Planned):
+    """A plan with the seats it leads to, and what new guests are told, by node."""
+
+    placement: Placement
+    first_boots: Mapping[str, FirstBoot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The nodes that could be compared, and why the others have no seat."""
+
+    plan: Plan
+    unseated: NotPossible | None = None
+
+
+def plan(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    tell: Listener,
+    clock: Clock,
+    why: str = "first",
+    first_boots: Mapping[str, FirstBoot] | None = None,
+    ready: HostConfiguration | None = None,
+) -> Seated:
+    """Return what turns the site into the wish. Raises NotPossible when a node has no seat.
+
+    With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
+    """
+    inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
+    spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
+    if ready is not None:
+        inventory = ready.in_service(inventory)
+    placement = _solved(spec, inventory)
+    lacking = (each.finding for each in missing_prerequisites.missing(spec, inventory, new=True) if each.kind in _TOLD)
+    hosts = ready.plans(inventory, placement) if ready else ()
+    made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
+    refuse_impossible(placement, made, inventory)
+    return Seated(
+        plan=replace(made, hosts=hosts, findings=(*made.findings, *lacking)),
+        inventory=inventory,
+        placement=placement,
+        first_boots=first_boots or {},
+    )
+
+
+def _solved(spec: ClusterSpec, inventory: Inventory) -> Placement:
+    """Return the seats; a refusal says also what could be typed on hosts so that they give one."""
+    try:
+        return solve(spec, inventory)
+    except NotPossible as refusal:
+        if refusal.code != "placement.no-seat":
+            raise
+        raise missing_prerequisites.with_commands(refusal, missing_prerequisites.missing(spec, inventory)) from None
+
+
+def look(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    tell: Listener,
+    clock: Clock,
+    why: str,
+    devices: bool = True,
+    tasks: bool = False,
+) -> Inventory:
+    """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
+    tell(Looking(why=why))
+    begun = clock.now()
+    inventory = vcenter.look(replace(scope(spec), devices=devices, tasks=tasks))
+    tell(Looked(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
+    return inventory
+
+
+def scope(spec: ClusterSpec) -> Scope:
+    """Return how much of the site a spec's decisions need: the cluster's devices, its VMs and the source in full."""
+    source = spec.source.template.rstrip("/").rpartition("/")[2]
+    return Scope(
+        datacenter=spec.location.datacenter,
+        cluster=spec.location.cluster,
+        owner=spec.name,
+        vms=frozenset({source, *(node.name for node in spec.nodes)}),
+        direct_path=any(node.gpu.whole for node in spec.nodes),
+        pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
+        roce=spec.roce.of_hosts,
+        customizations=spec.guest.customization_spec is not None,
+    )
+
+
+def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:
+    """Return what lacks, as far as it can be told: nodes without a seat never hide those that stand."""
+    try:
+        plan = diff(spec, solve(spec, inventory), inventory)
+        unseated = None
+    except NotPossible as refusal:
+        plan, unseated = _of_those_that_stand(spec, inventory), refusal
+    return Compared(plan=_with_deletions(plan, spec, inventory), unseated=unseated)
+
+
+def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan:
+    """Return the plan with what is deleted before everything else: what that frees is counted on."""
+    return replace(made, stages=(*deletions(spec, inventory), *made.stages))
+
+
+def _of_those_that_stand(spec: ClusterSpec, inventory: Inventory) -> Plan:
+    """Return what lacks of the nodes that stand and can be seated where they are."""
+    names = {vm.name for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name)}
+    there = tuple(node for node in spec.nodes if node.name in names)
+    for nodes in (there, tuple(node for node in there if _fits_alone(spec, node, inventory))):
+        if nodes:
+            try:
+                part = spec.narrowed(nodes)
+                return _of_vms(diff(part, solve(part, inventory), inventory))
+            except NotPossible:
+                continue
+    return Plan(stages=())
+
+
+def _fits_alone(spec: ClusterSpec, node: NodeSpec, inventory: Inventory) -> bool:
+    try:
+        solve(spec.narrowed((node,)), inventory)
+    except NotPossible:
+        return False
+    return True
+
+
+def _of_vms(part: Plan) -> Plan:
+    """Return the plan of some nodes without its changes to the site, which all nodes together need."""
+    stages = (
+        Stage(title=stage.title, changes=tuple(change for change in stage.changes if subject(change) is not None))
+        for stage in part.stages
+    )
+    return replace(part, stages=tuple(stage for stage in stages if stage.changes))

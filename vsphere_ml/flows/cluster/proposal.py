@@ -1,0 +1,73 @@
+"""What `provision` would do, to the site and in the guests: one thing to show, to agree to and to save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.flows.cluster.plan import Seated, plan
+from vsphere_ml.flows.guests.guest_phase import foresee
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+    from vsphere_ml.flows.guests.configure import Lacking
+    from vsphere_ml.flows.guests.guest_phase import GuestPhase
+    from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestConfig:
+    """What the guests of a cluster get: their first boot, by node, and what they are brought to."""
+
+    first_boots: Mapping[str, FirstBoot]
+    phase: GuestPhase | None = None
+    left_alone: str = ""  # why there is no phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal(Seated):
+    """The plan for the site, and what the guests lack; None when they are left alone, for the reason in `left_alone`.
+
+    A guest that could not be asked may lack something, so it is something to do.
+    """
+
+    guests: Lacking | None = None
+    left_alone: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.plan) or (self.guests is not None and bool(self.guests.concerned))
+
+
+def propose(
+    spec: ClusterSpec,
+    vcenter: VCenter,
+    *,
+    given: GuestConfig,
+    tell: Listener,
+    clock: Clock,
+    why: str = "first",
+    before: Proposal | None = None,
+    ready: HostConfiguration | None = None,
+) -> Proposal:
+    """Return what would be done. Writes nothing; raises NotPossible when a node has no seat.
+
+    The guests are not asked again when the site's plan is still that of `before`.
+    """
+    seated = plan(spec, vcenter, tell=tell, clock=clock, why=why, first_boots=given.first_boots, ready=ready)
+    if before is not None and before.plan.stages == seated.plan.stages:
+        guests = before.guests
+    else:
+        guests = foresee(spec, seated, vcenter, given.phase) if given.phase else None
+    return Proposal(
+        plan=seated.plan,
+        inventory=seated.inventory,
+        placement=seated.placement,
+        first_boots=seated.first_boots,
+        guests=guests,
+        left_alone=given.left_alone,
+    )

@@ -1,0 +1,178 @@
+"""What a writing command leaves behind: what was planned, what became of it, what still lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.plan.changes import DeleteVm, PowerOn, subject
+from vsphere_ml.core.plan.describe import describe, is_off, lacks_in, object_name
+from vsphere_ml.core.plan.outcome import Done, Undone, Untried, left_off
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.plan.outcome import Outcome
+    from vsphere_ml.core.plan.plan import Finding, Plan
+    from vsphere_ml.flows.guests.configure import Configured
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+
+_INCOMPLETE = {"provision": "provision.incomplete", "destroy": "destroy.incomplete"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApplied:
+    """A VM that was not powered on, because vCenter took what it was told and did not keep it."""
+
+    vm: str
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The end of a run. `done` means that a plan made from a fresh look is empty, and no guest failed."""
+
+    command: str  # provision, destroy
+    cluster: str
+    plan: Plan  # as it was shown last
+    acted: bool  # false: nothing to do, only asked for a plan, or declined
+    lacking: Plan  # what a fresh look still lacks
+    outcomes: tuple[Outcome, ...] = ()
+    dropped: tuple[NotApplied, ...] = ()
+    unseated: VsmlError | None = None  # why, after acting, nodes have no seat any more
+    seconds: float = 0.0  # from the first change to the last
+    guests: Configured | None = None  # None: left alone
+    left_alone: str = ""  # why
+    hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
+    only: tuple[str, ...] = ()  # VMs that alone were to be destroyed; none: the whole cluster
+    remaining: tuple[str, ...] = ()  # VMs that the cluster still has when only some were destroyed
+
+    @property
+    def done(self) -> bool:
+        return self.site_done and self._guests_error is None
+
+    @property
+    def failed(self) -> tuple[Undone, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Undone))
+
+    @property
+    def left_out(self) -> tuple[Untried, ...]:
+        return tuple(each for each in self.outcomes if isinstance(each, Untried))
+
+    @property
+    def seats(self) -> tuple[NodePlacement, ...]:
+        return self.lacking.seats or self.plan.seats
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.lacking.notes or self.plan.notes
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.lacking.findings if self.acted else self.plan.findings
+
+    @property
+    def drift(self) -> tuple[Finding, ...]:
+        """In what the site still differs from the file, without a change of vsml that would mend it."""
+        return tuple(each for each in self.findings if each.drift)
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """The VMs that a provision stopped and could not start again."""
+        return left_off(self.outcomes) if self.command == "provision" else ()
+
+    @property
+    def error(self) -> VsmlError | None:
+        """Return what makes this run a partial failure, or None when it did all it set out to do."""
+        return next(iter(self.errors), None)
+
+    @property
+    def errors(self) -> tuple[VsmlError, ...]:
+        """Return what makes this run a partial failure: the site's error before the guests'."""
+        if not self.acted and (self.plan or not self.degraded):
+            return ()
+        return tuple(each for each in (self._site_error, self._guests_error) if each is not None)
+
+    @property
+    def site_done(self) -> bool:
+        """Return whether nothing lacks on the site."""
+        return not self._incomplete and not self.degraded
+
+    @property
+    def _incomplete(self) -> bool:
+        return bool(self.lacking or self.unseated is not None or self.failed)
+
+    @property
+    def degraded(self) -> tuple[Finding, ...]:
+        """The nodes that run on other devices than they were set up for."""
+        return self.lacking.degraded
+
+    @property
+    def _guests_error(self) -> VsmlError | None:
+        return self.guests.error if self.guests else None
+
+    @property
+    def _site_error(self) -> VSphereError | None:
+        if self.site_done:
+            return None
+        if not self._incomplete:
+            return self._degraded_error
+        reasons = self._reasons()
+        count = len(reasons)
+        return VSphereError(
+            f"{self.cluster} is not finished: {count} of its parts {'is' if count == 1 else 'are'} not as planned",
+            code=_INCOMPLETE[self.command],
+            target=self.cluster,
+            hint=f"`vsml {self.command}` again goes on from here",
+            details=(
+                *(f"{thing}: {reason}" for thing, each in reasons.items() for reason in each),
+                *map(is_off, self.off),
+            ),
+        )
+
+    @property
+    def _degraded_error(self) -> VSphereError:
+        names = ", ".join(each.target for each in self.degraded)
+        return VSphereError(
+            f"{self.cluster} runs, but not on the GPUs it was set up for: {names}",
+            code="provision.degraded",
+            target=self.degraded[0].target,
+            hint=self.degraded[0].hint,
+            details=tuple(f"{each.target}: {each.message}" for each in self.degraded),
+        )
+
+    def _reasons(self) -> dict[str, list[str]]:
+        """Return each thing that is not as planned, with the reasons nearest to the cause."""
+        told: dict[str, list[str]] = {}
+        for failure in self.failed:
+            told.setdefault(object_name(failure.change), []).append(_told(failure) + self._after(failure))
+        for left in self.left_out:
+            if isinstance(left.change, DeleteVm):
+                told.setdefault(left.change.vm, []).append(left.because)
+        for drop in self.dropped:
+            told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
+        explained = frozenset(told)
+        for thing, lack in lacks_in(self.lacking.changes):
+            if thing not in explained:
+                told.setdefault(thing, []).append(lack)
+        for each in self.degraded:
+            told.setdefault(each.target, []).append(f"degraded: {each.message}")
+        if self.unseated is not None:
+            thing = self.unseated.target or self.cluster
+            why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
+            told.setdefault(thing, []).extend(why)
+        return told
+
+    def _after(self, failure: Undone) -> str:
+        """Return what was done for a VM after a change of it failed, in words."""
+        later = self.outcomes[self.outcomes.index(failure) + 1 :]
+        vm = subject(failure.change)
+        again = vm and any(isinstance(each, Done) and each.change == PowerOn(vm=vm) for each in later)
+        return "; it was not changed, and runs again" if again else ""
+
+
+def _told(failure: Undone) -> str:
+    """Return why a change failed; what vCenter refused says already what it was."""
+    message = failure.error.message
+    return message if f"`{object_name(failure.change)}`" in message else f"{describe(failure.change)} failed: {message}"

@@ -1,0 +1,253 @@
+"""A plan as a file: written today, carried out later, refused when the site or the wish has moved on.
+
+A saved plan is never decoded into changes. A fresh plan is made and must say the same, word for word; so a file that
+somebody edited can ask for nothing that vsml would not do anyway.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core import json_memory
+from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
+from vsphere_ml.core.plan.describe import title
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.plan import Plan
+    from vsphere_ml.flows.cluster.proposal import Proposal
+    from vsphere_ml.flows.guests.configure import Lacking
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+SCHEMA = "vsml.plan/2"
+HOSTS = "hosts"  # the stage before all others
+_FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "seats", "notes"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """What a plan file says."""
+
+    file: str
+    cluster: str
+    spec: str  # digest of the wish it was made from
+    site: str  # which vCenter and data centre
+    stages: list[Json]
+    guests: Json  # None: they are left alone
+
+
+def save(proposal: Proposal, spec: ClusterSpec) -> str:
+    """Return the plan as the text of a file. It holds no secret: a spec has none."""
+    document: Json = {
+        "schema": SCHEMA,
+        "cluster": spec.name,
+        "spec": digest(spec),
+        "site": site_of(proposal.inventory),
+        "stages": stages_of(proposal.plan),
+        "guests": guests_of(proposal.guests),
+        "seats": [_seat(seat) for seat in proposal.plan.seats],
+        "notes": list(proposal.plan.notes),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def load(text: str, file: str) -> SavedPlan:
+    """Return a plan file's content; ConfigError `plan.unreadable` when it is none."""
+    if json_memory.memory(text) > json_memory.MOST:
+        raise _unreadable(file, f"reading it takes more than {json_memory.MOST >> 20} MiB of memory")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(file, f"it is not JSON: {error}") from None
+    if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("vsml.plan/"):
+        raise _unreadable(file, "it is not a plan that `vsml plan --save` wrote")
+    if document["schema"] != SCHEMA:
+        raise _unreadable(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
+    missing = sorted(_FIELDS - document.keys())
+    if missing:
+        raise _unreadable(file, f"it lacks {', '.join(missing)}")
+    texts = {key: document[key] for key in ("cluster", "spec", "site")}
+    stages = document["stages"]
+    if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages):
+        raise _unreadable(file, "its fields have other types than a plan's")
+    return SavedPlan(file=file, stages=stages, guests=document["guests"], **texts)
+
+
+def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> None:
+    """Raise NotPossible `plan.stale` unless this fresh proposal is the saved one."""
+    inventory, fresh, guests = proposal.inventory, stages_of(proposal.plan), guests_of(proposal.guests)
+    if saved.cluster != spec.name:
+        differs = [f"it is for cluster {saved.cluster}, not {spec.name}"]
+    elif saved.site != site_of(inventory):
+        differs = [f"it was made for {saved.site}, this is {site_of(inventory)}"]
+    elif saved.spec != digest(spec):
+        differs = ["the cluster's file was changed since", *_differences(saved.stages, fresh)]
+    elif saved.stages != fresh:
+        differs = _differences(saved.stages, fresh)
+    elif saved.guests != guests:
+        differs = list(_guest_differences(saved.guests, guests))
+    else:
+        return
+    raise NotPossible(
+        f"the plan in {saved.file} is not what would be done now",
+        code="plan.stale",
+        target=saved.file,
+        hint="save a new one with `vsml plan --save`, and look at it",
+        details=tuple(differs),
+    )
+
+
+def digest(spec: ClusterSpec) -> str:
+    """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
+    guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
+    ready = {"kinds": sorted(spec.make_ready.kinds), "virtual_functions": spec.make_ready.virtual_functions}
+    asked = (ready,) if spec.make_ready else ()
+    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
+    text = json.dumps([_plain(part) for part in wish], sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def site_of(inventory: Inventory) -> str:
+    return f"{inventory.about}, data centre {inventory.datacenter}"
+
+
+def stages_of(plan: Plan) -> list[Json]:
+    """Return a plan's stages as a file and `-o json` show them."""
+    stages: tuple[tuple[str, tuple[object, ...]], ...] = (
+        (HOSTS, plan.host_changes),
+        *((stage.title, stage.changes) for stage in plan.stages),
+    )
+    return [
+        {"title": title, "changes": [{"change": type(change).__name__, **_fields(change)} for change in changes]}
+        for title, changes in stages
+        if changes
+    ]
+
+
+def guests_of(lacking: Lacking | None) -> Json:
+    """Return what guests lack as a plan file shows it: steps by name, since a lack's words may differ each time."""
+    if lacking is None:
+        return None
+    return {
+        "playbooks": [{"name": book.name, "digest": book.digest} for book in lacking.playbooks],
+        "after_boot": list(lacking.after_boot),
+        "unasked": [guest.node for guest in lacking.unasked],
+        "lacking": {
+            guest.node: [f"{each.playbook}: {outcome.step}" for each in guest.convergences for outcome in each.lacking]
+            for guest in lacking.guests
+            if guest.lacks
+        },
+    }
+
+
+def _guest_differences(saved: Json, fresh: Json) -> Iterator[str]:
+    """Yield in words how what guests lack differs."""
+    if not isinstance(saved, dict) or not isinstance(fresh, dict):
+        yield "the guests are left alone now" if fresh is None else "the guests were left alone in it"
+        return
+    if saved.get("playbooks") != fresh["playbooks"]:
+        yield "the playbooks were changed since"
+    for key, what in (("after_boot", "guests that boot first"), ("unasked", "guests that cannot be asked")):
+        if saved.get(key) != fresh[key]:
+            yield f"{what}: {_words(fresh[key])} now, {_words(saved.get(key))} in the plan"
+    before, now = saved.get("lacking"), fresh["lacking"]
+    if isinstance(before, dict) and isinstance(now, dict):
+        for node in sorted({*before, *now}):
+            if before.get(node) != now.get(node):
+                yield f"{node} lacks {_words(now.get(node))} now, {_words(before.get(node))} in the plan"
+
+
+def _words(value: Json) -> str:
+    return ", ".join(str(each) for each in value) if isinstance(value, list) and value else "none"
+
+
+def _seat(seat: NodePlacement) -> Json:
+    """Return a seat without the picture of the VM that stands there."""
+    fields = _fields(seat)
+    return {
+        **{key: value for key, value in fields.items() if key not in {"standing", "target"}},
+        "node": seat.node.name,
+    }
+
+
+def _fields(value: object) -> dict[str, Json]:
+    if not dataclasses.is_dataclass(value):
+        raise TypeError(type(value).__name__)
+    return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+
+
+def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of value
+    match value:
+        case Enum():
+            return str(value.value)
+        case None | bool() | float() | str():
+            return value
+        case int():
+            return int(value)
+        case Mapping():
+            return {str(key): _plain(each) for key, each in sorted(value.items())}
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case FirstBoot():
+            by = "cloud-init" if value.customization is None else "customization"
+            told = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
+            return {"type": "FirstBoot", **told}
+        case _ if dataclasses.is_dataclass(value):
+            # the type's name tells members of a union apart
+            return {"type": type(value).__name__, **_fields(value)}
+        case _:
+            return str(value)
+
+
+def _are_stages(stages: object) -> bool:
+    return isinstance(stages, list) and all(
+        isinstance(stage, dict)
+        and isinstance(stage.get("changes"), list)
+        and all(isinstance(change, dict) for change in stage["changes"])
+        for stage in stages
+    )
+
+
+def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
+    """Return what only one of the two plans would do, in words."""
+    before, now = _by_title(saved), _by_title(fresh)
+    gone = [f"no longer needed: {title}" for title in before if title not in now]
+    new = [f"needed now: {title}" for title in now if title not in before]
+    other = [f"other than planned: {title}" for title in now if title in before and before[title] != now[title]]
+    return [*gone, *new, *other] or ["the same changes in another order"]
+
+
+def _by_title(stages: list[Json]) -> dict[str, Json]:
+    changes = (change for stage in stages if isinstance(stage, dict) for change in _listed(stage.get("changes")))
+    return {_title(change): change for change in changes if isinstance(change, dict)}
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _title(change: dict[str, Json]) -> str:
+    about = change.get("vm") or change.get("name") or change.get("path") or change.get("host_name") or "?"
+    noun = title(str(change.get("change", "?")))
+    return f"{noun} {about}" if " of " in noun else f"{noun} of {about}"
+
+
+def _unreadable(file: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"{file} cannot be read as a plan: {why}",
+        code="plan.unreadable",
+        target=file,
+        hint="write one with `vsml plan --save FILE`",
+    )

@@ -1,0 +1,148 @@
+"""`vsml status`: what stands, what drifted, and where GPU and NIC of each node really are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model import attached_devices
+from vsphere_ml.core.model.locality import farthest_apart
+from vsphere_ml.core.model.marks import cut_short, is_marked, node_of
+from vsphere_ml.core.model.placement import Locality
+from vsphere_ml.core.plan.changes import subject
+from vsphere_ml.core.plan.describe import lacks_in
+from vsphere_ml.flows.cluster.plan import compare, look
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.model.inventory import Inventory, PciAddress, RunningTask, Vm
+    from vsphere_ml.core.model.placement import NodePlacement
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.plan import Finding, Plan
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+
+
+class State(StrEnum):
+    RUNNING = "running"
+    DEGRADED = "degraded"  # it runs on another GPU than its NIC and its NUMA affinity were chosen for
+    OFF = "off"
+    CUT = "half made"  # a run was cut before its mark was set
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    """One node as it stands. GPUs, NIC and locality are as read from the host; empty while the VM is off."""
+
+    node: str
+    state: State
+    host: str | None = None
+    address: str | None = None
+    gpus: tuple[PciAddress, ...] = ()
+    nics: tuple[PciAddress, ...] = ()
+    locality: Locality = Locality.UNKNOWN
+    seat: NodePlacement | None = None  # None: no seat was found
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def nic(self) -> PciAddress | None:
+        """The first NIC's physical function."""
+        return next(iter(self.nics), None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the node runs and was seen to lack nothing; without a seat nobody can tell."""
+        return self.state is State.RUNNING and self.seat is not None and not self.lacks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A cluster as it stands."""
+
+    cluster: str
+    about: str
+    nodes: tuple[NodeStatus, ...]
+    lacking: Plan
+    lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
+    unseated: VsmlError | None = None  # why some nodes have no seat
+    running: tuple[RunningTask, ...] = ()  # what vCenter is at work on: with the cluster's VMs, or with their source
+
+    @property
+    def whole(self) -> bool:
+        return not self.lacking and self.unseated is None and not self.lacking.drift
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.lacking.findings
+
+
+def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock) -> Status:
+    """Return what stands of the cluster and what it lacks; nodes without a seat never hide the others."""
+    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first", tasks=True)
+    compared = compare(spec, inventory)
+    site = (change for change in compared.plan.changes if subject(change) is None)
+    return Status(
+        cluster=spec.name,
+        about=inventory.about,
+        nodes=tuple(_standing(spec, node.name, inventory, compared.plan) for node in spec.nodes),
+        lacking=_without_renamed(spec, compared.plan, inventory),
+        lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
+        unseated=compared.unseated,
+        running=tuple(_running(spec, inventory)),
+    )
+
+
+def _running(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
+    """Yield the tasks on the cluster's VMs, and those on their source, which may be clones for it."""
+    source = spec.source.template.rstrip("/").rpartition("/")[2]
+    ours = {
+        vm.ref for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name) or (vm.name == source)
+    }
+    return (task for task in inventory.tasks if task.vm in ours)
+
+
+def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:
+    """Return the plan without the findings that take a node's VM under another name for one too many."""
+    names = {node.name for node in spec.nodes}
+    ours = [vm for vm in inventory.vms if is_marked(vm, spec.name)]
+    missing = names - {vm.name for vm in ours}
+    renamed = {vm.name for vm in ours if node_of(vm) in missing}
+    return replace(plan, findings=tuple(each for each in plan.findings if each.target not in renamed))
+
+
+def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:
+    seat = next((seat for seat in plan.seats if seat.node.name == name), None)
+    vm = _vm(spec, name, inventory)
+    if vm is None:
+        return NodeStatus(node=name, state=State.MISSING, seat=seat, lacks=("is not there",))
+    host = inventory.host(vm.host) if vm.host else None
+    gpus, nics = attached_devices.gpus(host, vm), attached_devices.nics(host, vm)
+    return NodeStatus(
+        node=name,
+        state=_state(spec, vm, plan),
+        host=host.name if host else None,
+        address=vm.guest_ip,
+        gpus=gpus,
+        nics=nics,
+        locality=farthest_apart(host, gpus, nics) if host and nics else Locality.UNKNOWN,
+        seat=seat,
+        lacks=tuple(lack for _, lack in lacks_in(change for change in plan.changes if subject(change) == name)),
+    )
+
+
+def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm | None:
+    named = [vm for vm in inventory.vms if vm.name == name and not vm.template]
+    ours = [vm for vm in named if is_marked(vm, spec.name)] or [vm for vm in named if cut_short(vm, spec.name)]
+    return ours[0] if ours else None
+
+
+def _state(spec: ClusterSpec, vm: Vm, plan: Plan) -> State:
+    if not is_marked(vm, spec.name):
+        return State.CUT
+    if not vm.powered_on:
+        return State.OFF
+    return State.DEGRADED if any(each.target == vm.name for each in plan.degraded) else State.RUNNING

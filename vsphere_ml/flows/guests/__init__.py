@@ -1,0 +1,1 @@
+"""From VMs to configured guests: waiting for them, playbooks, commands, verification."""

@@ -1,0 +1,223 @@
+"""Waits until guests are up: an address, host keys that somebody vouches for, an answer over SSH."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from vsphere_ml.core.errors import VsmlError
+from vsphere_ml.core.model.spec import HostKeys
+from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.guest.events import Ended, Entering, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.core.model.inventory import Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+    from vsphere_ml.flows.guests.guests import GuestTargets
+    from vsphere_ml.guest.events import GuestListener
+
+T = TypeVar("T")
+PAUSE_S = 2.0
+_AGAIN = 2
+# What a guest that is still booting gives; every other error stays however long one waits.
+_NOT_UP_YET = frozenset({"guest.unreachable", "guest.timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The end of one wait for everything that a guest needs to be entered."""
+
+    clock: Clock
+    at: float
+    wait_s: float
+
+    @property
+    def left_s(self) -> float:
+        return max(0.0, self.at - self.clock.now())
+
+
+def within(wait_s: float, clock: Clock) -> Deadline:
+    return Deadline(clock, clock.now() + wait_s, wait_s)
+
+
+def up(
+    spec: ClusterSpec,
+    inventory: Inventory,
+    vcenter: VCenter,
+    guests: Guests,
+    deadline: Deadline,
+    *,
+    only: Collection[str] = (),
+    tell: GuestListener = lambda _event: None,
+) -> GuestTargets:
+    """Return the guests that have an address and a host key somebody vouches for, and why others have not.
+
+    All host keys must be known before the first step: the nodes' mesh is made of them.
+    """
+    found = placed(spec, inventory, vcenter, deadline, guests=guests, only=only, tell=tell)
+    return settled(found, guests, deadline.left_s)
+
+
+def placed(
+    spec: ClusterSpec,
+    inventory: Inventory,
+    vcenter: VCenter,
+    deadline: Deadline,
+    *,
+    guests: Guests | None = None,
+    only: Collection[str] = (),
+    tell: GuestListener = lambda _event: None,
+) -> GuestTargets:
+    """Return the guests once they have an address, and with `guests` once they have published their host keys."""
+    watch = _Watch(spec, guests, tell)
+    found = of_guests.find(spec, inventory, only)
+    while (late := watch.late(found)) and deadline.left_s >= PAUSE_S:
+        deadline.clock.sleep(PAUSE_S)
+        inventory = _again(spec, vcenter, inventory, late, deadline.clock)
+        found = of_guests.find(spec, inventory, only)
+    return _told_late(found, late, deadline)
+
+
+def settled(found: GuestTargets, guests: Guests, deadline_s: float) -> GuestTargets:
+    """Return the guests whose host keys are known; one that nothing vouches for yet is gone to first."""
+    unknown = [place for place in found.places if not guests.vouched(place)]
+    outcomes = patiently(guests, unknown, _enter, deadline_s)
+    failed = {name: _seen_last(found, name, outcome) for name, outcome in outcomes.items() if _is_error(outcome)}
+    places = tuple(place for place in found.places if place.name not in failed)
+    return replace(found, places=places, errors={**found.errors, **failed})
+
+
+def patiently(
+    guests: Guests,
+    places: Sequence[GuestPlace],
+    work: Callable[[Shell], T],
+    deadline_s: float,
+    *,
+    tell: GuestListener = lambda _event: None,
+    end: Callable[[str, T], Ended] = lambda name, _outcome: Ended(node=name),
+) -> dict[str, T | VsmlError]:
+    """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
+
+    A guest that answers and then breaks off, as one that is slow does while it boots, gets three tries in all. `end`
+    says to those who are told how the work ended.
+    """
+    visit = _Visit(work, end, tell)
+    done = dict(visit.each(guests, places, last=deadline_s <= 0))
+    for left in range(_AGAIN if deadline_s > 0 else 0, 0, -1):
+        late = [place for place in places if _not_up(done[place.name])]
+        if not late:
+            break
+        still = guests.reach(late, deadline_s)
+        for name, error in still.items():
+            visit.tell(Ended(node=name, error=error))
+        done |= still
+        places = [place for place in late if place.name not in still]
+        done |= visit.each(guests, places, last=left == 1)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit(Generic[T]):
+    """What is done in guests, and who is told of it."""
+
+    work: Callable[[Shell], T]
+    end: Callable[[str, T], Ended]
+    tell: GuestListener
+
+    def each(self, guests: Guests, places: Sequence[GuestPlace], *, last: bool) -> Mapping[str, T | VsmlError]:
+        """Return what the work came to; unless it is the last time, who does not answer yet is waited for."""
+        for place in places:
+            self.tell(Entering(node=place.name))
+        return guests.each(places, self.work, lambda name, outcome: self._ended(name, outcome, last=last))
+
+    def _ended(self, name: str, outcome: T | VsmlError, *, last: bool) -> None:
+        if not isinstance(outcome, VsmlError):
+            self.tell(self.end(name, outcome))
+        elif last or not _not_up(outcome):
+            self.tell(Ended(node=name, error=outcome))
+        else:
+            self.tell(Waiting(node=name, lack=outcome.message.removeprefix(f"{name} ")))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Sees which guests are late, and tells each reason once."""
+
+    spec: ClusterSpec
+    guests: Guests | None
+    tell: GuestListener
+    told: dict[str, str] = field(default_factory=dict)
+
+    def late(self, found: GuestTargets) -> Mapping[str, str]:
+        """Return what each guest is waited for."""
+        late = dict(self._reasons(found))
+        for name, reason in late.items():
+            if self.told.get(name) != reason:
+                self.told[name] = reason
+                self.tell(Waiting(node=name, lack=reason))
+        return late
+
+    def _reasons(self, found: GuestTargets) -> Iterator[tuple[str, str]]:
+        access = self.spec.guest
+        for name, error in found.errors.items():
+            if error.code == "guest.no-address":
+                yield name, f"no address yet; VMware Tools: {of_guests.tools(found.vms[name])}"
+        if self.guests is None or access.host_keys is not HostKeys.PUBLISHED:
+            return
+        for place in found.places:
+            if place.name not in access.fingerprints and not self.guests.vouched(place):
+                tools = of_guests.tools(found.vms[place.name])
+                yield place.name, f"{place.address}: no host keys published yet; VMware Tools: {tools}"
+
+
+def _again(spec: ClusterSpec, vcenter: VCenter, inventory: Inventory, late: Collection[str], clock: Clock) -> Inventory:
+    """Return the picture with late VMs as they are now; those of ours can be read without a look at the site."""
+    seen = {vm.ref: vm for vm in vcenter.read(late)}
+    if len(seen) < len(late):
+        return look(spec, vcenter, tell=_nobody, clock=clock, why="again", devices=False)
+    return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
+
+
+def _told_late(found: GuestTargets, late: Mapping[str, str], deadline: Deadline) -> GuestTargets:
+    """Return the guests with how long those without an address were waited for."""
+    for name in late:
+        if name in found.errors and deadline.wait_s:
+            found.errors[name].details += (f"waited {deadline.wait_s:g} s",)
+    return found
+
+
+def _seen_last(found: GuestTargets, name: str, error: object) -> VsmlError:
+    """Return the error with what vCenter said of the guest last."""
+    assert isinstance(error, VsmlError)  # noqa: S101 - sorted out before
+    vm = found.vms[name]
+    error.details += (f"VMware Tools: {of_guests.tools(vm)}; address in vCenter: {vm.guest_ip or 'none'}",)
+    if error.code in _NOT_UP_YET:
+        error.details += (of_guests.on_its_console(found.first_boot),)
+    return error
+
+
+def _enter(_shell: Shell) -> None:
+    """Do nothing: to be let in is what was wanted."""
+
+
+def _is_error(outcome: object) -> bool:
+    return isinstance(outcome, VsmlError)
+
+
+def _not_up(outcome: object) -> bool:
+    return isinstance(outcome, VsmlError) and outcome.code in _NOT_UP_YET
+
+
+def _nobody(_event: object) -> None:
+    """Say nothing of the looks that only wait for an address."""
+
+
+def first_look(spec: ClusterSpec, vcenter: VCenter, tell: Listener, clock: Clock) -> Inventory:
+    """Return the site without what only placing nodes needs."""
+    return look(spec, vcenter, tell=tell, clock=clock, why="first", devices=False)

@@ -1,0 +1,107 @@
+"""`vsml run`: one command in every guest, what it said grouped by equality."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.guest.events import Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
+    from vsphere_ml.guest.events import GuestListener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Nodes that answered the same."""
+
+    nodes: tuple[str, ...]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What a command said: groups of equal answers, the largest first, and the nodes it could not be run on."""
+
+    cluster: str
+    groups: tuple[Group, ...]
+    errors: Mapping[str, VsmlError]
+
+    @property
+    def error(self) -> GuestError | None:
+        failed = [name for group in self.groups if not group.answer.ok for name in group.nodes]
+        if not failed and not self.errors:
+            return None
+        return GuestError(
+            f"{self.cluster}: {_told(failed, self.errors)}",
+            code="guest.run-failed",
+            target=self.cluster,
+            details=tuple(error.message for error in self.errors.values()),
+        )
+
+
+def _told(failed: Collection[str], unasked: Collection[str]) -> str:
+    parts = (("the command failed on", failed), ("no status of it from", unasked))
+    return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
+
+
+def run(
+    spec: ClusterSpec,
+    command: str,
+    vcenter: VCenter,
+    guests: Guests,
+    *,
+    tell: Listener,
+    tell_guest: GuestListener,
+    clock: Clock,
+    only: Collection[str] = (),
+    timeout_s: float = 600.0,
+) -> Answered:
+    """Run the command as root in every guest at once, and return what it said."""
+    found = of_guests.find(spec, boot.first_look(spec, vcenter, tell, clock), only)
+    seen = boot.patiently(
+        guests,
+        found.places,
+        lambda shell: _run(shell, command, timeout_s),
+        0.0,
+        tell=tell_guest,
+        end=lambda node, answer: Ended(node=node, told=f"ended with status {answer.status}"),
+    )
+    nodes: dict[Answer, list[str]] = {}
+    errors = dict(found.errors)
+    for name, outcome in seen.items():
+        if isinstance(outcome, VsmlError):
+            errors[name] = outcome
+        else:
+            nodes.setdefault(outcome, []).append(name)
+    groups = sorted(nodes.items(), key=lambda item: -len(item[1]))
+    return Answered(
+        cluster=spec.name,
+        groups=tuple(Group(nodes=tuple(names), answer=answer) for answer, names in groups),
+        errors=errors,
+    )
+
+
+def _run(shell: Shell, command: str, timeout_s: float) -> Answer:
+    """Return the command's answer, also when it failed: its status is the last line of what is printed."""
+    answer = shell.run(f"sh -c {shlex.quote(command)}; s=$?; echo; echo $s", timeout_s=timeout_s)
+    out, _, status = answer.out.removesuffix("\n").rpartition("\n")
+    if not status.isdigit():
+        raise GuestError(
+            f"{shell.name}: the command printed more than can be kept",
+            code="guest.garbled",
+            target=shell.name,
+            hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",
+        )
+    return Answer(int(status), out.removesuffix("\n"), answer.err)

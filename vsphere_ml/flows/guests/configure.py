@@ -1,0 +1,274 @@
+"""`vsml configure`: brings guests to their playbooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.flows.guests import boot, fetch
+from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.flows.guests.nccl import with_topologies
+from vsphere_ml.guest.converge import Convergence, State, check_all, converge_as_far
+from vsphere_ml.guest.events import Ended
+from vsphere_ml.guest.playbooks.select import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.model.guest import GuestFacts, Playbook, Shell
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
+    from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
+    from vsphere_ml.guest.events import GuestListener
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """What became of one guest. With an error, what was done before it is told all the same."""
+
+    node: str
+    convergences: tuple[Convergence, ...] = ()
+    error: VsmlError | None = None
+    log: str = ""
+
+    @property
+    def lacks(self) -> bool:
+        return any(each.lacking for each in self.convergences)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What a look at the guests found: the plan of a run."""
+
+    cluster: str
+    playbooks: tuple[Playbook, ...]
+    guests: tuple[Guest, ...]
+    strangers: tuple[str, ...] = ()
+    after_boot: tuple[str, ...] = ()  # nodes whose guests do not run yet: every step is checked then
+
+    def __bool__(self) -> bool:
+        return bool(self.after_boot) or any(guest.lacks for guest in self.guests)
+
+    @property
+    def steps(self) -> frozenset[str] | None:
+        """Return the titles of the steps that guests lack; None when any step may be lacking."""
+        if self.after_boot or self.unasked:
+            return None
+        return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.lacking)
+
+    @property
+    def unasked(self) -> tuple[Guest, ...]:
+        """Return the guests that could not be asked: nobody knows whether they lack something."""
+        return tuple(guest for guest in self.guests if guest.error is not None)
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """Return the nodes whose guests lack something, or may."""
+        return (*self.after_boot, *(guest.node for guest in self.guests if guest.lacks or guest.error is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """The end of a run."""
+
+    plan: Lacking
+    acted: bool
+    guests: tuple[Guest, ...]
+
+    @property
+    def error(self) -> GuestError | None:
+        """Return what makes this run a failure; None when every guest that was asked for is as it should be."""
+        failed = [guest for guest in self.guests if guest.error is not None]
+        if not failed:
+            return None
+        return GuestError(
+            f"{len(failed)} of {len(self.guests)} guests of {self.plan.cluster} are not as their playbooks say",
+            code="guest.incomplete",
+            target=self.plan.cluster,
+            hint=_what_next([guest.error for guest in failed]),
+            details=tuple(line for guest in failed for line in _told(guest)),
+        )
+
+
+def _what_next(errors: Sequence[VsmlError | None]) -> str:
+    """Return what to type: what every error asks for when they agree, or else to go on."""
+    codes = {error.code for error in errors if error is not None}
+    if codes <= {"guest.no-vm", "guest.off"}:
+        return "`vsml provision` makes VMs and powers them on"
+    return "the same command again goes on from here"
+
+
+Approve: TypeAlias = "Callable[[Lacking], bool]"
+Reached: TypeAlias = "tuple[tuple[Convergence, ...], VsmlError | None]"
+
+
+def configure(
+    spec: ClusterSpec,
+    playbooks: Sequence[Playbook],
+    vcenter: VCenter,
+    guests: Guests,
+    *,
+    given: StepInputs,
+    approve: Approve,
+    tell: Listener,
+    tell_guest: GuestListener,
+    clock: Clock,
+    only: Collection[str] = (),
+    wait_s: float = 300.0,
+    dry_run: bool = False,
+) -> Configured:
+    """Look at the guests, show what they lack, ask, provide it; each is believed only after a second look.
+
+    Guests that fail are told beside those that do not.
+    """
+    deadline = boot.within(wait_s, clock)
+    site = boot.first_look(spec, vcenter, tell, clock)
+    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    found = of_guests.with_managers(found, vcenter, playbooks)
+    found = with_topologies(spec, found, vcenter, playbooks)
+    facts = of_guests.facts(spec, found, guests, given)
+    fetch.look_for(playbooks, vcenter)
+    plan = asked(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
+    if dry_run or not plan or not approve(plan):
+        return Configured(plan=plan, acted=False, guests=plan.guests)
+    lacking = {guest.node for guest in plan.guests if guest.lacks}
+    places = [place for place in found.places if place.name in lacking]
+    with vcenter.hold(spec.name):
+        given = given.but(fetch.fetched(playbooks, vcenter, tell, plan.steps))
+        facts = of_guests.facts(spec, found, guests, given)
+        done = boot.patiently(
+            guests,
+            places,
+            lambda shell: brought(shell, playbooks, facts[shell.name], tell_guest),
+            0.0,
+            tell=tell_guest,
+            end=brought_to,
+        )
+    return Configured(plan=plan, acted=True, guests=tuple(after(guest, done) for guest in plan.guests))
+
+
+def asked(  # noqa: PLR0917 - each is a thing of its own
+    spec: ClusterSpec,
+    playbooks: Sequence[Playbook],
+    found: GuestTargets,
+    guests: Guests,
+    facts: Mapping[str, GuestFacts],
+    deadline_s: float,
+    *,
+    tell: GuestListener,
+) -> Lacking:
+    """Return what these guests lack of the playbooks, in one round trip and without a change."""
+    seen = boot.patiently(
+        guests,
+        found.places,
+        lambda shell: check_all(playbooks, shell, facts[shell.name]),
+        deadline_s,
+        tell=tell,
+        end=lambda node, each: Ended(node=node, lacking=sum(len(book.lacking) for book in each)),
+    )
+    return Lacking(
+        cluster=spec.name,
+        playbooks=tuple(playbooks),
+        guests=tuple(_checked(spec, found, seen, guests)),
+        strangers=found.strangers,
+    )
+
+
+def chosen(playbooks: Sequence[Playbook], steps: Sequence[str], from_step: str | None) -> tuple[Playbook, ...]:
+    """Return the playbooks with the chosen steps alone: by number, kind or title, of one playbook as `base:packages`.
+
+    ConfigError `guest.unknown-step` when no playbook has one of them.
+    """
+    if from_step is not None:
+        playbooks = _from(playbooks, from_step)
+    if not steps:
+        return tuple(playbooks)
+    named = {name: [book.name for book in playbooks if _has(book, name)] for name in steps}
+    for name, books in named.items():
+        if not books:
+            raise _unknown(name, playbooks)
+    kept = ((book, tuple(_bare(name, book) for name in steps if book.name in named[name])) for book in playbooks)
+    return tuple(replace(book, steps=Selection(steps=mine).of(book)) for book, mine in kept if mine)
+
+
+def _from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
+    """Return what comes from the first step of this name on."""
+    at = next((at for at, book in enumerate(playbooks) if _has(book, name)), None)
+    if at is None:
+        raise _unknown(name, playbooks)
+    first = playbooks[at]
+    return [replace(first, steps=Selection(from_step=_bare(name, first)).of(first)), *playbooks[at + 1 :]]
+
+
+def _has(book: Playbook, name: str) -> bool:
+    try:
+        return bool(Selection(steps=(_bare(name, book),)).of(book))
+    except ConfigError:
+        return False
+
+
+def _bare(name: str, book: Playbook) -> str:
+    return name.removeprefix(f"{book.name}:")
+
+
+def _unknown(name: str, playbooks: Sequence[Playbook]) -> ConfigError:
+    titles = (f"{book.name}:{at} {step.title}" for book in playbooks for at, step in enumerate(book.steps, 1))
+    return ConfigError(
+        f"no playbook has a step `{name}`",
+        code="guest.unknown-step",
+        target=name,
+        hint=f"the steps are {', '.join(titles)}",
+    )
+
+
+def _checked(
+    spec: ClusterSpec, found: GuestTargets, seen: Mapping[str, tuple[Convergence, ...] | VsmlError], guests: Guests
+) -> Iterator[Guest]:
+    """Yield the guests in the file's order."""
+    for node in spec.nodes:
+        outcome = seen.get(node.name) or found.errors.get(node.name)
+        if isinstance(outcome, VsmlError):
+            yield Guest(node=node.name, error=outcome, log=guests.log(node.name))
+        elif outcome is not None:
+            yield Guest(node=node.name, convergences=outcome, log=guests.log(node.name))
+
+
+def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
+    """Bring the guest to the playbooks; return what was reached, and what ended it."""
+    reached: list[Convergence] = []
+    for book in playbooks:
+        done, error = converge_as_far(book, shell, facts, tell)
+        reached.append(done)
+        if error is not None:
+            return tuple(reached), error
+    return tuple(reached), None
+
+
+def brought_to(node: str, reached: Reached) -> Ended:
+    """Return how a guest's way through the playbooks ended, for those who are told."""
+    changed = sum(outcome.state is State.CHANGED for each in reached[0] for outcome in each.outcomes)
+    return Ended(node=node, error=reached[1], changed=changed)
+
+
+def after(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
+    """Return the guest with what became of it; as it is when nothing was done to it."""
+    outcome = done.get(guest.node)
+    if outcome is None:
+        return guest
+    if isinstance(outcome, VsmlError):
+        return replace(guest, convergences=(), error=outcome)
+    return replace(guest, convergences=outcome[0], error=outcome[1])
+
+
+def _told(guest: Guest) -> Iterator[str]:
+    if guest.error is None:
+        return
+    message = guest.error.message
+    yield message if guest.node in message else f"{guest.node}: {message}"
+    yield from (f"    {line}" for line in guest.error.details)
+    if guest.error.hint:
+        yield f"    hint: {guest.error.hint}"
+    if guest.log:
+        yield f"    log: {guest.log}"

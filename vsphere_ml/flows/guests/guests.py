@@ -1,0 +1,210 @@
+"""From a cluster's VMs to its guests: where each answers, what a step may know of it, and who does not answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.core.model.guest import GuestFacts, Peer
+from vsphere_ml.core.model.inventory import EthernetCard
+from vsphere_ml.core.model.marks import is_marked
+from vsphere_ml.core.model.spec import FirstBootBy, GpuKind
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.guest.firstboot import HOST_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from vsphere_ml.core.model.guest import Playbook, Sensitive
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
+    from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
+    from vsphere_ml.core.ports.vcenter import Guests, VCenter
+
+# Customization is carried out by VMware Tools: open-vm-tools, libDeployPkg/deployPkgLog.c, opens this log for it.
+_LOGS = {
+    FirstBootBy.CLOUD_INIT: ", and the log /var/log/cloud-init-output.log",
+    FirstBootBy.CUSTOMIZATION: ", and the log /var/log/vmware-imc/toolsDeployPkg.log",
+    FirstBootBy.NONE: "",
+}
+
+
+def on_its_console(first_boot: FirstBootBy) -> str:
+    """Return where a guest that does not answer says why, by who tells it its name and address at its first boot."""
+    return f"on the VM's console in vCenter: `systemctl status open-vm-tools`, `ip addr`{_LOGS[first_boot]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInputs:
+    """What steps are given beyond what vCenter says."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, Sensitive] = field(default_factory=dict)
+
+    def but(self, values: Mapping[str, str]) -> StepInputs:
+        """Return this with more values."""
+        return replace(self, values={**self.values, **values})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestTargets:
+    """The guests that were asked for: those with an address, and why the others have none."""
+
+    places: tuple[GuestPlace, ...]
+    errors: Mapping[str, VsmlError]
+    everyone: tuple[GuestPlace, ...]  # also those that were not asked for
+    vms: Mapping[str, Vm]  # of everyone that has a VM
+    strangers: tuple[str, ...] = ()  # nodes whose VM vsml did not make
+    first_boot: FirstBootBy = FirstBootBy.CLOUD_INIT
+    managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
+    topologies: Mapping[str, str] = field(default_factory=dict)  # NCCL's, by node
+
+
+def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:
+    """Return the guests of the cluster's VMs as vCenter tells of them now.
+
+    ConfigError `usage` when `only` names no node.
+    """
+    wanted = _wanted(spec, only)
+    errors: dict[str, VsmlError] = {}
+    everyone: list[GuestPlace] = []
+    vms: dict[str, Vm] = {}
+    for node in spec.nodes:
+        try:
+            vm = vms[node.name] = _vm(spec, node.name, inventory)
+            everyone.append(_place(node, vm, spec.guest.first_boot))
+        except GuestError as error:
+            errors[node.name] = error
+    return GuestTargets(
+        places=tuple(place for place in everyone if place.name in wanted),
+        errors={name: error for name, error in errors.items() if name in wanted},
+        everyone=tuple(everyone),
+        vms=vms,
+        strangers=tuple(name for name, vm in vms.items() if name in wanted and not is_marked(vm, spec.name)),
+        first_boot=spec.guest.first_boot,
+    )
+
+
+def facts(spec: ClusterSpec, found: GuestTargets, guests: Guests, given: StepInputs) -> Mapping[str, GuestFacts]:
+    """Return what steps may know of each guest."""
+    peers = tuple(sorted(_peers(spec, found), key=lambda each: each.name))
+    keys = [f"{place.name} {key}" for place in found.everyone for key in guests.vouched(place)]
+    values = {"known_hosts": "\n".join(keys), **given.values}
+    return {
+        node.name: GuestFacts(
+            name=node.name,
+            cluster=spec.name,
+            peers=peers,
+            gpus=node.gpu.count,
+            profile=node.gpu.profile,
+            linked=node.gpu.kind is GpuKind.NVLINK,
+            nic=node.nic.kind,
+            vgpu_manager=_manager(found, node.name),
+            roce_mac=fast_macs(found.vms.get(node.name))[0],
+            more_roce_macs=fast_macs(found.vms.get(node.name), node.nic.count)[1:],
+            nccl_topology=found.topologies.get(node.name, ""),
+            lab=spec.vcenter.lab is not None,
+            values=values,
+            secrets=given.secrets,
+        )
+        for node in spec.nodes
+    }
+
+
+def with_managers(found: GuestTargets, vcenter: VCenter, playbooks: Sequence[Playbook]) -> GuestTargets:
+    """Return the guests with their hosts' vGPU managers, when a playbook brings a driver that must fit them."""
+    kinds = {getattr(step, "KIND", "") for book in playbooks for step in book.steps}
+    return replace(found, managers=managers(found, vcenter)) if "nvidia_driver" in kinds else found
+
+
+def managers(found: GuestTargets, vcenter: VCenter) -> Mapping[HostRef, str]:
+    """Return the version of the vGPU manager of each host that a guest runs on, when the host tells it."""
+    hosts = {found.vms[place.name].host for place in found.places}
+    return vcenter.vgpu_managers(sorted(host for host in hosts if host is not None))
+
+
+def _manager(found: GuestTargets, name: str) -> str | None:
+    host = found.vms[name].host if name in found.vms else None
+    return found.managers.get(host) if host is not None else None
+
+
+def tools(vm: Vm) -> str:
+    """Return the state of VMware Tools in words: vSphere's `guestToolsNotRunning` is "not running"."""
+    words = (vm.tools or "").removeprefix("guestTools").removeprefix("tools")
+    return "".join(f" {each.lower()}" if each.isupper() else each for each in words).strip() or "state unknown"
+
+
+def _peers(spec: ClusterSpec, found: GuestTargets) -> Iterator[Peer]:
+    """Yield the nodes with an address, by the file or by their guests."""
+    places = {place.name: place.address for place in found.everyone}
+    for node in spec.nodes:
+        address = static_address(node) or places.get(node.name)
+        if address is not None:
+            yield Peer(
+                name=node.name,
+                address=address,
+                roce_address=node.roce_address,
+                more_roce_addresses=node.more_roce_addresses,
+                slots=node.gpu.count,
+            )
+
+
+def static_address(node: NodeSpec) -> str | None:
+    """Return the address that the file gives a node, without its prefix; None for DHCP."""
+    return node.address.address.partition("/")[0] if node.address else None
+
+
+def _wanted(spec: ClusterSpec, only: Collection[str]) -> frozenset[str]:
+    names = frozenset(node.name for node in spec.nodes)
+    strange = sorted(set(only) - names)
+    if strange:
+        raise ConfigError(
+            f"the cluster file has no node `{strange[0]}`",
+            code="usage",
+            target=strange[0],
+            hint=f"its nodes are {', '.join(node.name for node in spec.nodes)}",
+        )
+    return frozenset(only) or names
+
+
+def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:
+    """Return the node's VM: ours, or one that bears its name and is nobody's."""
+    named = [vm for vm in inventory.vms if vm.name == name and not vm.template]
+    ours = [vm for vm in named if is_marked(vm, spec.name)]
+    found = ours or [vm for vm in named if vm.cluster_mark is None]
+    if len(found) == 1:
+        return found[0]
+    why = f"{len(found)} VMs bear its name" if found else "its VM is not there"
+    if named and not found:
+        why = f"the VM of its name belongs to the cluster {named[0].cluster_mark}"
+    raise GuestError(
+        f"{name} has no guest: {why}", code="guest.no-vm", target=name, hint="`vsml status` shows what stands"
+    )
+
+
+def _place(node: NodeSpec, vm: Vm, first_boot: FirstBootBy) -> GuestPlace:
+    if not vm.powered_on:
+        raise GuestError(
+            f"{node.name} has no guest: its VM is powered off",
+            code="guest.off",
+            target=node.name,
+            hint="`vsml provision` powers it on",
+        )
+    address = static_address(node) or vm.guest_ip
+    if not address:
+        raise GuestError(
+            f"{node.name}: vCenter knows no address of its guest; VMware Tools: {tools(vm)}",
+            code="guest.no-address",
+            target=node.name,
+            hint=on_its_console(first_boot),
+        )
+    published = vm.settings.extra_config.get(HOST_KEYS, "") if vm.settings else ""
+    return GuestPlace(name=node.name, address=address, vm=str(vm.ref), published=published)
+
+
+def fast_macs(vm: Vm | None, count: int = 1) -> tuple[str | None, ...]:
+    """Return the MACs of a VM's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
+    devices = vm.settings.devices if vm and vm.settings else ()
+    cards = [each for each in devices if isinstance(each, EthernetCard) and each.adapter in ("sriov", "pvrdma")]
+    told = [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]
+    return tuple(told[at] if at < len(told) else None for at in range(count))

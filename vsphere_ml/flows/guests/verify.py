@@ -1,0 +1,106 @@
+"""`vsml verify`: what is true of the finished nodes. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.guests import guests as of_guests
+from vsphere_ml.guest.events import Ended
+from vsphere_ml.guest.facts import wanted
+from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.verify import verify as ask
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
+    from vsphere_ml.flows.guests.guests import StepInputs
+    from vsphere_ml.guest.events import GuestListener
+    from vsphere_ml.guest.facts.verify import Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What was seen of each node, and the nodes that could not be asked. `strict`: only `ok` will do."""
+
+    cluster: str
+    evidence: tuple[Evidence, ...]
+    errors: Mapping[str, VsmlError]
+    strict: bool = False
+
+    @property
+    def failing(self) -> tuple[Evidence, ...]:
+        """Return the facts for which this is a failure."""
+        return tuple(each for each in self.evidence if self._fails(each.verdict))
+
+    @property
+    def error(self) -> GuestError | None:
+        """Return what makes this a failure: a fact that is not so, or a node that nobody could ask."""
+        if not self.failing and not self.errors:
+            return None
+        return GuestError(
+            f"{self.cluster}: facts that are not as they should be: {len(self.failing)}; "
+            f"nodes that could not be asked: {len(self.errors)}",
+            code="guest.not-verified",
+            target=self.cluster,
+            hint="`vsml configure` provides what its playbooks say, and `vsml enable-ats` ATS; "
+            "`vsml verify -v` has the command that shows each fact again",
+            details=(
+                *(f"{each.node}: {each.fact}: {each.evidence}" for each in self.failing),
+                *(error.message for error in self.errors.values()),
+            ),
+        )
+
+    def _fails(self, verdict: Verdict) -> bool:
+        return verdict is not Verdict.OK if self.strict else verdict is Verdict.LACKING
+
+
+def verify(
+    spec: ClusterSpec,
+    playbooks: Sequence[Playbook],
+    vcenter: VCenter,
+    guests: Guests,
+    *,
+    given: StepInputs,
+    tell: Listener,
+    tell_guest: GuestListener,
+    clock: Clock,
+    only: Collection[str] = (),
+    wait_s: float = 0.0,
+    strict: bool = False,
+) -> Verified:
+    """Return what was seen of every fact of every node, in one round trip a node."""
+    deadline = boot.within(wait_s, clock)
+    site = boot.first_look(spec, vcenter, tell, clock)
+    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    found = replace(found, managers=of_guests.managers(found, vcenter))
+    facts = of_guests.facts(spec, found, guests, given)
+    want = wanted.of(playbooks)
+    seen = boot.patiently(
+        guests,
+        found.places,
+        lambda shell: ask(shell, facts[shell.name], want),
+        deadline.left_s,
+        tell=tell_guest,
+        end=_told,
+    )
+    errors = dict(found.errors)
+    evidence: list[Evidence] = []
+    for name in (node.name for node in spec.nodes):
+        outcome = seen.get(name, ())
+        if isinstance(outcome, VsmlError):
+            errors[name] = outcome
+        else:
+            evidence += outcome
+    return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
+
+
+def _told(node: str, evidence: tuple[Evidence, ...]) -> Ended:
+    right = sum(each.verdict is Verdict.OK for each in evidence)
+    return Ended(node=node, told=f"{right} of {len(evidence)} facts are as they should be")

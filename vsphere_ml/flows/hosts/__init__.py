@@ -1,0 +1,1 @@
+"""Changes of ESXi hosts, one host after another, each back in service whatever happened."""

@@ -1,0 +1,158 @@
+"""Looks at the hosts and holds what is seen against the wish: the first half of `enable-ats`. Writes nothing."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.catalog import ats_versions
+from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.hosts import saved_state
+from vsphere_ml.core.hosts.ats_facts import facts
+from vsphere_ml.core.hosts.ats_settings import connectx, wishes
+from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
+from vsphere_ml.core.ports.esxi import see_one
+from vsphere_ml.core.ports.host_events import Asking
+from vsphere_ml.flows.cluster.plan import compare, look
+from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+from vsphere_ml.flows.hosts.host_firmware import FirmwareAccess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.hosts.ats_settings import HostSettings
+    from vsphere_ml.core.hosts.saved_state import Record
+    from vsphere_ml.core.model.esxi_state import EsxiHostState
+    from vsphere_ml.core.model.host_settings import HostFacts
+    from vsphere_ml.core.model.inventory import HostRef, Inventory
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.esxi import Hosts, HostShells
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.host_events import HostListener
+    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+
+ASKED_AT_ONCE = 8  # hosts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a run was asked for."""
+
+    named: tuple[str, ...] = ()  # hosts by name; none: those of the cluster
+    leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
+    revert: bool = False
+    dry_run: bool = False
+    parallel: int = 1
+    patience: StepTimeouts = field(default_factory=StepTimeouts)
+    vcenter: frozenset[str] = frozenset()  # its own names and addresses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The edges that a run works through."""
+
+    vcenter: VCenter
+    hosts: Hosts
+    shells: HostShells | None = None
+    guests: Guests | None = None
+
+
+@dataclass(slots=True)
+class HostsLook:
+    """Looks at hosts, as often as needed, for one wish."""
+
+    spec: ClusterSpec
+    site: Site
+    task: Task
+    tell: Listener
+    tell_host: HostListener
+    clock: Clock
+    wishes: dict[str, HostSettings] = field(default_factory=dict)  # by host
+    inventory: Inventory | None = None
+    doors: FirmwareAccess | None = None
+
+    def plans(self, why: str, wait_s: float = 0.0) -> tuple[HostPlan, ...]:
+        """Return what is to be done to each host, by name, after a look at all of them.
+
+        Guests that have a whole function may take `wait_s` seconds to answer: their VMs were just powered on.
+        """
+        self.inventory = look(self.spec, self.site.vcenter, tell=self.tell, clock=self.clock, why=why)
+        compared = compare(self.spec, _in_service(self.inventory))
+        records = self._records(self.inventory) if self.task.revert else {}
+        wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named, records)
+        if not wanted:
+            raise self._no_hosts(compared.unseated)
+        self.wishes = {wish.ref: wish for wish in wanted}
+        self.doors = FirmwareAccess(
+            hosts=self.site.hosts,
+            shells=self.site.shells,
+            guests=self.site.guests,
+            places=self._places(wanted, wait_s),
+            wait_s=wait_s,
+        )
+        seen = self.site.hosts.see([wish.ref for wish in wanted])
+        there = [seen[wish.ref] for wish in wanted if wish.ref in seen]
+        with ThreadPoolExecutor(max_workers=ASKED_AT_ONCE) as pool:
+            return tuple(pool.map(self._plan, there))
+
+    def _records(self, inventory: Inventory) -> dict[HostRef, Record]:
+        """Return what is written down on hosts: also where no node is now, values wait to come back."""
+        seen = self.site.hosts.see([host.ref for host in inventory.hosts if connectx(host)])
+        found = {ref: saved_state.parse(sight.record) for ref, sight in seen.items()}
+        return {ref: record for ref, record in found.items() if record is not None}
+
+    def again(self, host: HostPlan) -> HostFacts:
+        """Return one host's facts as they are now, held against the same wish."""
+        return self._plan(see_one(self.site.hosts, host.facts.host, host.name)).facts
+
+    def _plan(self, sight: EsxiHostState) -> HostPlan:
+        if self.inventory is None or self.doors is None:
+            raise AssertionError("nobody has looked yet")
+        wish = self.wishes[sight.ref]
+        self.tell_host(Asking(host=sight.name))
+        record = saved_state.parse(sight.record)
+        firmware = self.doors.read(wish, sight)
+        case = HostPlanInput(
+            cluster=self.spec.name,
+            nodes=[node.name for node in self.spec.nodes],
+            facts=facts(wish, sight, firmware, self.inventory, record),
+            sight=sight,
+            record=record,
+            leave=self.task.leave,
+            revert=self.task.revert,
+            vcenter=self.task.vcenter,
+            unsupported=ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor) or "",
+            caution=ats_versions.caution(sight.version, sight.cpu_vendor) or "",
+        )
+        return plan(case)
+
+    def _places(self, wanted: Sequence[HostSettings], wait_s: float) -> dict[str, GuestPlace | VsmlError]:
+        """Return where the guests are that have a port's whole function."""
+        names = {port.guest for wish in wanted for port in wish.ports if port.guest}
+        if not names:
+            return {}
+        deadline = boot.within(wait_s, self.clock)
+        site = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock)
+        found = boot.placed(self.spec, site, self.site.vcenter, deadline, only=names)
+        return {**found.errors, **{place.name: place for place in found.places}}
+
+    def _no_hosts(self, unseated: NotPossible | None) -> NotPossible:
+        return NotPossible(
+            f"no host is {self.spec.name}'s: none of its VMs stands, and no node finds a seat",
+            code="ats.no-hosts",
+            target=self.spec.name,
+            hint="`vsml provision` first, or name hosts with --host",
+            details=unseated.details if unseated is not None else (),
+        )
+
+
+def _in_service(inventory: Inventory) -> Inventory:
+    """Return the site as if every host were in service: which ports are used does not change while one is not."""
+    return replace(inventory, hosts=tuple(replace(host, connected=True, maintenance=False) for host in inventory.hosts))
+
+
+def _nobody(_event: object) -> None:
+    """Say nothing of the look that only finds the guests' addresses."""

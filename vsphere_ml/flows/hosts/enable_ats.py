@@ -1,0 +1,194 @@
+"""`vsml enable-ats`: PCIe Address Translation Services on the hosts, from ESXi's kernel to the NICs' firmware."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.hosts.host_changes import SetFirmware, WriteRecord
+from vsphere_ml.flows.cluster.confirm import agree
+from vsphere_ml.flows.consent import refusals, refuse
+from vsphere_ml.flows.hosts.ats_look import HostsLook
+from vsphere_ml.flows.hosts.host_apply import HostExecutor, HostOutcome, failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vsphere_ml.core.hosts.host_changes import ByShell
+    from vsphere_ml.core.hosts.host_plan import HostPlan
+    from vsphere_ml.core.model.host_settings import HostFacts
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.host_events import HostListener
+    from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.flows.hosts.ats_look import Site, Task
+
+Approve: TypeAlias = "Callable[[AtsPlan], bool]"
+GUESTS_S = 300.0  # until guests answer that were powered on again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtsPlan:
+    """What is to be done to each host, in the order of their names."""
+
+    cluster: str
+    hosts: tuple[HostPlan, ...]
+    revert: bool = False
+
+    def __bool__(self) -> bool:
+        return any(self.hosts)
+
+    @property
+    def work(self) -> tuple[HostPlan, ...]:
+        return self.hosts
+
+    @property
+    def enabled(self) -> bool:
+        return all(each.facts.enabled for each in self.hosts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtsReport:
+    """The end of a run. `plan` is what was shown last, `after` what a look at the end found."""
+
+    plan: AtsPlan
+    acted: bool
+    outcomes: tuple[HostOutcome, ...] = ()
+    after: tuple[HostPlan, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[HostPlan, ...]:
+        """The hosts as they were seen last."""
+        return self.after or self.plan.hosts
+
+    @property
+    def facts(self) -> tuple[HostFacts, ...]:
+        return tuple(each.facts for each in self.hosts)
+
+    @property
+    def error(self) -> VsmlError | None:
+        """Return what makes this run a failure: a host that failed, or one that is not enabled at the end."""
+        if any(each.failed for each in self.outcomes):
+            return failure(self.plan.cluster, self.outcomes, "failed", code="ats.host-failed")
+        if self.plan.revert:
+            waiting = [each for each in self.facts if each.lacking]
+            return _not_reverted(self.plan.cluster, waiting) if waiting else None
+        missing = [each for each in self.facts if not each.enabled]
+        if missing:
+            return NotPossible(
+                f"{self.plan.cluster}: ATS is not enabled on {len(missing)} of {len(self.facts)} hosts",
+                code="ats.not-enabled",
+                target=self.plan.cluster,
+                hint="the report says for each host what to type; then run the same command again",
+                details=tuple(line for each in missing for line in _lacks(each)),
+            )
+        return None
+
+
+def enable_ats(
+    spec: ClusterSpec,
+    site: Site,
+    task: Task,
+    *,
+    approve: Approve,
+    tell: Listener,
+    tell_host: HostListener,
+    clock: Clock,
+    show: Callable[[AtsPlan], None] | None = None,
+) -> AtsReport:
+    """Look, plan, ask, and bring one host after another to the wish; each is believed only when seen after its reboot.
+
+    Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
+    """
+    seen = HostsLook(spec, site, task, tell, tell_host, clock)
+    todo = _planned(seen, "first")
+    if task.dry_run:
+        return AtsReport(plan=todo, acted=False)
+    if show is not None and any(host.refusals for host in todo.hosts):
+        show(todo)
+    refuse(refusals(todo.hosts))
+    run = _Run(seen, clock)
+    plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)
+    return AtsReport(plan=plan, acted=acted, outcomes=run.outcomes, after=run.after)
+
+
+@dataclass(slots=True)
+class _Run:
+    """The hosts while they are worked on, and what became of them."""
+
+    seen: HostsLook
+    clock: Clock
+    outcomes: tuple[HostOutcome, ...] = ()
+    after: tuple[HostPlan, ...] = ()
+
+    def replan(self, _before: AtsPlan) -> AtsPlan:
+        fresh = _planned(self.seen, "before acting")
+        refuse(refusals(fresh.hosts))
+        return fresh
+
+    def act(self, plan: AtsPlan) -> None:
+        self.outcomes = _act(self.seen, plan.hosts, self.clock)
+        self.after = self.seen.plans("again", GUESTS_S)
+        self.outcomes += _forget(self.seen, self.after, self.clock)
+
+
+def _planned(seen: HostsLook, why: str) -> AtsPlan:
+    hosts = seen.plans(why)
+    if seen.task.revert:  # a host without a record was never changed
+        hosts = tuple(each for each in hosts if each.record is not None)
+    return AtsPlan(cluster=seen.spec.name, hosts=hosts, revert=seen.task.revert)
+
+
+def _act(seen: HostsLook, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+    walk = HostExecutor(
+        hosts=seen.site.hosts,
+        by_shell=_by_shell(seen),
+        check=seen.again,
+        tell=seen.tell_host,
+        clock=clock,
+        patience=seen.task.patience,
+        parallel=seen.task.parallel,
+    )
+    return walk.carry_out([host for host in todo if host])
+
+
+def _forget(seen: HostsLook, after: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+    """Take records away of hosts that were down when their plan was made, now that all is seen to be back.
+
+    Returns what went wrong with it.
+    """
+    if not seen.task.revert:
+        return ()
+    back = tuple(each for each in after if all(isinstance(step, WriteRecord) and not step.text for step in each.steps))
+    return tuple(each for each in _act(seen, back, clock) if each.errors)
+
+
+def _by_shell(seen: HostsLook) -> Callable[[ByShell], None]:
+    def make(change: ByShell) -> None:
+        if seen.doors is None or not isinstance(change, SetFirmware):
+            raise AssertionError("nobody has looked yet, or it is nothing of ATS")
+        seen.doors.set(change)
+
+    return make
+
+
+def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:
+    return NotPossible(
+        f"{cluster}: former values are not back on {', '.join(each.name for each in waiting)}; they stay written down",
+        code="ats.not-reverted",
+        target=waiting[0].name,
+        hint="open the door that the report names, or type what it says; then run the same command again",
+        details=tuple(line for each in waiting for line in _lacks(each)),
+    )
+
+
+def _lacks(host: HostFacts) -> Iterator[str]:
+    """Yield what a host lacks; the report says what a person can type."""
+    for fact in host.lacking:
+        place = f" of {fact.on}" if fact.on else ""
+        why = f" ({fact.why})" if fact.why else ""
+        yield f"{host.name}: {fact.name}{place}: {fact.state}{why}"
+    for vm in host.vms:
+        if not vm.ok:
+            yield f"{host.name}: {vm.vm}: {vm.words}"

@@ -1,0 +1,174 @@
+"""Makes ESXi hosts ready for nodes: the part of a plan that comes before its VMs.
+
+What hosts lack is told by the seats; how a host is emptied, rebooted and waited for is the same as for `enable-ats`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.hosts import saved_state
+from vsphere_ml.core.hosts.desired_settings import DesiredSettings, ShellSeen, caution, facts, seats_of, wants_mig
+from vsphere_ml.core.hosts.host_changes import SetMig
+from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
+from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.ports.esxi import see_one
+from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.flows.hosts.host_apply import HostExecutor, StepTimeouts, failure
+from vsphere_ml.flows.hosts.host_shell import HostShell, shut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.hosts.host_changes import ByShell
+    from vsphere_ml.core.hosts.saved_state import Record
+    from vsphere_ml.core.model.esxi_state import EsxiHostState
+    from vsphere_ml.core.model.host_settings import HostFacts
+    from vsphere_ml.core.model.inventory import HostRef, Inventory
+    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.spec import ClusterSpec, MakeReady
+    from vsphere_ml.core.ports.esxi import Hosts, HostShells
+    from vsphere_ml.core.ports.host_events import HostListener
+    from vsphere_ml.core.ports.vcenter import Clock
+    from vsphere_ml.flows.hosts.host_apply import HostOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSession:
+    """The ways to ESXi hosts, and what may be done to the VMs that run there."""
+
+    hosts: Hosts
+    tell: HostListener
+    shells: HostShells | None = None
+    leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
+    patience: StepTimeouts = field(default_factory=StepTimeouts)
+    vcenter: frozenset[str] = frozenset()  # its own names and addresses
+
+    def wish(self, asked: MakeReady) -> MakeReady:
+        """Return what is asked for and can be done: MIG mode takes a shell."""
+        return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {ReadyKind.MIG})
+
+
+@dataclass(slots=True)
+class HostConfiguration:
+    """The hosts of one cluster while they are looked at and made ready."""
+
+    spec: ClusterSpec
+    door: HostSession
+    clock: Clock
+    _inventory: Inventory | None = None
+    _seats: Mapping[str, tuple[NodePlacement, ...]] = field(default_factory=dict)
+    _records: Mapping[HostRef, Record] = field(default_factory=dict)
+
+    def in_service(self, inventory: Inventory) -> Inventory:
+        """Return the site with the hosts in service that a run of ours has emptied: the plan brings them back."""
+        away = [host.ref for host in inventory.hosts if host.maintenance or not host.connected]
+        seen = self.door.hosts.see(away) if away else {}
+        records = {ref: saved_state.parse(sight.record) for ref, sight in seen.items()}
+        self._records = {
+            ref: record
+            for ref, record in records.items()
+            if record is not None and record.ready and record.maintenance and record.cluster == self.spec.name
+        }
+        back = (
+            replace(host, connected=True, maintenance=False) if host.ref in self._records else host
+            for host in inventory.hosts
+        )
+        return replace(inventory, hosts=tuple(back))
+
+    def plans(self, inventory: Inventory, placement: Placement) -> tuple[HostPlan, ...]:
+        """Return what is to be done to each host before its nodes can be there; hosts that lack nothing are left out.
+
+        A host that must not be touched is among them, with the reasons.
+        """
+        self._inventory, self._seats = inventory, seats_of(placement)
+        refs = [host.ref for host in inventory.hosts if host.ref in self._seats or host.ref in self._records]
+        seen = self.door.hosts.see(refs)
+        made = (self._plan(seen[ref]) for ref in refs if ref in seen)
+        return tuple(each for each in made if each or (each.refusals and each.facts.lacking))
+
+    def carry_out(self, hosts: Sequence[HostPlan]) -> tuple[HostOutcome, ...]:
+        """Make hosts ready, one after another; the first that fails keeps the rest from being begun.
+
+        Raises VSphereError `host.not-ready` then: VMs are begun only where every host is ready.
+        """
+        walk = HostExecutor(
+            hosts=self.door.hosts,
+            by_shell=self._by_shell,
+            check=self._again,
+            tell=self.door.tell,
+            clock=self.clock,
+            patience=self.door.patience,
+        )
+        outcomes = walk.carry_out(hosts)
+        if any(each.failed for each in outcomes):
+            what = "could not be made ready; no VM was touched"
+            raise failure(self.spec.name, outcomes, what, code="host.not-ready")
+        return outcomes
+
+    def _plan(self, sight: EsxiHostState) -> HostPlan:
+        asked = self._asked(sight)
+        return plan(
+            HostPlanInput(
+                cluster=self.spec.name,
+                nodes=[node.name for node in self.spec.nodes],
+                facts=facts(asked),
+                sight=sight,
+                record=saved_state.parse(sight.record),
+                leave=self.door.leave,
+                vcenter=self.door.vcenter,
+                ready=True,
+                caution=caution(asked),
+            )
+        )
+
+    def _asked(self, sight: EsxiHostState) -> DesiredSettings:
+        if self._inventory is None:
+            raise AssertionError("nobody has looked yet")
+        return DesiredSettings(
+            wish=self.door.wish(self.spec.make_ready),
+            host=self._inventory.host(sight.ref),
+            seats=self._seats.get(sight.ref, ()),
+            sight=sight,
+            shell=self._shell(sight),
+            roce=self.spec.roce,
+            switches={each.ref: each.switch_ref for each in self._inventory.networks if each.switch_ref is not None},
+            record=saved_state.parse(sight.record),
+        )
+
+    def _shell(self, sight: EsxiHostState) -> ShellSeen:
+        """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
+        if self._inventory is None or ReadyKind.MIG not in self.spec.make_ready.kinds:
+            return ShellSeen(mig={})
+        if not wants_mig(self._seats.get(sight.ref, ()), self._inventory.host(sight.ref)):
+            return ShellSeen(mig={})
+        why = shut(self.door.shells, sight)
+        if why or self.door.shells is None:
+            return ShellSeen(mig={}, why=why)
+        try:
+            with HostShell(self.door.hosts, self.door.shells, sight) as run:
+                answer = run(nvidia_smi.QUERY)
+        except VsmlError as error:
+            return ShellSeen(mig={}, why=error.message)
+        why = "" if answer.ok else f"nvidia-smi: {nvidia_smi.words(answer)}"
+        return ShellSeen(mig=nvidia_smi.modes(answer.out), why=why)
+
+    def _again(self, host: HostPlan) -> HostFacts:
+        return facts(self._asked(see_one(self.door.hosts, host.facts.host, host.name)))
+
+    def _by_shell(self, change: ByShell) -> None:
+        """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
+        if not isinstance(change, SetMig) or self.door.shells is None:
+            raise AssertionError("a door that is not open was not read through either")
+        sight = see_one(self.door.hosts, change.host, change.host_name)
+        with HostShell(self.door.hosts, self.door.shells, sight) as run:
+            answer = run(nvidia_smi.setting(change.gpu, change.value))
+        if not answer.ok:
+            raise VSphereError(
+                f"{change.host_name}: nvidia-smi refuses MIG mode of GPU {change.gpu}: {nvidia_smi.words(answer)}",
+                code="host.refused",
+                target=change.host_name,
+                hint=f"on the host: {nvidia_smi.setting(change.gpu, change.value)}",
+            )

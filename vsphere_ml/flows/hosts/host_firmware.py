@@ -1,0 +1,164 @@
+"""ATS_ENABLED in a NIC's firmware: read and set through the host's shell, or the guest's that has the function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
+from vsphere_ml.core.hosts.ats_facts import FirmwareSeen
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, AccessMethod
+from vsphere_ml.core.ports.esxi import see_one
+from vsphere_ml.core.tools import mft
+from vsphere_ml.flows.guests.boot import patiently
+from vsphere_ml.flows.hosts.host_shell import COMMAND_S, HostShell, shut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from vsphere_ml.core.hosts.ats_settings import HostSettings, PortSettings
+    from vsphere_ml.core.hosts.host_changes import SetFirmware
+    from vsphere_ml.core.model.esxi_state import EsxiHostState
+    from vsphere_ml.core.model.guest import Shell
+    from vsphere_ml.core.model.inventory import PciAddress
+    from vsphere_ml.core.ports.esxi import Hosts, HostShells
+    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.flows.hosts.host_shell import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirmwareAccess:
+    """The ways to NIC firmware that the cluster file opens; None where it opens none."""
+
+    hosts: Hosts
+    shells: HostShells | None = None
+    guests: Guests | None = None
+    places: Mapping[str, GuestPlace | VsmlError] | None = None  # of the guests, by node
+    wait_s: float = 0.0  # for guests that boot
+
+    def read(self, wish: HostSettings, sight: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
+        """Return what each port's firmware tells, or why it could not be asked. Raises nothing of a door's."""
+        seen = {port.address: self._in_guest(port) for port in wish.ports if port.guest}
+        ports = [port for port in wish.ports if not port.guest]
+        return seen | (self._on_host(ports, sight) if ports else {})
+
+    def set(self, change: SetFirmware) -> None:
+        """Configure a port's firmware for the next boot, and read it back. VSphereError when it refuses."""
+        if change.door is AccessMethod.GUEST:
+            self._set_in_guest(change)
+            return
+        if self.shells is None:
+            raise AssertionError("a door that is not open was not read through either")
+        sight = see_one(self.hosts, change.host, change.host_name)
+        with HostShell(self.hosts, self.shells, sight) as run:
+            _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
+
+    def _on_host(self, ports: Sequence[PortSettings], sight: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
+        why, shells = shut(self.shells, sight), self.shells
+        if why or shells is None:
+            return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=why) for port in ports}
+        try:
+            with HostShell(self.hosts, shells, sight) as run:
+                return _read(run, ports)
+        except VsmlError as error:
+            return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=error.message) for port in ports}
+
+    def _in_guest(self, port: PortSettings) -> FirmwareSeen:
+        place = (self.places or {}).get(port.guest)
+        if self.guests is None or place is None or isinstance(place, VsmlError):
+            why = place.message if isinstance(place, VsmlError) else f"{port.guest} cannot be entered"
+            return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
+        outcome = patiently(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[place.name]
+        if isinstance(outcome, VsmlError):
+            return FirmwareSeen(door=AccessMethod.NONE, why=outcome.message, guest=port.guest)
+        return outcome
+
+    def _set_in_guest(self, change: SetFirmware) -> None:
+        place = (self.places or {}).get(change.guest)
+        if self.guests is None or place is None or isinstance(place, VsmlError):
+            raise AssertionError("a guest that cannot be entered was not read either")
+        commands = mft.guest_setting(change.device, change.value), mft.guest_query(change.device)
+        outcome = self.guests.each([place], lambda shell: _set(_of(shell), change, *commands))[place.name]
+        if isinstance(outcome, VsmlError):
+            raise outcome
+
+
+def _read(run: Run, ports: Sequence[PortSettings]) -> dict[PciAddress, FirmwareSeen]:
+    status = run(mft.MST_STATUS)
+    if mft.is_missing(status):
+        why = f"NVIDIA's firmware tools (MFT) are not installed: there is no {mft.ESXI_FOLDER}/mst"
+        return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=why, installed=False) for port in ports}
+    if not mft.devices(status.out):
+        run(mft.MST_START)
+        status = run(mft.MST_STATUS)
+    listed = mft.devices(status.out)
+    return {port.address: _read_port(run, port, listed) for port in ports}
+
+
+def _read_port(run: Run, port: PortSettings, listed: Sequence[mft.MstDevice]) -> FirmwareSeen:
+    device = mft.device_at(listed, port.address, port.uplink)
+    if device is None:
+        return FirmwareSeen(door=AccessMethod.NONE, why=f"`mst status -vv` lists no device at {port.address}")
+    return _asked(run(mft.query(device.name)), FirmwareSeen(door=AccessMethod.HOST, device=device.name))
+
+
+def _asked(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
+    """Return what a query told."""
+    why, value, installed = "", None, True
+    if mft.is_missing(answer):
+        why, installed = "mlxconfig is not installed", False
+    elif not answer.ok:
+        why = f"mlxconfig: {mft.words(answer)}"
+    else:
+        value = mft.value(answer.out)
+        why = "" if value else f"mlxconfig lists no {FIRMWARE_SETTING}: this firmware, or this mlxconfig, has none"
+    door = seen.door if value else AccessMethod.NONE
+    return FirmwareSeen(door=door, device=seen.device, value=value, why=why, installed=installed, guest=seen.guest)
+
+
+def _read_in_guest(shell: Shell, port: PortSettings) -> FirmwareSeen:
+    run = _asking(shell)
+    found = mft.guest_ports(run(mft.GUEST_PORTS).out)
+    if len(found) != 1:
+        # Which of several a host's port is, no guest can tell: their addresses are the VM's own.
+        why = f"{port.guest} has {len(found)} whole ConnectX functions; only with one is it plain which is meant"
+        return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
+    seen = FirmwareSeen(door=AccessMethod.GUEST, device=found[0], guest=port.guest)
+    return _asked(run(mft.guest_query(found[0])), seen)
+
+
+def _asking(shell: Shell) -> Run:
+    return lambda command: shell.ask({"it": command})["it"]
+
+
+def _of(shell: Shell) -> Run:
+    def run(command: str) -> Answer:
+        try:
+            return shell.run(command, timeout_s=COMMAND_S)
+        except GuestError as error:
+            if error.code != "guest.command-failed":
+                raise
+            return Answer(1, "", "\n".join(error.details) or error.message)
+
+    return run
+
+
+def _set(run: Run, change: SetFirmware, setting: str, query: str) -> None:
+    """Set, and believe it only when the next boot's value says so."""
+    answer = run(setting)
+    if not answer.ok:
+        raise _refused(change, mft.words(answer), setting)
+    value = mft.value(run(query).out)
+    if value is None or value.next_boot is not change.value:
+        raise _refused(change, "it took the setting, and shows another one when asked again", query)
+
+
+def _refused(change: SetFirmware, why: str, command: str) -> VSphereError:
+    return VSphereError(
+        f"{change.host_name}: the firmware of {change.port} ({change.device}) refuses "
+        f"{FIRMWARE_SETTING}={change.value}: {why}",
+        code="ats.refused",
+        target=change.host_name,
+        hint=f"{'in ' + change.guest if change.guest else 'on the host'}: {command}",
+    )

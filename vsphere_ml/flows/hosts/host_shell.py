@@ -1,0 +1,51 @@
+"""A host's shell for a few commands: whether it can be had, and its SSH service started for as long as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.model.guest import Answer
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.esxi_state import EsxiHostState
+    from vsphere_ml.core.ports.esxi import Hosts, HostShells
+
+Run: TypeAlias = Callable[[str], Answer]
+COMMAND_S = 120.0
+
+
+def shut(shells: HostShells | None, sight: EsxiHostState) -> str:
+    """Return why the host's shell is no way, in words; empty when it is one."""
+    if not sight.connected:
+        return "the host does not answer"
+    if shells is None:
+        return "the cluster file opens no door to the hosts' shells ([hosts] door)"
+    if sight.ssh_running is False and not shells.starts_service:
+        return (
+            "the host's SSH service is stopped, and the cluster file leaves it so ([hosts] service);"
+            f" `govc host.service -host {sight.name} start TSM-SSH` starts it"
+        )
+    return ""
+
+
+@dataclass(slots=True)
+class HostShell:
+    """Runs commands on a host; its SSH service is started where it is stopped, and stopped again."""
+
+    hosts: Hosts
+    shells: HostShells
+    sight: EsxiHostState
+    started: bool = False
+
+    def __enter__(self) -> Run:
+        if self.sight.ssh_running is False and self.shells.starts_service:
+            self.hosts.ssh(self.sight.ref, run=True)
+            self.started = True
+        return lambda command: self.shells.run(self.sight.name, command, COMMAND_S)
+
+    def __exit__(self, *_: object) -> None:
+        if self.started:
+            self.shells.drop(self.sight.name)
+            self.hosts.ssh(self.sight.ref, run=False)

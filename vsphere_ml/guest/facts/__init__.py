@@ -1,0 +1,1 @@
+"""What is asked of a guest, how its answer is read, and what a finished node must show."""

@@ -1,0 +1,221 @@
+"""Reads what a guest's programs print, and says what it means. Pure: an answer in, verdict and evidence out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.guest.steps.gpu import driver
+from vsphere_ml.guest.steps.gpu import gpudirect as direct
+from vsphere_ml.guest.steps.gpu import licence as licences
+from vsphere_ml.guest.steps.network import rdma
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vsphere_ml.core.model.guest import GuestFacts
+    from vsphere_ml.guest.steps.network.roce import NetplanRoce
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARNING = "warning"  # training runs all the same, and less well
+    LACKING = "lacking"
+    UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
+
+
+Judgement: TypeAlias = "tuple[Verdict, str]"
+
+NEAR = ("NV", "PIX", "PXB", "PHB")
+_PATH_MTUS = (4096, 2048, 1024, 512, 256)
+# GRH, UDP, BTH, XRC, AtomicETH and ICRC, as Linux counts them (include/rdma/ib_addr.h, iboe_get_mtu).
+_ROCE_HEADERS = 40 + 8 + 12 + 4 + 28 + 4
+
+
+def gpus(answer: Answer, facts: GuestFacts) -> Judgement:
+    """Judge the names of the guest's GPUs: `GRID A100-40C` for the profile `grid_a100-40c`. Whole GPUs are counted."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    names = answer.text.splitlines()
+    wanted = facts.profile.rpartition("_")[2].casefold()
+    right = [name for name in names if not wanted or name.casefold().split()[-1:] == [wanted]]
+    seen = ", ".join(names) or "none"
+    return _when(
+        len(right) == facts.gpus == len(names), seen, f"{seen}; wanted {facts.gpus} × {facts.profile or 'whole GPUs'}"
+    )
+
+
+def branch(answer: Answer, facts: GuestFacts) -> Judgement:
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    there = answer.text.partition("\n")[0]
+    if facts.vgpu_manager is None:
+        return Verdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
+    both = f"driver {there}, vGPU manager {facts.vgpu_manager}"
+    return _when(driver.runs_under(there, facts.vgpu_manager), both, f"{both}: this driver does not run under it")
+
+
+def licence(answer: Answer, _facts: GuestFacts) -> Judgement:
+    if not answer.text:
+        return Verdict.UNKNOWN, "the driver says nothing of a licence"
+    return _when(licences.licensed(answer), licences.state(answer))
+
+
+def ecc(answer: Answer, _facts: GuestFacts) -> Judgement:
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
+    shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
+    if any(row[-1].isdigit() and int(row[-1]) > 0 for row in rows):
+        return Verdict.LACKING, shown
+    return (Verdict.OK if rows and all(row[0] == "Enabled" for row in rows) else Verdict.UNKNOWN), shown or "no GPU"
+
+
+def clocks(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Tell the clocks. A GPU at rest runs slowly, so only their absence says anything."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    told = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
+    shown = "; ".join(line.replace(", ", " of ") for line in answer.text.splitlines())
+    return (Verdict.OK if told and shown else Verdict.UNKNOWN), shown or "no GPU"
+
+
+def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
+    found = [way for way in nvidia_smi.ways(answer.out) if way.to_nic]
+    if not found:
+        return Verdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
+    shown = _shown(found)
+    near = {way.gpu for way in found if way.kind.startswith(NEAR)}
+    if near == {way.gpu for way in found}:
+        return Verdict.OK, shown
+    return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
+
+
+def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
+    """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
+    if not answer.ok:
+        return _silent(answer, "nvidia-smi")
+    ways = nvidia_smi.ways(answer.out)
+    order = {gpu: at for at, gpu in enumerate(dict.fromkeys(way.gpu for way in ways))}
+    found = [way for way in ways if order[way.gpu] < order.get(way.other, -1)]
+    shown = _shown(found) or "nvidia-smi shows no two GPUs"
+    pairs = facts.gpus * (facts.gpus - 1) // 2
+    joined = len(found) == pairs and all(way.kind.startswith("NV") for way in found)
+    return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
+
+
+def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
+    lines = answer.text.splitlines()
+    loaded = any(line.startswith("nvidia_peermem ") for line in lines)
+    said = [line for line in lines if not line.startswith("nvidia_peermem ")]
+    if len(said) < 2:  # noqa: PLR2004 - kernel and licence
+        return Verdict.UNKNOWN, "there is no NVIDIA kernel module"
+    way = direct.way({"kernel": Answer(0, said[0]), "licence": Answer(0, said[1])})
+    if way.dma_buf:
+        return Verdict.OK, f"DMA-BUF: {way.reason}"
+    return _when(loaded, f"nvidia-peermem: {way.reason}", f"nvidia-peermem is not loaded; {way.reason}")
+
+
+def container(answer: Answer, facts: GuestFacts) -> Judgement:
+    if not answer.ok:
+        return Verdict.LACKING, _last(answer) or "no answer"
+    count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
+    return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
+
+
+def ats(answer: Answer, _facts: GuestFacts) -> Judgement:
+    """Judge what lspci shows. Without ATS a VM's GPUDirect RDMA works below its best (NCCL's troubleshooting guide)."""
+    if "not found" in answer.err:
+        return Verdict.UNKNOWN, _last(answer)
+    lines = [line.strip() for line in answer.text.splitlines()]
+    if lines and all("Enable+" in line for line in lines):
+        return Verdict.OK, "; ".join(lines)
+    shown = "; ".join(lines) or "no NIC shows the capability"
+    return Verdict.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
+
+
+def rdma_device(answer: Answer, _facts: GuestFacts, *, mtu: int) -> Judgement:
+    """Judge state and path MTU of the RDMA devices; one that is as it should be is enough."""
+    if not answer.ok:
+        return _silent(answer, "ibv_devinfo")
+    wanted = _path_mtu(mtu)
+    ports = list(_ports(answer.out))
+    shown = "; ".join(f"{device} {state}, path MTU {active}" for device, state, active in ports)
+    right = any(state == "PORT_ACTIVE" and active == str(wanted) for _, state, active in ports)
+    return _when(right, shown, f"{shown or 'no device'}; wanted PORT_ACTIVE with path MTU {wanted}")
+
+
+def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce, nic: GuestFacts | None = None) -> Judgement:
+    """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
+    link = rdma.link(answer)
+    if not link.name:
+        return Verdict.LACKING, _last(answer) or "there is no RoCE interface"
+    shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
+    wrong = roce.wrong(link, nic or facts)
+    return _when(wrong is None, shown, f"{shown}; {wrong}")
+
+
+def gid(answer: Answer, facts: GuestFacts) -> Judgement:
+    best = rdma.best(answer, facts)
+    if best is None:
+        return Verdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
+    own = (rdma.own_address(facts) or best.address).partition("/")[0]
+    shown = f"index {best.index} of {best.device} on {best.interface}, RoCE v2, {best.address}"
+    return _when(best.address == own, shown, f"{shown}; the node's own address is {own}")
+
+
+def memlock(answer: Answer, _facts: GuestFacts) -> Judgement:
+    limit = answer.text
+    return _when(limit == "unlimited", limit) if limit else (Verdict.UNKNOWN, "no answer")
+
+
+def time(answer: Answer, _facts: GuestFacts) -> Judgement:
+    lines = answer.text.splitlines()
+    clock = lines[-1] if lines else "no answer"
+    return _when(lines[:1] == ["yes"], clock, f"{clock}; the clock does not follow network time")
+
+
+def mesh(answer: Answer, facts: GuestFacts) -> Judgement:
+    reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
+    lost = [peer.name for peer in facts.peers if peer.name not in reached]
+    return _when(not lost, f"{len(facts.peers)} nodes reached", f"not reached: {', '.join(lost)}")
+
+
+def _path_mtu(mtu: int) -> int:
+    """Return the largest RDMA path MTU that fits an interface's MTU beside RoCE's headers, in bytes."""
+    return next(each for each in (*_PATH_MTUS, 0) if each + _ROCE_HEADERS <= mtu)
+
+
+def _ports(text: str) -> Iterator[tuple[str, str, str]]:
+    """Read ibv_devinfo's ports: device, state, active MTU."""
+    device = state = ""
+    for line in text.splitlines():
+        key, _, value = line.strip().partition(":")
+        first = value.split()[:1]
+        if key == "hca_id":
+            device = value.strip()
+        elif key == "state" and first:
+            state = first[0]
+        elif key == "active_mtu" and first:
+            yield device, state, first[0]
+
+
+def _shown(ways: Sequence[nvidia_smi.GpuLink]) -> str:
+    return ", ".join(f"{way.gpu} to {way.other}: {way.kind}" for way in ways)
+
+
+def _silent(answer: Answer, program: str) -> Judgement:
+    # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
+    return Verdict.LACKING, answer.text.partition("\n")[0] or _last(answer) or f"{program} does not answer"
+
+
+def _last(answer: Answer) -> str:
+    lines = (answer.text or answer.err.strip()).splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _when(right: bool, shown: str, wrong: str = "") -> Judgement:  # noqa: FBT001 - what is judged
+    return (Verdict.OK, shown) if right else (Verdict.LACKING, wrong or shown)

@@ -1,0 +1,124 @@
+"""What is true of a finished node: read-only, asked in one round trip, with evidence and the command that gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.nodes.container import inside
+from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.guest.facts import judge
+from vsphere_ml.guest.steps.gpu import driver, licence
+from vsphere_ml.guest.steps.network import rdma
+from vsphere_ml.guest.steps.system.shell import q, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Probe
+    from vsphere_ml.guest.facts.judge import Judgement, Verdict
+    from vsphere_ml.guest.facts.wanted import Wanted
+    from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One fact of one node: how it stands, what was seen, and what to type in the guest to see it again."""
+
+    node: str
+    fact: str
+    verdict: Verdict
+    evidence: str
+    command: str
+    lab: bool = False  # seen on a stand-in, so it says nothing about hardware
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    name: str
+    command: str
+    judge: Callable[[Answer, GuestFacts], Judgement]
+
+
+def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, ...]:
+    """Return what was seen of every fact that concerns the node, in one round trip and without a change."""
+    asked = tuple(_asked(facts, wanted))
+    seen = probe.ask({fact.name: fact.command for fact in asked})
+    return tuple(_evidence(fact, seen[fact.name], facts) for fact in asked)
+
+
+def _evidence(fact: _Fact, answer: Answer, facts: GuestFacts) -> Evidence:
+    verdict, evidence = fact.judge(answer, facts)
+    return Evidence(
+        node=facts.name,
+        fact=fact.name,
+        verdict=verdict,
+        evidence=f"lab: {evidence}" if facts.lab else evidence,
+        command=fact.command,
+        lab=facts.lab,
+    )
+
+
+def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
+    if facts.gpus:
+        yield from _OF_GPUS
+    if facts.gpus and facts.profile:
+        yield from _OF_VGPUS
+    if facts.linked:
+        yield _Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
+    if facts.gpus and facts.nic is not NicKind.NONE:
+        yield from _OF_BOTH
+    if facts.nic is not NicKind.NONE:
+        if facts.nic is not NicKind.PVRDMA:  # no PCI function of a NIC is in the guest
+            yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
+        yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
+        for nic in rdma.each(facts):
+            name = "RoCE interface" + (f" {nic.roce_number}" if nic.roce_number > 1 else "")
+            judged = partial(judge.roce_interface, roce=wanted.roce, nic=nic)
+            yield _Fact(name, rdma.addresses(nic), judged)
+        yield _Fact("RoCE GID", rdma.gids(facts), judge.gid)
+    user = wanted.mesh.user
+    yield _Fact("locked memory", f"su - {q(user)} -c 'ulimit -l'", judge.memlock)
+    yield _Fact("time", "timedatectl show -p NTPSynchronized --value; date -u +%FT%TZ", judge.time)
+    yield _Fact("SSH mesh", _everywhere(f"runuser -u {q(user)} -- ssh", wanted.mesh.port, facts), judge.mesh)
+    if wanted.container:
+        yield from _of_container(wanted.container, facts)
+
+
+def _of_container(container: ContainerSshd, facts: GuestFacts) -> Iterator[_Fact]:
+    if facts.gpus:
+        yield _Fact("GPU in the container", inside("nvidia-smi -L"), judge.container)
+    if container.port:
+        yield _Fact("SSH mesh of containers", inside(_everywhere("ssh", container.port, facts)), judge.mesh)
+
+
+def _everywhere(ssh: str, port: int, facts: GuestFacts) -> str:
+    """Go to every node at once, and say who was reached."""
+    go = f'{ssh} -n -o BatchMode=yes -o ConnectTimeout=10 -p {port} "$node" true'
+    names = words(peer.name for peer in facts.peers)
+    each = f'{go} >/dev/null 2>&1 && echo "$node reached" || echo "$node not reached"'
+    return f"for node in {names}; do ({each}) & done; wait"
+
+
+def _query(*fields: str) -> str:
+    return f"nvidia-smi --query-gpu={','.join(fields)} --format=csv,noheader"
+
+
+NAMES = _query("name")
+ECC = _query("ecc.mode.current", "ecc.errors.uncorrected.volatile.total")
+CLOCKS = _query("clocks.current.sm", "clocks.max.sm")
+_OF_GPUS = (
+    _Fact("GPUs and profile", NAMES, judge.gpus),
+    _Fact("ECC", ECC, judge.ecc),
+    _Fact("GPU clocks", CLOCKS, judge.clocks),
+)
+_OF_VGPUS = (  # a GPU that is handed through whole has no part in the host's vGPU manager, and no vGPU licence
+    _Fact("driver branch", driver.VERSION, judge.branch),
+    _Fact("licence", licence.STATE, judge.licence),
+)
+_OF_BOTH = (
+    _Fact("GPU and NIC distance", nvidia_smi.TOPOLOGY, judge.distance),
+    _Fact("GPUDirect RDMA", "uname -r; modinfo -F license nvidia; lsmod | grep '^nvidia_peermem '", judge.gpudirect),
+)

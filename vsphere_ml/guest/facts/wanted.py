@@ -1,0 +1,40 @@
+"""What a cluster's playbooks want that can be seen of a finished node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
+from vsphere_ml.guest.steps.mpi.mesh import SshMesh
+from vsphere_ml.guest.steps.network.roce import NetplanRoce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from vsphere_ml.core.model.guest import Playbook, Step
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The last step of each kind. Mesh and RoCE interface are wanted of every cluster; containers only on request."""
+
+    mesh: SshMesh
+    roce: NetplanRoce
+    container: ContainerSshd | None
+
+
+def of(playbooks: Iterable[Playbook]) -> Wanted:
+    """Return what these playbooks want."""
+    steps = [step for book in playbooks for step in book.steps]
+    return Wanted(
+        mesh=_last(SshMesh, steps) or SshMesh(),
+        roce=_last(NetplanRoce, steps) or NetplanRoce(),
+        container=_last(ContainerSshd, steps),
+    )
+
+
+def _last(kind: type[S], steps: Sequence[Step]) -> S | None:
+    return next((step for step in reversed(steps) if isinstance(step, kind)), None)

@@ -1,0 +1,1 @@
+"""From a TOML file to steps, every mistake at once. No loops and no conditions: a playbook can be read aloud."""

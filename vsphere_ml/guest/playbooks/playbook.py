@@ -1,0 +1,247 @@
+"""From a TOML file to a Playbook, or to every mistake in it at once. No loops, conditions or expressions."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from vsphere_ml import shipped
+from vsphere_ml.core import toml
+from vsphere_ml.core.bounded_file import read_bytes
+from vsphere_ml.core.errors import ConfigError, Problem
+from vsphere_ml.core.model.guest import Playbook
+from vsphere_ml.core.plan.describe import clip
+from vsphere_ml.guest.playbooks.fields import Source, Template, Wrong
+from vsphere_ml.guest.playbooks.reading import Reading, read
+from vsphere_ml.guest.playbooks.registry import KINDS
+from vsphere_ml.guest.steps.system.files import File
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from vsphere_ml.core.model.guest import GuestFacts, Step
+
+KeyPath: TypeAlias = "tuple[str | int, ...]"
+Positions: TypeAlias = "Callable[[str], Mapping[KeyPath, int]]"
+
+LARGEST = 1 << 20
+
+
+def load(
+    path: Path,
+    *,
+    values: Mapping[str, str] | None = None,
+    values_from: Path | None = None,
+    positions: Positions | None = None,
+) -> Playbook:
+    """Return the playbook of a file; ConfigError with every mistake in it, or `playbook.unreadable`."""
+    try:
+        content = read_bytes(path, LARGEST)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    text = decoded(content, path)
+    return load_text(text, path, values=values, values_from=values_from, positions=positions)
+
+
+def decoded(content: bytes, path: Path) -> str:
+    """Return the text of a playbook's content, without a byte order mark; ConfigError `playbook.unreadable`."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _unreadable(path, f"line {line} is not UTF-8 text") from error
+
+
+def load_text(
+    text: str,
+    file: Path | str = "playbook.toml",
+    *,
+    values: Mapping[str, str] | None = None,
+    values_from: Path | None = None,
+    positions: Positions | None = None,
+) -> Playbook:
+    """Return the playbook of a text.
+
+    `values` are what a field written as `{ value = "name" }` takes, with relative paths starting at `values_from`;
+    `positions` tells the line of each key. Templates are looked for beside `file`, then among those that ship.
+    """
+    path = Path(file)
+    raw = _parsed(text, str(file))
+    mistakes = _Mistakes(str(file), _positions(text, str(file), positions))
+    about = _about(raw, mistakes)
+    reading = Reading(values=values or {}, beside=path.parent, values_from=values_from)
+    steps = tuple(_steps(raw, reading, mistakes))
+    mistakes.check()
+    return Playbook(name=path.stem, about=about, steps=steps, digest=_digest(text, steps))
+
+
+def find(name: str, beside: Path) -> Path:
+    """Return the file that a playbook's name means: one that ships for a plain name, else a path from `beside`."""
+    if re.fullmatch(r"[a-z0-9-]+", name):
+        path = shipped.playbooks() / f"{name}.toml"
+        if path.is_file():
+            return path
+        raise ConfigError(
+            f"no playbook `{name}` ships with vsml",
+            code="playbook.unknown",
+            target=name,
+            hint=f"name one of {', '.join(names())}, or a path such as ./{name}.toml",
+        )
+    return beside / name
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the playbooks that ship."""
+    return tuple(sorted(each.stem for each in shipped.playbooks().glob("*.toml")))
+
+
+def sources(playbook: Playbook) -> tuple[Source, ...]:
+    """Return every file the playbook wants brought to the guests, so that all can be looked at before any guest is."""
+    return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, Source) and each))
+
+
+def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Problem, ...]:
+    """Return what is wrong with the playbook's templates when they are rendered for these guests, each told once."""
+    found: dict[Problem, None] = {}
+    files = [step for step in playbook.steps if isinstance(step, File)]
+    for facts in guests:
+        for step in files:
+            try:
+                step.content(facts)
+            except ConfigError as error:
+                found |= dict.fromkeys(error.problems)
+    return tuple(found)
+
+
+def templates(playbook: Playbook) -> tuple[Template, ...]:
+    """Return the text of every template the playbook takes in."""
+    return tuple(each for each in _values(playbook.steps) if isinstance(each, Template))
+
+
+def _digest(text: str, steps: Iterable[Step]) -> str:
+    """Return the SHA-256 of the playbook and of the templates it took in."""
+    read = [text, *(each for each in _values(steps) if isinstance(each, Template))]
+    return hashlib.sha256("\0".join(read).encode()).hexdigest()
+
+
+def _values(steps: Iterable[Step]) -> Iterable[object]:
+    return (getattr(step, each.name) for step in steps for each in fields(step))  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class _Mistakes:
+    file: str
+    lines: Mapping[KeyPath, int]
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, path: KeyPath, message: str, hint: str = "") -> None:
+        """Keep a mistake of the playbook itself."""
+        shown = "".join(f"[{part}]" if isinstance(part, int) else f".{clip(part)}" for part in path).lstrip(".")
+        self.problems.append(Problem(file=self.file, line=self._line(path), key=shown, message=message, hint=hint))
+
+    def _line(self, path: KeyPath) -> int | None:
+        ends = (path[:end] for end in range(len(path), 0, -1))
+        return next((self.lines[each] for each in ends if each in self.lines), None)
+
+    def check(self) -> None:
+        if self.problems:
+            raise _invalid(
+                self.file,
+                tuple(sorted(self.problems, key=lambda each: (each.file != self.file, each.file, each.line or 0))),
+            )
+
+
+def _parsed(text: str, file: str) -> dict[str, Any]:
+    try:
+        return toml.values(text)
+    except toml.NotToml as error:
+        problem = Problem(file=file, line=error.line, key="", message=f"is not TOML: {error.why}")
+    raise _invalid(file, (problem,))
+
+
+def _positions(text: str, file: str, positions: Positions | None) -> Mapping[KeyPath, int]:
+    try:
+        return positions(text) if positions is not None else {}
+    except RecursionError:
+        raise _invalid(file, (Problem(file=file, line=None, key="", message="is nested too deeply"),)) from None
+
+
+def _about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
+    for key in raw:
+        if key not in ("about", "step"):
+            mistakes.add((key,), "is not known here", _close(key, ("about", "step")))
+    about = raw.get("about")
+    if not isinstance(about, str) or not about.strip():
+        what = "is missing" if about is None else "is empty" if isinstance(about, str) else "is not a text"
+        mistakes.add(("about",), f"{what}: expected a sentence that says what guests have afterwards")
+        return ""
+    return about.strip()
+
+
+def _steps(raw: Mapping[str, Any], reading: Reading, mistakes: _Mistakes) -> Iterable[Step]:
+    tables = raw.get("step")
+    if not isinstance(tables, list) or not tables:
+        mistakes.add(("step",), "there are none; write at least one [[step]], in double brackets")
+        return
+    for at, table in enumerate(tables):
+        step = _step(table, ("step", at), reading, mistakes)
+        if step is not None:
+            yield step
+
+
+def _step(table: object, at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
+    if not isinstance(table, dict):
+        mistakes.add(at, "expected a table, [[step]]")
+        return None
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        told = "is missing" if kind is None else f"`{kind}` is no kind of step"
+        hint = _close(kind, KINDS) if isinstance(kind, str) else ""
+        mistakes.add((*at, "kind"), told, hint or f"one of {', '.join(sorted(KINDS))}")
+        return None
+    return _built(kind, {key: value for key, value in table.items() if key != "kind"}, at, reading, mistakes)
+
+
+def _built(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
+    known = {each.name: each for each in fields(KINDS[kind])}
+    before = len(mistakes.problems)
+    for key in given:
+        if key not in known:
+            mistakes.add((*at, key), f"is no field of `{kind}`", _close(key, known) or f"it has {', '.join(known)}")
+    finished: dict[str, Any] = {}
+    for name, each in known.items():
+        if name in given:
+            try:
+                finished[name] = read(str(each.type), given[name], reading)
+            except Wrong as wrong:
+                mistakes.add((*at, name), wrong.message, wrong.hint)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            mistakes.add((*at, name), f"is missing; `{kind}` needs it")
+    if len(mistakes.problems) > before:
+        return None
+    try:
+        step: Step = KINDS[kind](**finished)
+    except Wrong as wrong:
+        mistakes.problems += wrong.problems
+        if not wrong.problems:
+            mistakes.add((*at, wrong.field), wrong.message, wrong.hint)
+        return None
+    return step
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean `{found[0]}`?" if found else ""
+
+
+def _invalid(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+    count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
+    return ConfigError(f"{file} has {count}", problems=problems, code="playbook.invalid", target=file)
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path} cannot be read: {why}", code="playbook.unreadable", target=str(path))

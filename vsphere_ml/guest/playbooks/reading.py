@@ -1,0 +1,148 @@
+"""From a TOML value to a step's field, by the field's type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.guest.playbooks.fields import Source, Template, Wrong
+from vsphere_ml.guest.templates import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a value may refer to: the cluster file's settings, and the folder of the playbook."""
+
+    values: Mapping[str, str]
+    beside: Path
+    values_from: Path | None = None  # where relative paths among the values start; None: as those of the playbook
+
+
+def read(kind: str, value: object, reading: Reading) -> Any:
+    """Return a value as the field's type, which is given as it is written in the dataclass; Wrong otherwise."""
+    if _is_reference(value) and kind != "Mapping[str, str]":
+        if _is_set(value, reading):
+            reading = replace(reading, beside=reading.values_from or reading.beside)
+        value = _referred(value, kind, reading)
+    return _READERS[kind](value, reading)
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, dict) and "value" in value
+
+
+def _is_set(value: Any, reading: Reading) -> bool:
+    return isinstance(value["value"], str) and value["value"] in reading.values
+
+
+def _referred(value: Any, kind: str, reading: Reading) -> object:
+    """Return what `{ value = "name", default = … }` stands for."""
+    name = value["value"]
+    if not isinstance(name, str) or set(value) - {"value", "default"}:
+        raise Wrong("", 'expected { value = "name" }, and perhaps a default')
+    if name not in reading.values:
+        if "default" in value:
+            return value["default"]
+        raise Wrong(
+            "", f"wants the value `{name}`, which the cluster file does not set", f"set `{name}` for its guests"
+        )
+    text = reading.values[name]
+    return _from_text(kind, text)
+
+
+def _from_text(kind: str, text: str) -> object:
+    """Return a setting of the cluster file, which is a text, as the type of a field."""
+    if kind == "int":
+        try:
+            return int(text)
+        except ValueError:
+            raise Wrong("", f"`{text}` is not a whole number") from None
+    if kind == "bool":
+        if text not in ("true", "false"):
+            raise Wrong("", f"`{text}` is neither true nor false")
+        return text == "true"
+    return text.replace(",", " ").split() if kind == "tuple[str, ...]" else text
+
+
+def _text(value: object, _: Reading) -> str:
+    if not isinstance(value, str):
+        raise Wrong("", f"expected a text, not {_named(value)}")
+    if "\0" in value:
+        raise Wrong("", "must not contain a NUL character")
+    return value
+
+
+def _whole(value: object, _: Reading) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Wrong("", f"expected a whole number, not {_named(value)}")
+    return value
+
+
+def _yes(value: object, _: Reading) -> bool:
+    if not isinstance(value, bool):
+        raise Wrong("", f"expected true or false, not {_named(value)}")
+    return value
+
+
+def _texts(value: object, reading: Reading) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Wrong("", f"expected a list of texts, not {_named(value)}")
+    return tuple(_text(each, reading) for each in value)
+
+
+def _settings(value: object, reading: Reading) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(
+        isinstance(each, str | int) and not isinstance(each, bool) for each in value.values()
+    ):
+        raise Wrong("", "expected a table of texts or whole numbers")
+    return {key: _text(str(each), reading) for key, each in value.items()}
+
+
+def _source(value: object, reading: Reading) -> Source:
+    source = Source(_text(value, reading))
+    if source.refusal is not None:
+        raise Wrong("", source.refusal)
+    if "://" in source and not source.is_url:
+        raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
+    if not source or source.is_url or source.is_datastore:
+        return source
+    return Source(reading.beside / Path(source).expanduser())
+
+
+def _template(value: object, reading: Reading) -> Template:
+    name = _text(value, reading)
+    try:
+        found = render.find(name, reading.beside) if _inside(name) else None
+    except OSError as error:
+        raise Wrong("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise Wrong("", f"line {line} of the template `{name}` is not UTF-8 text", "save the file as UTF-8") from error
+    if found is None:
+        raise Wrong("", f"there is no template `{name}`, neither beside the playbook nor among those that ship")
+    return found
+
+
+def _inside(name: str) -> bool:
+    """Return whether a name stays in the folder that it is looked for in."""
+    return bool(name) and not name.startswith("/") and ".." not in name
+
+
+def _named(value: object) -> str:
+    names = {bool: "true or false", str: "a text", int: "a whole number", float: "a fraction", list: "a list"}
+    return names.get(type(value), "a table")
+
+
+_READERS: dict[str, Callable[[object, Reading], object]] = {
+    "str": _text,
+    "int": _whole,
+    "bool": _yes,
+    "tuple[str, ...]": _texts,
+    "Mapping[str, str]": _settings,
+    "Source": _source,
+    "Template": _template,
+}

@@ -1,0 +1,1 @@
+"""Steps for NVIDIA's driver and what depends on it."""

@@ -1,0 +1,137 @@
+"""NVIDIA's guest driver for vGPU. It is not public, so there is no default for where it comes from.
+
+Which drivers run under which vGPU manager is told by section 1.2 of NVIDIA's release notes of vGPU software: those of
+the manager's branch, those of the branch before it (15.0 and 19.0), and under a manager of a long-term branch those of
+the long-term branch before it (19.0 for vSphere; taken to hold of 13 and 16 alike). A newer driver does not run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
+from vsphere_ml.guest.steps.system.artifact import bring
+from vsphere_ml.guest.steps.system.content import Content
+from vsphere_ml.guest.steps.system.kernel import loaded
+from vsphere_ml.guest.steps.system.packages import installed, unfinished
+from vsphere_ml.guest.steps.system.shell import WITH_COMPILER, install, install_build_tools, online, q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+_VERSION = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
+_BRANCHES = (450, 460, 470, 510, 525, 535, 550, 570, 580)  # of vGPU software 11 to 19
+_LONG_TERM = (450, 470, 535, 580)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvidiaDriver:
+    """The guest driver from a .deb or .run file, of a branch that runs under the host's vGPU manager."""
+
+    KIND: ClassVar[str] = "nvidia_driver"
+
+    source: Source
+    version: str = ""  # taken from the file's name when that tells it
+    sha256: str = ""
+    any_branch: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.source.endswith((".run", ".deb")):
+            raise Wrong("source", "expected a .run or .deb file")
+        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("sha256", self.source, self.sha256)
+        if not _VERSION.fullmatch(self.wanted):
+            raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
+
+    @property
+    def wanted(self) -> str:
+        """The version the guest is to have."""
+        found = _VERSION.findall(self.source.name)
+        return self.version or (found[-1] if found else "")
+
+    @property
+    def title(self) -> str:
+        return f"NVIDIA driver {self.wanted}"
+
+    @property
+    def _package(self) -> str:
+        """The package's name, as a .deb file's name begins with it; empty for a .run file."""
+        return self.source.name.partition("_")[0] if self.source.endswith(".deb") else ""
+
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        self._check_branch(facts)
+        return {"version": VERSION} | ({"package": installed([self._package])} if self._package else {})
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["version"].ok:
+            return "no NVIDIA driver answers"
+        if "package" in seen and (half := unfinished(self._package, seen["package"])):
+            return half
+        there = seen["version"].text.partition("\n")[0]
+        return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        _without_nouveau(shell)
+        if shell.ask({"nouveau": loaded("nouveau")})["nouveau"].ok:
+            return Need.REBOOT  # the installer refuses beside it, so the driver comes after
+        path = bring(self.source, shell, facts, self.sha256)
+        install_build_tools(shell, facts)
+        if path.endswith(".deb"):
+            install(shell, [path], facts)
+        else:
+            shell.run(online(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms", facts), timeout_s=3600)
+        shell.run("modprobe nvidia || :")
+        return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
+
+    def _check_branch(self, facts: GuestFacts) -> None:
+        """Refuse before anything is asked or changed; `any_branch` is for those who know better.
+
+        The vGPU manager has no part in a GPU that is handed through whole.
+        """
+        host = facts.vgpu_manager
+        if self.any_branch or host is None or not facts.profile or runs_under(self.wanted, host):
+            return
+        raise GuestError(
+            f"{facts.name}: driver {self.wanted} is of branch {branch(self.wanted)}, and the vGPU manager of its host "
+            f"({host}) of branch {branch(host)}",
+            code="guest.driver-branch",
+            target=facts.name,
+            hint=f"give a guest driver of branch {' or '.join(_branches_under(host))}; `any_branch = true` in the step "
+            "skips this check",
+        )
+
+
+def branch(version: str) -> str:
+    """Return the branch of a driver's version: 525 of 525.105.17."""
+    return version.partition(".")[0]
+
+
+def runs_under(driver: str, manager: str) -> bool:
+    """Return whether NVIDIA's release notes allow this guest driver under this version of the vGPU manager."""
+    return branch(driver) in _branches_under(manager)
+
+
+def _branches_under(manager: str) -> tuple[str, ...]:
+    """Return the guest drivers' branches that run under a vGPU manager, its own first."""
+    own = branch(manager)
+    if not own.isdigit():
+        return (own,)
+    lines = (_BRANCHES, _LONG_TERM) if int(own) in _LONG_TERM else (_BRANCHES,)
+    before = (max((each for each in line if each < int(own)), default=None) for line in lines)
+    return (own, *dict.fromkeys(str(each) for each in before if each is not None))
+
+
+def _without_nouveau(shell: Shell) -> None:
+    """Keep the kernel's own driver off the GPU; where it is loaded already, it leaves at the reboot."""
+    text = "blacklist nouveau\noptions nouveau modeset=0\n"
+    blacklist = Content(path="/etc/modprobe.d/vsml-nouveau.conf", text=text)
+    if blacklist.lack(shell.ask({"file": blacklist.probe})["file"]):
+        blacklist.put(shell)
+        shell.run("test ! -x /usr/sbin/update-initramfs || update-initramfs -u")

@@ -1,0 +1,83 @@
+"""NCCL's topology file: the host's PCIe tree from vCenter, the bus ids from the guest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.report.nccl_topology import filled
+from vsphere_ml.guest.playbooks.fields import matching
+from vsphere_ml.guest.steps.network import rdma
+from vsphere_ml.guest.steps.system.content import block, block_probe
+from vsphere_ml.guest.steps.system.files import existing
+from vsphere_ml.guest.steps.system.shell import q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+# NCCL takes a line of nccl.conf as it is, up to its end.
+_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
+_CONF, _MARK = "/etc/nccl.conf", "NCCL topology"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcclTopology:
+    """Where the VM's GPUs and NIC sit on its host, as NCCL_TOPO_FILE tells it."""
+
+    KIND: ClassVar[str] = "nccl_topology"
+    AFTER_REBOOT: ClassVar[bool] = True  # nvidia-smi answers once the driver is loaded
+
+    path: str = "/etc/vsml/nccl-topology.xml"
+
+    def __post_init__(self) -> None:
+        matching("path", self.path, _PATH, "an absolute path of letters, digits, `.`, `_` and `-`")
+
+    @property
+    def title(self) -> str:
+        return "NCCL topology"
+
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        # The file's content depends on the answers, so it is read as it is.
+        return {**_asked(facts), "file": f"cat {q(self.path)}", "conf": block_probe(_CONF, _MARK)}
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        try:
+            wanted = _text(seen, facts)
+        except ValueError as error:
+            return str(error)
+        if seen["file"].out != wanted:
+            return f"{self.path} is not as the host's PCIe tree has it"
+        return None if seen["conf"].out == self._line else f"{_CONF} does not name {self.path}"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        try:
+            text = _text(shell.ask(_asked(facts)), facts)
+        except ValueError:
+            return Need.NOTHING  # what lacks is told by the second look
+        shell.write(self.path, text)
+        mode, owner, old = existing(shell, _CONF, facts)
+        shell.write(_CONF, block(old, _MARK, self._line), mode=mode, owner=owner)
+        return Need.NOTHING
+
+    @property
+    def _line(self) -> str:
+        return f"NCCL_TOPO_FILE={self.path}\n"
+
+
+def _asked(facts: GuestFacts) -> dict[str, str]:
+    slots = (
+        f'sed -n "s/^PCI_SLOT_NAME=//p" "/sys/class/net/$({rdma.interface(nic)})/device/uevent"'
+        for nic in rdma.each(facts)
+    )
+    return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": "; ".join(slots)}
+
+
+def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:
+    """Return the file; ValueError says why there is none."""
+    if not seen["gpus"].ok:
+        raise ValueError("nvidia-smi does not tell its GPUs")
+    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text.split())

@@ -1,0 +1,1 @@
+"""Steps for where ranks run: the runtime or its container, and SSH between nodes."""

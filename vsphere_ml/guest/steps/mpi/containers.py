@@ -1,0 +1,118 @@
+"""The container that MPI starts ranks in, by `docker exec` or by an sshd of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.nodes.container import NAME, SHARED, SHARES
+from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.steps.mpi.images import IMAGE
+from vsphere_ml.guest.steps.system.content import Content
+from vsphere_ml.guest.steps.system.files import absolute
+from vsphere_ml.guest.steps.system.shell import words
+from vsphere_ml.guest.templates import render
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+_CONF = "/etc/vsml/container/sshd_config"
+_SIZE = re.compile(r"\d+[bkmg]?")
+_PORTS = 65535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSshd:
+    """A running container on the guest's network, with GPUs, RDMA devices, and the SSH mesh of root.
+
+    NVIDIA's images have no sshd: ranks are started through the guest's own, by `docker exec`. With `port` the container
+    runs one, Horovod's documented way; it shows the guest's host keys, so the pinned keys hold for it too.
+    """
+
+    KIND: ClassVar[str] = "container_sshd"
+
+    image: str
+    port: int = 0  # of its sshd; 0: it has none
+    shared_memory: str = "1g"
+    devices: tuple[str, ...] = ("/dev/infiniband",)
+    volumes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        matching("image", self.image, IMAGE, "a container image")
+        matching("shared_memory", self.shared_memory, _SIZE, "a size such as 1g")
+        if not 0 <= self.port <= _PORTS:
+            raise Wrong("port", "expected 1 to 65535, or 0 for none")
+        for device in self.devices:
+            absolute("devices", device)
+        for volume in self.volumes:
+            if not volume.startswith("/") or ":/" not in volume:
+                raise Wrong("volumes", f"`{volume}` is not of the form /in/the/guest:/in/the/container")
+
+    @property
+    def title(self) -> str:
+        return f"container {NAME}" + (f" with sshd on port {self.port}" if self.port else "")
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        shape = '{{.State.Running}} {{index .Config.Labels "vsml.digest"}}'
+        asked = {"container": f"docker inspect -f '{shape}' {NAME}", "shares": SHARES}
+        return asked | ({"conf": self._conf.probe, "listening": self._listening} if self.port else {})
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if self.port and (lack := self._conf.lack(seen["conf"])):
+            return lack
+        running, _, digest = seen["container"].text.partition(" ")
+        if running != "true":
+            return f"container {NAME} does not run"
+        if digest != self._digest(facts):
+            return f"container {NAME} was started for something else"
+        if not seen["shares"].ok:
+            return f"container {NAME} does not share {SHARED} with the guest"
+        return f"no sshd listens on port {self.port}" if self.port and not seen["listening"].ok else None
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        if self.port:
+            self._conf.put(shell)
+        shell.run(f"docker rm -f {NAME} >/dev/null 2>&1 || :")
+        shell.run(f"docker run -d --label vsml.digest={self._digest(facts)} {words(self._arguments(facts))}")
+        if self.port:
+            shell.run(f"i=0; until {self._listening}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
+        return Need.NOTHING
+
+    def _arguments(self, facts: GuestFacts) -> list[str]:
+        gpus = ["--runtime=nvidia", "--gpus", "all"] if facts.gpus else []
+        of_sshd = ("/etc/ssh:/etc/vsml/host:ro", f"{_CONF}:/etc/vsml/sshd_config:ro") if self.port else ()
+        mounts = ("/root/.ssh:/root/.ssh:ro", *of_sshd, f"{SHARED}:{SHARED}")
+        serve = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -f /etc/vsml/sshd_config"
+        return [
+            f"--name={NAME}",
+            "--restart=unless-stopped",
+            "--network=host",
+            "--cap-add=IPC_LOCK",
+            "--ulimit=memlock=-1",
+            f"--shm-size={self.shared_memory}",
+            *gpus,
+            *(f"--device={device}" for device in self.devices),
+            *(f"--volume={volume}" for volume in (*mounts, *self.volumes)),
+            self.image,
+            "bash",
+            "-c",
+            serve if self.port else "exec sleep infinity",
+        ]
+
+    def _digest(self, facts: GuestFacts) -> str:
+        text = "\n".join([*self._arguments(facts), *([self._conf.digest] if self.port else [])])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def _listening(self) -> str:
+        return f"ss -Hltn 'sport = :{self.port}' | grep -q ."
+
+    @property
+    def _conf(self) -> Content:
+        text = render.render(render.shipped_template("container-sshd_config"), {"port": self.port}, _CONF)
+        return Content(path=_CONF, text=text)

@@ -1,0 +1,112 @@
+"""Container images, and the registries they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
+from vsphere_ml.guest.steps.system.artifact import bring
+from vsphere_ml.guest.steps.system.content import Content
+from vsphere_ml.guest.steps.system.shell import q, secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+_REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:\d+)?")
+_NAME = re.compile(r"[a-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryLogin:
+    """A registry that Docker may pull from. The key is a secret and travels by standard input alone."""
+
+    KIND: ClassVar[str] = "registry_login"
+
+    registry: str = "nvcr.io"
+    user: str = "$oauthtoken"  # literally so at NVIDIA's registry
+    secret: str = "registry_key"  # noqa: S105 - the secret's name
+
+    def __post_init__(self) -> None:
+        matching("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
+        matching("secret", self.secret, _NAME, "the name of a secret")
+        if not self.user or self.user.startswith("-"):
+            raise Wrong("user", "expected a user name")
+
+    @property
+    def title(self) -> str:
+        return f"registry {self.registry}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        # Only whether there is an entry: config.json holds the key itself.
+        return {
+            "entry": f"grep -Fq {q(json_key(self.registry))} /root/.docker/config.json",
+            "mark": f"cat {q(self._path)}",
+        }
+
+    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+        if not seen["entry"].ok:
+            return f"Docker is not signed in to {self.registry}"
+        return None if seen["mark"].out == self._mark(facts) else f"the sign-in to {self.registry} is an older one"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        key = secret(facts, self.secret)
+        shell.run(
+            f"docker --config /root/.docker login --username {q(self.user)} --password-stdin {q(self.registry)}",
+            stdin=key,
+        )
+        Content(path=self._path, text=self._mark(facts), mode=0o600).put(shell)
+        return Need.NOTHING
+
+    @property
+    def _path(self) -> str:
+        return f"/root/.docker/vsml-{self.registry}"
+
+    def _mark(self, facts: GuestFacts) -> str:
+        """Return a trace of user and key, by which another key is noticed. It is too short to find the key by."""
+        text = f"{self.registry}\n{self.user}\n{secret(facts, self.secret).reveal()}"
+        return hashlib.sha256(text.encode()).hexdigest()[:8] + "\n"
+
+
+def json_key(registry: str) -> str:
+    return f'"{registry}"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImagePull:
+    """A container image, there before it is needed: from its registry, or from an archive of `docker save`."""
+
+    KIND: ClassVar[str] = "image_pull"
+
+    image: str
+    archive: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    archive_sha256: str = ""
+
+    def __post_init__(self) -> None:
+        matching("image", self.image, IMAGE, "a container image")
+        matching("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("archive_sha256", self.archive, self.archive_sha256)
+
+    @property
+    def title(self) -> str:
+        return f"image {self.image}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"image": f"docker image inspect -f '{{{{.Id}}}}' {q(self.image)}"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        return None if seen["image"].ok else f"image {self.image} is not there"
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        if self.archive:
+            archive = bring(self.archive, shell, facts, self.archive_sha256)
+            shell.run(f"docker load -q -i {q(archive)} && rm -f {q(archive)}", timeout_s=7200)
+            return Need.NOTHING
+        shell.run(f"docker --config /root/.docker pull -q {q(self.image)}", timeout_s=7200)
+        return Need.NOTHING

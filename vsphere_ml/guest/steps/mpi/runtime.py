@@ -1,0 +1,89 @@
+"""The runtime without containers: a Python environment of its own, from a wheelhouse or a package index."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned, usable
+from vsphere_ml.guest.steps.system.artifact import CACHE, bring
+from vsphere_ml.guest.steps.system.files import absolute
+from vsphere_ml.guest.steps.system.shell import online, q, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!]+")
+_INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.dist-info")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonRuntime:
+    """A virtual environment with exact versions. `wheelhouse` is a .tar or .tar.gz of wheels, instead of an index."""
+
+    KIND: ClassVar[str] = "python_runtime"
+
+    packages: tuple[str, ...]
+    path: str = "/opt/vsml/runtime"
+    python: str = "python3"
+    wheelhouse: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    wheelhouse_sha256: str = ""
+    index: str = ""  # what pip is set up for
+
+    def __post_init__(self) -> None:
+        absolute("path", self.path)
+        usable("index", self.index)
+        matching("wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
+        if self.index and not self.index.startswith("https://"):
+            raise Wrong("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")
+        for package in self.packages:
+            matching("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
+        if not self.packages:
+            raise Wrong("packages", "is empty")
+        if self.wheelhouse and self.index:
+            raise Wrong("index", "contradicts `wheelhouse`; leave one of them out")
+        if self.wheelhouse and not self.wheelhouse.endswith((".tar", ".tar.gz", ".tgz")):
+            raise Wrong("wheelhouse", "expected a .tar or .tar.gz file of wheels")
+
+    @property
+    def title(self) -> str:
+        return f"Python runtime {self.path}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        # The names of the folders tell what pip would take a second to say.
+        listed = f"ls -1 {q(self.path)}/lib/python3*/site-packages"
+        return {"python": f"{q(self.path + '/bin/python')} -c ''", "packages": f"{listed} | grep '[.]dist-info$'"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["python"].ok:
+            return f"there is no Python environment in {self.path}"
+        found = (_INFO.fullmatch(line) for line in seen["packages"].out.splitlines())
+        there = {_normal(each["name"]): each["version"] for each in found if each}
+        wanted = (each.partition("==") for each in self.packages)
+        lacking = [f"{name} {version}" for name, _, version in wanted if there.get(_normal(name)) != version]
+        return f"{self.path} lacks {', '.join(lacking)}" if lacking else None
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        shell.run(f"{q(self.python)} -m venv {q(self.path)}")
+        pip = f"{q(self.path + '/bin/python')} -m pip install --disable-pip-version-check --no-compile"
+        shell.run(online(f"{pip} {self._from(shell, facts)}{words(self.packages)}", facts), timeout_s=7200)
+        return Need.NOTHING
+
+    def _from(self, shell: Shell, facts: GuestFacts) -> str:
+        if self.wheelhouse:
+            archive = bring(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
+            folder = f"{CACHE}/wheelhouse"
+            shell.run(f"rm -rf {folder} && mkdir -p {folder} && tar -xf {q(archive)} -C {folder}")
+            # The wheels lie at the top of the archive, or in one folder.
+            shell.run(f"find {folder} -mindepth 2 -name '*.whl' -exec mv -t {folder} {{}} +")
+            return f"--no-index --find-links {folder} "
+        return f"--index-url {q(self.index)} " if self.index else ""
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

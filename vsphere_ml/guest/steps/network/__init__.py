@@ -1,0 +1,1 @@
+"""Steps for RDMA and RoCE."""

@@ -1,0 +1,99 @@
+"""The RDMA stack: DOCA-OFED by apt, or MLNX_OFED by its own installer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
+from vsphere_ml.guest.steps.system.artifact import CACHE, bring
+from vsphere_ml.guest.steps.system.packages import PACKAGE, installed, unfinished
+from vsphere_ml.guest.steps.system.shell import install, install_build_tools, online, q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+
+# OFED's programs answer also where its modules were never built, or where the kernel's own are still loaded; then
+# nvidia-peermem finds no ib_register_peer_memory_client ("Invalid argument", nv_peer_memory issues 28 and 84).
+_MODULE = {
+    "module file": "modinfo -F filename mlx5_core",
+    "module": "modinfo -F srcversion mlx5_core",
+    "loaded module": "cat /sys/module/mlx5_core/srcversion",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ofed:
+    """OFED from an apt repository (`package`), or from MLNX_OFED's archive (`source`). Firmware is never flashed."""
+
+    KIND: ClassVar[str] = "ofed"
+
+    package: str = ""
+    source: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    version: str = ""  # what `ofed_info -s` must contain
+    sha256: str = ""
+    add_kernel_support: bool = False
+
+    def __post_init__(self) -> None:
+        if bool(self.package) == bool(self.source):
+            raise Wrong("package", "expected one of `package` and `source`")
+        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        pinned("sha256", self.source, self.sha256)
+        if self.package:
+            matching("package", self.package, PACKAGE, "a package")
+        elif not self.source.endswith((".tgz", ".tar.gz")):
+            raise Wrong("source", "expected MLNX_OFED's .tgz archive")
+
+    @property
+    def title(self) -> str:
+        return f"OFED {self.version}".strip()
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        package = {"package": installed([self.package])} if self.package else {}
+        return {"version": "ofed_info -s"} | package | _MODULE
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["version"].ok:
+            return "no OFED is installed"
+        if "package" in seen and (half := unfinished(self.package, seen["package"])):
+            return half
+        there = seen["version"].text.rstrip(":")
+        return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
+
+    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+        install_build_tools(shell, facts)
+        if self.package:
+            # The minus keeps apt from taking the firmware updater along.
+            install(shell, [self.package, "mlnx-fw-updater-"], facts)
+        else:
+            archive = bring(self.source, shell, facts, self.sha256)
+            shell.run(online(self._installer(archive), facts), timeout_s=7200)
+        # What was installed before there were headers is built now.
+        shell.run("if command -v dkms >/dev/null; then dkms autoinstall; fi", timeout_s=3600)
+        shell.run("test ! -x /etc/init.d/openibd || /etc/init.d/openibd restart")
+        return Need.REBOOT if _is_another(shell.ask(_MODULE)) else Need.NOTHING
+
+    def _installer(self, archive: str) -> str:
+        folder = f"{CACHE}/ofed"
+        options = "--without-fw-update --force" + (" --add-kernel-support" if self.add_kernel_support else "")
+        unpack = f"rm -rf {folder} && mkdir -p {folder} && tar -xzf {q(archive)} -C {folder} --strip-components=1"
+        return f"{unpack} && {folder}/mlnxofedinstall {options}"
+
+
+def _wrong_module(seen: Mapping[str, Answer]) -> str | None:
+    """Say what is wrong with the driver of ConnectX, by the answers to `_MODULE`."""
+    file = seen["module file"]
+    # The kernel's own modules are under kernel/, those of DKMS under updates/ (dkms.conf, DEST_MODULE_LOCATION).
+    if not file.ok or "/kernel/" in file.text:
+        return "mlx5_core is the kernel's own: OFED's was not built for the running kernel"
+    return "the mlx5_core that is loaded is not the one that OFED installed" if _is_another(seen) else None
+
+
+def _is_another(seen: Mapping[str, Answer]) -> bool:
+    """Return whether another mlx5_core is loaded than the one that is installed; one that is not loaded is no other."""
+    loaded = seen["loaded module"].text
+    return bool(loaded) and loaded != seen["module"].text

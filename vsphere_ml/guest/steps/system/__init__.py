@@ -1,0 +1,1 @@
+"""Steps of any Linux guest: files, packages, services, kernel."""

@@ -1,0 +1,93 @@
+"""Services, and the clock."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from vsphere_ml.core.model.guest import Need
+from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.steps.system.content import Content
+from vsphere_ml.guest.steps.system.shell import q
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+
+_UNIT = re.compile(r"[A-Za-z0-9:_.@-]+")
+_SYNCHRONISED = "timedatectl show -p NTPSynchronized --value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A systemd service that runs, now and after every boot."""
+
+    KIND: ClassVar[str] = "service"
+
+    name: str
+
+    def __post_init__(self) -> None:
+        matching("name", self.name, _UNIT, "the name of a systemd unit")
+
+    @property
+    def title(self) -> str:
+        return f"service {self.name}"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        return {"enabled": f"systemctl is-enabled {q(self.name)}", "active": f"systemctl is-active {q(self.name)}"}
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if not seen["active"].ok:
+            return f"service {self.name} is {seen['active'].text or 'not known'}"
+        return None if seen["enabled"].ok else f"service {self.name} does not start at boot"
+
+    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+        shell.run(f"systemctl enable {q(self.name)} && systemctl restart {q(self.name)}")
+        return Need.NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSync:
+    """A clock that follows network time: the given servers', or what the guest is set up for."""
+
+    KIND: ClassVar[str] = "time_sync"
+
+    servers: tuple[str, ...] = ()
+    wait_s: int = 60
+
+    def __post_init__(self) -> None:
+        for server in self.servers:
+            if not server or any(letter.isspace() for letter in server):
+                raise Wrong("servers", f"`{server}` is not the name or address of a server")
+        if self.wait_s < 0:
+            raise Wrong("wait_s", "must not be negative")
+
+    @property
+    def title(self) -> str:
+        return "time"
+
+    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+        asked = {"synchronised": _SYNCHRONISED}
+        return asked | ({"servers": self._servers.probe} if self.servers else {})
+
+    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+        if self.servers and (lack := self._servers.lack(seen["servers"])):
+            return lack
+        return None if seen["synchronised"].text == "yes" else "the clock does not follow network time"
+
+    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+        if self.servers:
+            self._servers.put(shell)
+            shell.run("timedatectl set-ntp true && systemctl restart systemd-timesyncd")
+        else:
+            shell.run("timedatectl set-ntp true")
+        yes = f'test "$({_SYNCHRONISED})" = yes'
+        shell.run(f"i=0; until {yes}; do i=$((i + 1)); test $i -le {self.wait_s} || break; sleep 1; done")
+        return Need.NOTHING
+
+    @property
+    def _servers(self) -> Content:
+        text = f"[Time]\nNTP={' '.join(self.servers)}\n"
+        return Content(path="/etc/systemd/timesyncd.conf.d/vsml.conf", text=text)

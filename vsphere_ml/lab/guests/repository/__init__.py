@@ -1,0 +1,1 @@
+"""What lab guests install: stand-ins for drivers and wheels, in an apt repository and on datastores."""

@@ -1,0 +1,63 @@
+"""How a command becomes root's, with nothing but one fixed line on the guest's command line.
+
+What is asked or run travels on standard input, after a line that nobody can guess: whatever stands before it is not for
+us. That is how a password for sudo cannot be run as a command when sudo did not ask for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.guest import Sensitive
+    from vsphere_ml.ssh.session.target import SshTarget
+
+# No backslash, no `!`: the login shell may be csh or fish.
+_SKIP = 'while :; do IFS= read -r l || exit 1; [ "$l" = {mark} ] && break; done; echo {mark}; '
+_SCRIPT = "exec sh"
+_COMMAND = (
+    'IFS= read -r c; c=$(printf %s "$c" | base64 -d); PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; t=; '
+    'command -v timeout >/dev/null && t="timeout -k 10 {seconds}"; exec $t sh -c "$c"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What to execute, what to send, and the line after which the output is the command's own."""
+
+    line: str
+    stdin: bytes
+    mark: bytes
+
+
+def for_script(target: SshTarget, text: str) -> Call:
+    """Return the call that runs a script as root."""
+    return _call(target, _SCRIPT, _bytes(text))
+
+
+def for_command(target: SshTarget, command: str, stdin: Sensitive | str | None, timeout_s: float) -> Call:
+    """Return the call that runs one command as root with this standard input, and ends it when it takes too long."""
+    encoded = base64.b64encode(_bytes(command)) + b"\n"
+    return _call(target, _COMMAND.format(seconds=max(1, round(timeout_s))), encoded + _bytes(stdin or ""))
+
+
+def _call(target: SshTarget, then: str, stdin: bytes) -> Call:
+    mark = f"vsml-{secrets.token_hex(16)}"
+    words = [*_sudo(target), "sh", "-c", _SKIP.format(mark=mark) + then]
+    password = _bytes(target.sudo_password) + b"\n" if target.user != "root" and target.sudo_password else b""
+    return Call(shlex.join(words), password + mark.encode() + b"\n" + stdin, mark.encode() + b"\n")
+
+
+def _sudo(target: SshTarget) -> list[str]:
+    if target.user == "root":
+        return []
+    return ["sudo", "-H", *(["-S", "-p", ""] if target.sudo_password else ["-n"]), "--"]
+
+
+def _bytes(text: str) -> bytes:
+    """Return the text's own bytes; `Sensitive` text's too."""
+    return str.encode(text, "utf-8", "surrogateescape")

@@ -1,0 +1,101 @@
+"""What went wrong in a guest, in words: for each case what, where, why, and what to type next."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import GuestError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from vsphere_ml.ssh.session.target import SshTarget
+
+SIGNALS = {each.value: each.name for each in signal.Signals}
+LONGEST = 200  # characters of a command in a sentence
+
+
+def command_error(target: SshTarget, command: str, status: int, last: tuple[str, ...], log: Path) -> GuestError:
+    return GuestError(
+        f"{target.name}: `{shorten_command(command)}` {_format_status(status)}",
+        code="guest.command-failed",
+        target=target.name,
+        hint=f"less +G {log}",
+        details=last,
+    )
+
+
+def timeout_error(target: SshTarget, what: str, seconds: float, last: tuple[str, ...] = ()) -> GuestError:
+    return GuestError(
+        f"{target.name}: `{shorten_command(what)}` had not ended after {seconds:g} s",
+        code="guest.timeout",
+        target=target.name,
+        hint=target.by_hand,
+        details=last,
+    )
+
+
+def cut(target: SshTarget, what: str) -> GuestError:
+    return GuestError(
+        f"{target.name}: the connection broke during `{shorten_command(what)}`, which may still go on in the guest",
+        code="guest.connection-lost",
+        target=target.name,
+        hint=f"see whether it answers, then type the same command again: {target.by_hand}",
+    )
+
+
+def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestError:
+    return GuestError(
+        f"{target.name}: the answer to {what} is not what a POSIX shell prints",
+        code="guest.garbled",
+        target=target.name,
+        hint=f"{target.by_hand} 'df -h /dev/shm /run /tmp; id; command -v sh mktemp head wc'",
+        details=tuple(words.splitlines()),
+    )
+
+
+def not_root(target: SshTarget, words: str) -> GuestError:
+    way = "with the password given" if target.sudo_password else "without a password"
+    return GuestError(
+        f"{target.name}: user {target.user} cannot become root by sudo {way}"
+        if target.user != "root"
+        else f"{target.name}: no command can be run as root",
+        code="guest.sudo",
+        target=target.name,
+        hint=f"{target.by_hand} sudo -v",
+        details=tuple(words.splitlines()),
+    )
+
+
+def not_written(target: SshTarget, path: str, last: tuple[str, ...]) -> GuestError:
+    return GuestError(
+        f"{target.name}: {path} could not be written, and is as it was: {last[-1] if last else 'no reason was told'}",
+        code="guest.file-not-written",
+        target=target.name,
+        hint=f"{target.by_hand} 'df -h; mount | grep ro,'",
+        details=last,
+    )
+
+
+def not_back(target: SshTarget, deadline_s: float, seen: str) -> GuestError:
+    return GuestError(
+        f"{target.name} was told to reboot, and was not back {deadline_s:g} s later; last seen: {seen}",
+        code="guest.not-back",
+        target=target.name,
+        hint=f"look at its console in vCenter; then {target.by_hand}",
+    )
+
+
+def shorten_command(command: str) -> str:
+    """Return a command as it fits into a sentence. Of a long one the end tells most: settings come first."""
+    line = " ".join(command.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 3]}…{line[1 - LONGEST + LONGEST // 3 :]}"
+
+
+def _format_status(status: int) -> str:
+    if status == -1:
+        return "was ended by a signal"
+    # By a shell's custom; a program may of course give such a status itself.
+    name = SIGNALS.get(status - 128)
+    return f"ended with status {status}" + (f", as {name} does it" if name else "")

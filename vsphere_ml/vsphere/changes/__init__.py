@@ -1,0 +1,1 @@
+"""Carries changes out at a vCenter and follows their tasks, under the cluster's lock."""

@@ -1,0 +1,290 @@
+"""Carries started changes to their end: each is a generator of steps, all of them watched by one collector.
+
+A step yields what it waits for; nobody polls object by object, and no change has a thread of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.errors import VsmlError, VSphereError
+from vsphere_ml.core.ports.vcenter import TaskHandle, Update
+from vsphere_ml.vsphere.connection.endpoint import BROKEN
+from vsphere_ml.vsphere.inventory.collect import reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from concurrent.futures import Future
+
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.vsphere.connection.session import Session
+
+_P: Any = vmodl.query.PropertyCollector
+_LONGEST_WAIT_S = 15  # of one call, kept well below the connection's own timeout
+_CALLERS = 4  # first steps under way at once: while vCenter works on one, the next is written
+_TASK = ("info.state", "info.error", "info.result", "info.progress")
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What a step waits for: a task's end, or a VM's power state until a deadline passes."""
+
+    object: Any
+    paths: tuple[str, ...] = _TASK
+    power_state: str | None = None
+    deadline: float | None = None  # of time.monotonic; sends False when it passes
+
+    @property
+    def kind(self) -> Any:
+        return vim.Task if self.power_state is None else vim.VirtualMachine
+
+
+# Yielded by a step that ends the change for its ticket; the steps after it are taken when nothing is urgent.
+DONE = Awaited(None, ())
+
+
+@dataclass(slots=True)
+class _Run:
+    """A started change: its steps, what they wait for now, and what was seen of that."""
+
+    ticket: TaskHandle
+    steps: Generator[Awaited, Any, None]
+    awaited: Awaited | None = None
+    seen: dict[str, Any] = field(default_factory=dict)
+    filter: _Filter | None = None
+    percent: int | None = None
+    news: list[Update] = field(default_factory=list)
+    over: bool = False
+
+
+@dataclass(slots=True)
+class _Filter:
+    """A collector's filter over a batch of objects, and how many of them are still waited for."""
+
+    handle: Any
+    open: int
+
+
+class TaskRunner:
+    """The changes under way. `explain` turns a fault into the error that its change's ticket carries."""
+
+    def __init__(self, session: Session, explain: Callable[[BaseException, Change], VsmlError]) -> None:
+        self._session, self._explain = session, explain
+        self._numbers = count(1)
+        self._runs: dict[TaskHandle, _Run] = {}
+        self._by_object: dict[str, _Run] = {}
+        self._unwatched: list[_Run] = []
+        self._later: deque[Generator[Awaited, Any, None]] = deque()
+        self._callers = ThreadPoolExecutor(max_workers=_CALLERS, thread_name_prefix="vcenter")
+        self._beginning: deque[tuple[_Run, Future[Awaited]]] = deque()
+        self._collector: Any = None
+        self._generation = 0
+        self._version = ""
+
+    def start(self, change: Change, steps: Generator[Awaited, Any, None]) -> TaskHandle:
+        """Take the change's first step and return; whatever fails is told by `wait`."""
+        ticket = TaskHandle(next(self._numbers), change)
+        run = self._runs[ticket] = _Run(ticket, steps)
+        self._beginning.append((run, self._callers.submit(next, steps)))
+        return ticket
+
+    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        """Return news of these tickets, as soon as there are any."""
+        end = time.monotonic() + timeout_s
+        self._begun()
+        while True:
+            news = self._news(tickets)
+            left = end - time.monotonic()
+            if news or left <= 0 or not self._by_object:
+                return news
+            self._session.read(partial(self._watch, 0.0 if self._later else left))
+            if self._later and not any(run.news for run in self._runs.values()):
+                self._catch_up()
+
+    def _begun(self) -> None:
+        """Take note of the first steps: they are calls that only begin a task, so all of them end soon."""
+        while self._beginning:
+            run, call = self._beginning[0]
+            self._step(run, call.result)
+            self._beginning.popleft()
+
+    def finish(self) -> None:
+        """Take all the steps that were put off."""
+        self._begun()
+        while self._later:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        # Nobody is told of a failure here: what was put off is such that the next look finds it lacking.
+        with suppress(StopIteration, VsmlError, vmodl.MethodFault):
+            next(self._later.popleft())
+
+    def _news(self, tickets: Sequence[TaskHandle]) -> tuple[Update, ...]:
+        found: list[Update] = []
+        for ticket in tickets:
+            run = self._runs.get(ticket)
+            if run is not None and run.news:
+                found += run.news
+                run.news = []
+                if run.over:
+                    del self._runs[ticket]
+        return tuple(found)
+
+    def _step(self, run: _Run, advance: Callable[[], Awaited]) -> None:
+        """Take one step; a step that ends, or fails, ends the change."""
+        self._forget(run)
+        try:
+            run.awaited = advance()
+        except StopIteration:
+            self._over(run, None)
+        except (VsmlError, vmodl.MethodFault) as fault:
+            self._over(run, self._explain(fault, run.ticket.change))
+        else:
+            if run.awaited is DONE:
+                run.awaited = None
+                self._later.append(run.steps)
+                self._over(run, None)
+                return
+            run.seen, run.percent = {}, None
+            self._by_object[reference(run.awaited.object)] = run
+            self._unwatched.append(run)
+
+    def _over(self, run: _Run, error: VsmlError | None) -> None:
+        run.over = True
+        run.news.append(Update(ticket=run.ticket, done=True, error=error))
+
+    def _forget(self, run: _Run) -> None:
+        if run.awaited is None:
+            return
+        self._by_object.pop(reference(run.awaited.object), None)
+        run.awaited = None
+        if run in self._unwatched:
+            self._unwatched.remove(run)
+        if run.filter is not None:
+            run.filter.open -= 1
+            if run.filter.open == 0 and self._generation == self._session.generation:
+                # A filter that stays tells of what nobody waits for; a step that is not taken is lost.
+                with suppress(vmodl.MethodFault, *BROKEN):
+                    run.filter.handle.Destroy()
+            run.filter = None
+
+    def _watch(self, left: float) -> None:
+        self._renew()
+        self._watch_new()
+        deadlines = [run.awaited.deadline for run in self._by_object.values() if run.awaited and run.awaited.deadline]
+        soonest = min((deadline - time.monotonic() for deadline in deadlines), default=left)
+        longest = min(_LONGEST_WAIT_S, self._session.timeout_s / 2)
+        patience = max(0, round(min(left, soonest, longest) + 0.49))
+        found = self._collector.WaitForUpdatesEx(self._version, _P.WaitOptions(maxWaitSeconds=patience))
+        if found is not None:
+            self._version = found.version
+            for each in found.filterSet or ():
+                self._take(each)
+        self._pass_deadlines()
+
+    def _renew(self) -> None:
+        """Make a collector when there is none, or when a new session has left the old one behind."""
+        if self._collector is not None and self._generation == self._session.generation:
+            return
+        self._generation = self._session.generation
+        self._collector = self._session.content.propertyCollector.CreatePropertyCollector()
+        self._version = ""
+        for run in self._by_object.values():
+            run.filter = None
+        self._unwatched = list(self._by_object.values())
+
+    def _watch_new(self) -> None:
+        """Watch everything that is not watched yet by one filter."""
+        while self._unwatched:
+            batch = list(self._unwatched)
+            kinds = {run.awaited.kind: run.awaited.paths for run in batch if run.awaited}
+            spec = _P.FilterSpec(
+                propSet=[_P.PropertySpec(type=kind, pathSet=list(paths)) for kind, paths in kinds.items()],
+                objectSet=[_P.ObjectSpec(obj=run.awaited.object) for run in batch if run.awaited],
+            )
+            try:
+                made = _Filter(self._collector.CreateFilter(spec, True), len(batch))
+            except vmodl.fault.ManagedObjectNotFound as fault:
+                missing: Any = fault.obj
+                self._lost(reference(missing if missing is not None else spec.objectSet[0].obj))
+                continue
+            for run in batch:
+                run.filter = made
+            self._unwatched = []
+
+    def _lost(self, ref: str) -> None:
+        """End the change whose task vCenter no longer knows: it was restarted meanwhile."""
+        run = self._by_object[ref]
+        error = VSphereError(
+            "vCenter no longer knows the task; whether it ended well is not known",
+            code="vsphere.task-lost",
+            target=ref,
+            hint="run the same command again: it looks first and finishes what is missing",
+        )
+        self._step(run, lambda: run.steps.throw(error))
+
+    def _take(self, found: Any) -> None:
+        for each in found.objectSet or ():
+            run = self._by_object.get(reference(each.obj))
+            if run is None or run.awaited is None:
+                continue
+            if str(each.kind) == "leave":
+                self._lost(reference(each.obj))
+                continue
+            run.seen.update({change.name: change.val for change in each.changeSet or ()})
+            self._judge(run, run.awaited)
+        for each in found.missingSet or ():
+            if reference(each.obj) in self._by_object:
+                self._lost(reference(each.obj))
+
+    def _judge(self, run: _Run, awaited: Awaited) -> None:
+        if awaited.power_state is not None:
+            if str(run.seen.get("runtime.powerState")) == awaited.power_state:
+                self._step(run, lambda: run.steps.send(True))
+            return
+        state = str(run.seen.get("info.state"))
+        if state == "success":
+            result = run.seen.get("info.result")
+            self._step(run, lambda: run.steps.send(result))
+        elif state == "error":
+            fault = _fault(run.seen.get("info.error"))
+            self._step(run, lambda: run.steps.throw(fault))
+        else:
+            self._progress(run)
+
+    def _progress(self, run: _Run) -> None:
+        percent = run.seen.get("info.progress")
+        if percent is not None and percent != run.percent:
+            run.percent = percent
+            run.news.append(Update(ticket=run.ticket, done=False, percent=percent))
+
+    def _pass_deadlines(self) -> None:
+        now = time.monotonic()
+        for run in list(self._by_object.values()):
+            if run.awaited and run.awaited.deadline is not None and run.awaited.deadline <= now:
+                self._step(run, lambda run=run: run.steps.send(False))  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Forget everything; vCenter's tasks go on without us."""
+        self._callers.shutdown(wait=False, cancel_futures=True)
+        if self._collector is not None and self._generation == self._session.generation:
+            with suppress(vmodl.MethodFault, *BROKEN):
+                self._collector.Destroy()
+        self._by_object.clear()
+        self._runs.clear()
+        self._later.clear()
+
+
+def _fault(error: Any) -> BaseException:
+    if isinstance(error, BaseException):
+        return error
+    return vmodl.MethodFault(msg="the task failed and vCenter does not say why")

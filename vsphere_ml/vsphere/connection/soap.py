@@ -1,0 +1,164 @@
+"""One SOAP call over HTTPS, and what is made of an answer that is none.
+
+pyvmomi (9.1) reads an answer as it comes: one that is cut off, garbled or of somebody else ends in whatever exception
+its parser stumbles into, or in no result at all, which looks like success where a method returns nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from http import HTTPStatus
+from http.client import HTTPException
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING, Any
+from xml.parsers.expat import ExpatError
+
+from pyVmomi import SoapAdapter, VmomiSupport
+
+from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from http.client import HTTPResponse
+
+    from vsphere_ml.vsphere.connection.tls import Connection
+
+_soap: Any = SoapAdapter
+_types: Any = VmomiSupport
+_GZIP = zlib.MAX_WBITS + 16
+_PIECE = 16 << 10
+_SESSION = "vmware_soap_session"
+
+
+class GarbledAnswerError(HTTPException):
+    """An answer that cannot be read as one to what was asked."""
+
+    def __init__(self, why: str = "the answer cannot be read") -> None:
+        super().__init__(why)
+
+
+class HttpStatusError(HTTPException):
+    """An HTTP status instead of a SOAP answer, as proxies give for a vCenter that is away."""
+
+    def __init__(self, response: HTTPResponse) -> None:
+        super().__init__(f"it answers with HTTP {response.status} {response.reason}".rstrip())
+
+
+class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
+    """pyvmomi's end of the wire, with a reader that believes nothing. `most` bounds an answer's unpacked bytes."""
+
+    def __init__(self, connection: type[Connection], settings: Mapping[str, Any], most: int, **how: Any) -> None:
+        super().__init__(**how)
+        self.scheme, self.schemeArgs, self._most = connection, settings, most
+
+    def InvokeMethod(self, mo: Any, info: Any, args: Any) -> Any:  # noqa: N802 - pyvmomi's name
+        request, cookie = self.SerializeRequest(mo, info, args), self.cookie
+        connection = self.GetConnection()
+        try:
+            connection.request("POST", self.path, request, self._headers(cookie))
+            response = connection.getresponse()
+            answer = self._read(response, info)
+        except BaseException:
+            connection.close()
+            self.DropConnections()  # the server may be sick, and with it all that was kept open to it
+            raise
+        if self.cookie == cookie:  # not an answer of a session that was left meanwhile
+            self._keep_cookie(response)
+        self.ReturnConnection(connection)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def leave_session(self) -> str:
+        """Forget the session, so that the next call is in none; return the cookie that it had."""
+        cookie = str(self.cookie)
+        self.SetSessionId(None)
+        return cookie
+
+    def _headers(self, cookie: str) -> dict[str, str]:
+        headers = {"SOAPAction": self.versionId, "Content-Type": "text/xml; charset=UTF-8", "User-Agent": "vsml"}
+        if cookie:
+            headers["Cookie"] = cookie
+        if self._acceptCompressedResponses:
+            headers["Accept-Encoding"] = "gzip"
+        return headers
+
+    def _keep_cookie(self, response: HTTPResponse) -> None:
+        try:
+            said = SimpleCookie(response.getheader("Set-Cookie") or "").get(_SESSION)
+        except CookieError:
+            said = None
+        if said is not None:
+            self.SetSessionId(said.value)
+
+    def _read(self, response: HTTPResponse, info: Any) -> Any:
+        if response.status not in {HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR}:
+            raise HttpStatusError(response)
+        packed = (response.getheader("Content-Encoding") or "").lower() == "gzip"
+        reader = _Reader(self)
+        try:
+            answer = reader.Deserialize(_Unpacked(response, self._most) if packed else response, info.result)
+        except (OSError, HTTPException, MemoryError):
+            raise
+        except ExpatError as error:
+            raise GarbledAnswerError("the answer is cut off, or no XML") from error
+        except Exception as error:  # pyvmomi's reader raises what it stumbles into: KeyError, TypeError, AttributeError
+            raise GarbledAnswerError from error
+        read_whole(response)  # to its end, so that the connection can be used again
+        if not reader.is_answer or (reader.isFault and not isinstance(answer, Exception)) or _lacks(answer, info):
+            raise GarbledAnswerError("the answer is not that of a vCenter")
+        return answer
+
+
+def _lacks(answer: Any, info: Any) -> bool:
+    """Return whether a method that always returns something did not."""
+    return answer is None and info.result is not type(None) and not info.resultFlags & _types.F_OPTIONAL
+
+
+class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
+    """Notes whether there was an answer at all: a page of HTML is XML too."""
+
+    def __init__(self, stub: Stub) -> None:
+        super().__init__(stub)
+        self.deser = _OpenEnums(stub)
+        self.is_answer = False
+
+    def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
+        super().StartElementHandler(tag, attr)
+        self.is_answer = self.is_answer or self.isFault or tag.endswith("Response")
+
+
+class _OpenEnums(_soap.SoapDeserializer):  # type: ignore[misc]
+    """Carries values of enumerations that this pyvmomi does not know, as a newer vSphere may send."""
+
+    def EndElementHandler(self, tag: str) -> None:  # noqa: N802
+        kind: Any = self.stack[-1] if self.stack else None
+        if type(kind) is type and kind.__base__ is _types.Enum and self.data not in getattr(kind, "values", ()):
+            self.stack[-1] = str
+        super().EndElementHandler(tag)
+
+
+class _Unpacked:
+    """A gzipped answer, unpacked as it is read, and no further than it may be large."""
+
+    def __init__(self, packed: HTTPResponse, most: int) -> None:
+        self._packed, self._most, self._left = packed, most, most
+        self._gzip = zlib.decompressobj(_GZIP)
+
+    def read(self, size: int) -> bytes:
+        data = self._unpack(self._gzip.unconsumed_tail, size)
+        while not data and not self._gzip.eof:
+            piece = self._packed.read(_PIECE)
+            if not piece:
+                raise GarbledAnswerError("the answer is cut off")
+            data = self._unpack(piece, size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise AnswerTooLargeError(self._most)
+        return data
+
+    def _unpack(self, piece: bytes, size: int) -> bytes:
+        try:
+            return self._gzip.decompress(piece, size)
+        except zlib.error as error:
+            raise GarbledAnswerError from error

@@ -1,0 +1,1 @@
+"""One ESXi host at a time: its state read, its settings written over the vSphere API and read back."""

@@ -1,0 +1,194 @@
+"""Reads what matters to a host's ATS: kernel setting, graphics, functions, its VMs, and what we wrote down there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim, vmodl
+
+from vsphere_ml.core.model.esxi_state import (
+    Connection,
+    EsxiHostState,
+    FunctionSeen,
+    GraphicsSeen,
+    KernelOption,
+    VmOnHost,
+)
+from vsphere_ml.core.model.host_settings import KERNEL_OPTION, KERNEL_SETTING, AccessMethod
+from vsphere_ml.core.model.inventory import HostRef, VmRef
+from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
+from vsphere_ml.vsphere.esxi import esxcli, modules, pvrdma
+from vsphere_ml.vsphere.esxi.esxcli import EsxcliError
+from vsphere_ml.vsphere.faults import AWAY
+from vsphere_ml.vsphere.inventory import hosts
+from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
+from vsphere_ml.vsphere.inventory.pci import address
+from vsphere_ml.vsphere.inventory.vms import is_agent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vsphere_ml.vsphere.connection.session import Session
+    from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
+
+HOST = (
+    "name",
+    "config.product.version",
+    "config.product.build",
+    "summary.hardware.cpuModel",
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "runtime.bootTime",
+    "config.graphicsConfig",
+    "config.graphicsInfo",
+    "config.pciPassthruInfo",
+    "config.service",
+    "capability.deviceRebindWithoutRebootSupported",
+    *pvrdma.PATHS,
+    modules.PATH,
+    "customValue",
+    "vm",
+)
+VM = (
+    "name",
+    "runtime.powerState",
+    "config.managedBy",
+    "config.template",
+    "guest.toolsRunningStatus",
+    "guest.ipAddress",
+    "guest.hostName",
+    "guest.net",
+    "customValue",
+)
+SSH_SERVICE = "TSM-SSH"
+
+
+def see(session: Session, fields: CustomAttributes, found: Iterable[Any]) -> dict[HostRef, EsxiHostState]:
+    """Return these hosts as they are now."""
+    rows = list(collect_objects(session, found, {vim.HostSystem: HOST}))
+    vms = [vm for _, props in rows for vm in props.get("vm") or ()]
+    seen = {reference(vm): props for vm, props in collect_objects(session, vms, {vim.VirtualMachine: VM})}
+    return {HostRef(reference(host)): _read_state(session, fields, host, props, seen) for host, props in rows}
+
+
+def _read_state(
+    session: Session,
+    fields: CustomAttributes,
+    host: Any,
+    props: Mapping[str, Any],
+    seen: Mapping[str, Mapping[str, Any]],
+) -> EsxiHostState:
+    """Return a host as it is; one that does not answer counts as that, whatever vCenter shows it as."""
+    try:
+        return _sight(session, fields, host, props, seen)
+    except AWAY:
+        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, seen)
+
+
+def _sight(
+    session: Session,
+    fields: CustomAttributes,
+    host: Any,
+    props: Mapping[str, Any],
+    seen: Mapping[str, Mapping[str, Any]],
+) -> EsxiHostState:
+    connection = Connection(str(props.get("runtime.connectionState") or Connection.DISCONNECTED))
+    booted = props.get("runtime.bootTime")
+    own = [(VmRef(reference(vm)), seen[reference(vm)]) for vm in props.get("vm") or () if reference(vm) in seen]
+    vms = [_vm(ref, each, fields) for ref, each in own if not each.get("config.template")]
+    return EsxiHostState(
+        ref=HostRef(reference(host)),
+        name=props.get("name", ""),
+        version=props.get("config.product.version") or "",
+        build=props.get("config.product.build") or "",
+        cpu_vendor=hosts.cpu_vendor(props.get("summary.hardware.cpuModel") or ""),
+        connection=connection,
+        maintenance=bool(props.get("runtime.inMaintenanceMode")),
+        boot_time=booted.isoformat() if booted is not None else "",
+        kernel=kernel(session, host, props.get("configManager.advancedOption"))
+        if connection is Connection.CONNECTED
+        else KernelOption(door=AccessMethod.NONE, why="the host does not answer"),
+        graphics=_graphics(props),
+        functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
+        vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
+        rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
+        drivers=modules.options(props.get(modules.PATH)) if connection is Connection.CONNECTED else None,
+        pvrdma=pvrdma.pvrdma(props) if connection is Connection.CONNECTED else None,
+        ssh_running=_ssh(props.get("config.service")),
+        record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
+    )
+
+
+def kernel(session: Session, host: Any, options: Any) -> KernelOption:
+    """Return the kernel setting as esxcli tells it, else as the host's option manager does."""
+    try:
+        rows = esxcli.run(session, host, "system.settings.kernel.list", option=KERNEL_SETTING)
+    except EsxcliError as error:
+        return KernelOption(door=AccessMethod.NONE, why=f"esxcli: {error}")
+    except (vmodl.MethodFault, vim.fault.VimFault) as fault:
+        return _from_options(session, options, type(fault).__name__.rpartition(".")[2])
+    row = next((each for each in rows if each.get("Name") == KERNEL_SETTING), None)
+    if row is None:
+        return KernelOption(door=AccessMethod.NONE, why="esxcli lists no such setting")
+    return KernelOption(
+        door=AccessMethod.ESXCLI, configured=row.get("Configured", "").upper(), runtime=row.get("Runtime", "").upper()
+    )
+
+
+def _from_options(session: Session, options: Any, why: str) -> KernelOption:
+    told = f"esxcli over the API is refused ({why})"
+    try:
+        found = session.read(lambda: options.QueryOptions(KERNEL_OPTION)) if options is not None else ()
+    except (vmodl.MethodFault, vim.fault.VimFault):  # InvalidName: this ESXi does not have it there
+        found = ()
+    if not found:
+        return KernelOption(door=AccessMethod.NONE, why=f"{told}, and the option manager has no {KERNEL_OPTION}")
+    return KernelOption(door=AccessMethod.OPTIONS, configured=str(found[0].value).upper())
+
+
+def _graphics(props: Mapping[str, Any]) -> GraphicsSeen:
+    config = props.get("config.graphicsConfig")
+    infos = props.get("config.graphicsInfo") or ()
+    # A console's adapter and a GPU that is handed over whole (`direct`) give no vGPUs, whatever is configured.
+    gpus: dict[str, str] = {
+        address(info.pciId): info.graphicsType for info in infos if info.graphicsType not in {"basic", "direct"}
+    }
+    devices: dict[str, str] = {
+        address(each.deviceId): each.graphicsType for each in getattr(config, "deviceType", None) or ()
+    }
+    return GraphicsSeen(
+        default=config.hostDefaultGraphicsType if config is not None else None,
+        devices={gpu: kind for gpu, kind in devices.items() if gpu in gpus and kind},
+        now=gpus,
+    )
+
+
+def _function(info: Any) -> FunctionSeen:
+    sriov = isinstance(info, vim.host.SriovInfo)
+    return FunctionSeen(
+        passthrough=bool(info.passthruEnabled),
+        passthrough_now=bool(info.passthruActive),
+        vfs=int(info.numVirtualFunctionRequested or 0) if sriov and info.sriovEnabled else 0,
+        vfs_now=int(info.numVirtualFunction or 0) if sriov and info.sriovActive else 0,
+    )
+
+
+def _ssh(services: Any) -> bool | None:
+    known = getattr(services, "service", None) or ()
+    return next((bool(each.running) for each in known if each.key == SSH_SERVICE), None)
+
+
+def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes) -> VmOnHost:
+    values = props.get("customValue")
+    nets = [str(ip) for net in props.get("guest.net") or () for ip in net.ipAddress or ()]
+    told = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
+    return VmOnHost(
+        ref=ref,
+        name=props.get("name", ""),
+        on=props.get("runtime.powerState") == "poweredOn",
+        cluster_mark=fields.owner(values),
+        resume=fields.value(values, RESUME_ATTRIBUTE) or None,
+        agent=is_agent(props.get("config.managedBy")),
+        tools=props.get("guest.toolsRunningStatus") == "guestToolsRunning",
+        addresses=frozenset(str(each).lower() for each in told if each),
+    )

@@ -1,0 +1,44 @@
+"""Reads PCI functions as a host lists them: addresses in one spelling, ids unsigned."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from vsphere_ml.core.model.inventory import PciAddress, PciDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{1,4}):([0-9a-f]{2})\.([0-7])", re.IGNORECASE)
+
+
+def address(text: str) -> PciAddress:
+    """Return a PCI address in one spelling, `0000:3b:00.0`; text that holds none comes back in lower case."""
+    match = _ADDRESS.search(text)
+    if match is None:
+        return PciAddress(text.lower())
+    domain, bus, slot, function = match.groups(default="0000")
+    return PciAddress(f"{domain}:{bus[-2:].zfill(2)}:{slot}.{function}".lower())
+
+
+def to_unsigned(number: int) -> int:
+    """Return a PCI id as the 16 bits it is; the API carries it as a signed short."""
+    return number & 0xFFFF
+
+
+def functions(props: Mapping[str, Any]) -> dict[PciAddress, PciDevice]:
+    """Return the host's PCI functions by address."""
+    devices = (_pci(each) for each in props.get("hardware.pciDevice") or ())
+    return {device.address: device for device in devices}
+
+
+def _pci(device: Any) -> PciDevice:
+    return PciDevice(
+        address=address(device.id),
+        vendor=to_unsigned(device.vendorId),
+        device=to_unsigned(device.deviceId),
+        name=device.deviceName or "",
+        parent=address(device.parentBridge) if device.parentBridge else None,
+        class_id=to_unsigned(device.classId),
+    )

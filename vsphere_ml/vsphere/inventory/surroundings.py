@@ -1,0 +1,215 @@
+"""Turns the rest of a data centre into values: clusters, pools, rules, datastores, networks, folders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim
+
+from vsphere_ml.core.model.inventory import (
+    Cluster,
+    ClusterRef,
+    Datastore,
+    DatastoreRef,
+    Folder,
+    HostRef,
+    Network,
+    NetworkRef,
+    PoolRef,
+    Rule,
+    Switch,
+    SwitchRef,
+    VmRef,
+)
+from vsphere_ml.core.units import Bytes
+from vsphere_ml.vsphere.changes.site import PortGroup, folder_ref
+from vsphere_ml.vsphere.inventory.collect import Row, reference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
+
+WANTED: dict[Any, tuple[str, ...]] = {
+    vim.ClusterComputeResource: ("name", "parent", "configurationEx", "resourcePool"),
+    vim.ResourcePool: ("name", "parent", "owner"),
+    vim.Datastore: ("name", "summary.capacity", "summary.freeSpace", "summary.accessible"),
+    vim.Network: ("name",),
+    vim.dvs.DistributedVirtualPortgroup: (
+        "key",
+        "config.distributedVirtualSwitch",
+        "config.uplink",
+        "config.defaultPortConfig",
+    ),
+    # A switch's MTU is a property of VMware's own kind of switch config; the declared type of `config` lacks it.
+    vim.DistributedVirtualSwitch: ("name", "uuid", "config"),
+    vim.Folder: ("name", "parent", "customValue"),
+}
+_KINDS = (
+    (vim.ClusterComputeResource, "cluster"),
+    (vim.ResourcePool, "pool"),
+    (vim.Datastore, "datastore"),
+    (vim.Network, "network"),
+    (vim.DistributedVirtualSwitch, "switch"),
+    (vim.Folder, "folder"),
+)
+
+
+def kind(found: Any) -> str:
+    """Return which sort of row an object makes."""
+    return next((name for each, name in _KINDS if isinstance(found, each)), "")
+
+
+class Surroundings:
+    """Everything of a data centre but its hosts and VMs."""
+
+    def __init__(
+        self, rows: Mapping[str, list[Row]], fields: CustomAttributes, datacenter: Any, name: str, vm_folder: Any
+    ) -> None:
+        self.datacenter, self.vm_folder = datacenter, vm_folder
+        self._rows, self._fields, self._name = rows, fields, name
+        self._folder_props = {reference(found): props for found, props in rows["folder"]}
+        self.folder_objects: dict[str, tuple[Any, str | None]] = {"": (vm_folder, None)}
+        self.folders = self._folders()
+        self.clusters = tuple(sorted(map(self._cluster, rows["cluster"]), key=lambda c: (c.name, c.ref)))
+        self.datastores = tuple(sorted(map(_datastore, rows["datastore"]), key=lambda d: (d.name, d.ref)))
+        self.port_groups: dict[NetworkRef, PortGroup] = {}
+        self.networks = self._networks()
+        self.switch_objects = {SwitchRef(reference(found)): found for found, _ in rows["switch"]}
+        self.switches = tuple(sorted(map(_distributed_switch, rows["switch"]), key=lambda s: (s.name, s.ref)))
+
+    def in_scope(self, wanted: str | None) -> tuple[Any, ...] | None:
+        """Return the clusters that a name or path means; None for no name, which means all hosts."""
+        if wanted is None:
+            return None
+        last = wanted.strip("/").rpartition("/")[2]
+        return tuple(found for found, props in self._rows["cluster"] if props.get("name") == last)
+
+    def _folders(self) -> tuple[Folder, ...]:
+        made = [Folder(ref=folder_ref(self.vm_folder), path="")]
+        top = reference(self.vm_folder)
+        for found, props in self._rows["folder"]:
+            path = self._path(found, top)
+            if path:
+                mark = self._fields.owner(props.get("customValue"))
+                made.append(Folder(ref=folder_ref(found), path=path, cluster_mark=mark))
+                self.folder_objects[path] = (found, mark)
+        return tuple(sorted(made, key=lambda folder: folder.path))
+
+    def _path(self, found: Any, top: str) -> str | None:
+        """Return a folder's path below `top`, or None when it is not there."""
+        parts: list[str] = []
+        ref = reference(found)
+        while ref != top:
+            props = self._folder_props.get(ref)
+            if props is None or props.get("parent") is None:
+                return None
+            parts.append(props["name"])
+            ref = reference(props["parent"])
+        return "/".join(reversed(parts))
+
+    def _cluster(self, row: Row) -> Cluster:
+        found, props = row
+        config = props.get("configurationEx")
+        path = f"{self._parents(props)}/{props['name']}"
+        drs = getattr(config, "drsConfig", None)
+        return Cluster(
+            ref=ClusterRef(reference(found)),
+            name=props["name"],
+            path=path,
+            drs=str(drs.defaultVmBehavior) if drs and drs.enabled else None,
+            root_pool=PoolRef(reference(props["resourcePool"])),
+            pools=self._pools(reference(found), path),
+            rules=_rules(config),
+        )
+
+    def _parents(self, props: Mapping[str, Any]) -> str:
+        names: list[str] = []
+        parent = props.get("parent")
+        while parent is not None and (above := self._folder_props.get(reference(parent))) is not None:
+            names.append(above["name"])
+            parent = above.get("parent")
+        return "/".join(("", self._name, *reversed(names)))
+
+    def _pools(self, cluster: str, path: str) -> dict[PoolRef, str]:
+        rows = {reference(found): props for found, props in self._rows["pool"]}
+        paths: dict[PoolRef, str] = {}
+        for ref, props in rows.items():
+            if props.get("owner") is None or reference(props["owner"]) != cluster:
+                continue
+            names, above = [props["name"]], props.get("parent")
+            while above is not None and reference(above) in rows:
+                names.append(rows[reference(above)]["name"])
+                above = rows[reference(above)].get("parent")
+            paths[PoolRef(ref)] = "/".join((path, *reversed(names)))
+        return paths
+
+    def _networks(self) -> tuple[Network, ...]:
+        switches = {reference(found): props for found, props in self._rows["switch"]}
+        made = []
+        for found, props in self._rows["network"]:
+            if props.get("config.uplink"):
+                continue
+            ref, name = NetworkRef(reference(found)), props["name"]
+            switch: Mapping[str, Any] = switches.get(_switch(props), {})
+            config = switch.get("config")
+            self.port_groups[ref] = PortGroup(ref, name, switch.get("uuid"))
+            made.append(
+                Network(
+                    ref=ref,
+                    name=name,
+                    switch=switch.get("name"),
+                    switch_ref=SwitchRef(_switch(props)) if switch else None,
+                    mtu=getattr(config, "maxMtu", None),
+                    vlan=_vlan(props.get("config.defaultPortConfig")),
+                )
+            )
+        return tuple(sorted(made, key=lambda network: (network.name, network.ref)))
+
+
+def _switch(props: Mapping[str, Any]) -> str:
+    switch = props.get("config.distributedVirtualSwitch")
+    return reference(switch) if switch is not None else ""
+
+
+def _vlan(setting: Any) -> int | None:
+    """Return the VLAN of a port group; None for a trunk or a private VLAN, which have no one number."""
+    found = getattr(getattr(setting, "vlan", None), "vlanId", None)
+    return found if isinstance(found, int) else None
+
+
+def _distributed_switch(row: Row) -> Switch:
+    found, props = row
+    config = props.get("config")
+    members = (each.config for each in getattr(config, "host", None) or () if each.config and each.config.host)
+    return Switch(
+        ref=SwitchRef(reference(found)),
+        name=props["name"],
+        mtu=getattr(config, "maxMtu", None),
+        uplinks={HostRef(reference(each.host)): _uplinks(each.backing) for each in members},
+    )
+
+
+def _uplinks(backing: Any) -> tuple[str, ...]:
+    return tuple(sorted(spec.pnicDevice for spec in getattr(backing, "pnicSpec", None) or ()))
+
+
+def _rules(config: Any) -> tuple[Rule, ...]:
+    rules = getattr(config, "rule", None) or ()
+    return tuple(_rule(rule) for rule in rules if isinstance(rule, vim.cluster.AntiAffinityRuleSpec))
+
+
+def _rule(rule: Any) -> Rule:
+    members = frozenset(VmRef(reference(vm)) for vm in rule.vm or ())
+    return Rule(key=rule.key, name=rule.name or "", vms=members, enabled=bool(rule.enabled))
+
+
+def _datastore(row: Row) -> Datastore:
+    found, props = row
+    return Datastore(
+        ref=DatastoreRef(reference(found)),
+        name=props["name"],
+        capacity=Bytes(props.get("summary.capacity") or 0),
+        free=Bytes(props.get("summary.freeSpace") or 0),
+        accessible=bool(props.get("summary.accessible")),
+    )
