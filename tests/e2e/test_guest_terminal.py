@@ -34,9 +34,9 @@ text = "seen\\n"
 kind = "packages"
 names = ["vsml-slow"]
 """
-# In the guest, in place of apt: says that it runs, takes the time it is given, and says that it was not cut.
+# In the guest, in place of apt: shows that it runs, takes the time it is given, and shows that it was not cut.
 WAIT = "while test -e /tmp/held; do sleep 0.2; done"
-APT = f"#!/bin/sh\\necho working; {WAIT}; echo done >/tmp/not-cut; exit 100\\n"
+APT = f"#!/bin/sh\\ntouch /tmp/runs; {WAIT}; echo done >/tmp/not-cut; exit 100\\n"
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,14 @@ def row(lines: list[str], node: str) -> str:
 
 def hold(cluster: Cluster) -> None:
     """Let apt go on in each guest until it is let go."""
-    held = cluster.shell.vsml("run", "--", "rm -f /tmp/not-cut; touch /tmp/held")
+    held = cluster.shell.vsml("run", "--", "rm -f /tmp/not-cut /tmp/runs; touch /tmp/held")
     assert held.status == 0, held.err
+
+
+def wait_for_apt(cluster: Cluster) -> None:
+    """Return once apt runs in each guest: its step is shown before, while the guest is still asked what it has."""
+    running = cluster.shell.vsml("run", "--", "until test -e /tmp/runs; do sleep 0.2; done")
+    assert running.status == 0, running.err
 
 
 def let_go(cluster: Cluster) -> None:
@@ -135,6 +141,7 @@ def test_ctrl_c_leaves_at_once_and_names_what_may_go_on_and_the_logs(cluster: Cl
     hold(cluster)
     person = Person(cluster.shell.terminal("configure", "--yes"))
     person.sees(lambda lines: all("slow 2/2" in row(lines, name) for name in trained.NAMES))
+    wait_for_apt(cluster)
     person.child.kill(signal.SIGINT)
     assert person.leaves() == 130
     told = " ".join(" ".join(line.split()) for line in person.lines)

@@ -72,3 +72,38 @@ def test_no_change_waits_for_what_is_marked_long_or_faults(rings: Any, ring: str
     words = (*tomllib.loads(PROJECT.read_text())["tool"]["pytest"]["ini_options"]["addopts"], *rings.PYTEST[ring])
     chosen = words[len(words) - 1 - words[::-1].index("-m") + 1]
     assert {"long", "faults"} <= {*re.findall(r"not (\w+)", chosen)}
+
+
+@pytest.mark.parametrize(
+    ("ring", "second", "ends"),
+    [("e2e", 0, (0, ["tests.unit.test_it::test_slow[a b]"])), ("e2e", 1, (1, [])), ("unit", 0, (1, []))],
+)
+def test_what_fails_in_a_lab_is_tried_once_more_and_named(
+    rings: Any, tmp_path: Path, ring: str, second: int, ends: tuple[int, list[str]]
+) -> None:
+    tries: list[list[str]] = []
+
+    def execute(words: list[str]) -> int:
+        tries.append(words)
+        (tmp_path / f"{ring}.xml").write_text(REPORT)
+        return 1 if len(tries) == 1 else second
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("VSML_TRIES", raising=False)
+        patch.setattr(rings, "execute", execute)
+        ended = rings.run(ring, tmp_path)
+    assert (ended.status, ended.unsteady) == ends
+    assert ["--last-failed" in words for words in tries] == ([False, True] if ring == "e2e" else [False])
+
+
+@pytest.mark.parametrize(("status", "failed", "tries"), [(1, 6, "2"), (2, 1, "2"), (1, 0, "2"), (1, 1, "1")])
+def test_many_failures_or_other_trouble_are_not_tried_again(
+    rings: Any, monkeypatch: pytest.MonkeyPatch, status: int, failed: int, tries: str
+) -> None:
+    monkeypatch.setenv("VSML_TRIES", tries)
+    assert not rings.may_try_again("e2e", status, ["test"] * failed)
+
+
+def test_what_passed_only_when_tried_again_is_told_at_the_end(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rings.tell([rings.Ring("e2e", 0, 3.0, {"test_it": 1.0}, ["test_it"])], [])
+    assert "UNSTEADY, passed only when tried again: test_it" in capsys.readouterr().out
