@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, SkipGuests, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, OnlyNodes, SkipGuests, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
@@ -16,6 +16,7 @@ def plan(
     terminal: Terminal,
     file: ClusterFile = DEFAULT_FILE,
     *,
+    only: OnlyNodes = None,
     save: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
     ] = None,
@@ -37,12 +38,13 @@ def plan(
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.placement import explain as seats
     from vsphere_ml.flows.cluster.proposal import propose
     from vsphere_ml.flows.cluster.saved import save as saved_text
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
 
-    spec = load(file)
+    spec = select_nodes(load(file), only or ())
     clock = site_wiring.SystemClock()
     with following_both(terminal.err) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, skip=skip_guests)

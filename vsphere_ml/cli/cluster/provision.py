@@ -13,6 +13,7 @@ from vsphere_ml.cli.options import (
     ClusterFile,
     DetailedExitcode,
     DryRun,
+    OnlyNodes,
     Parallel,
     SkipGuests,
     Wait,
@@ -34,6 +35,7 @@ def provision(
     *,
     yes: Yes = False,
     dry_run: DryRun = False,
+    only: OnlyNodes = None,
     plan: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
     ] = None,
@@ -51,7 +53,7 @@ def provision(
 
     Looks, shows the plan, asks, acts, looks again. What stands already is kept, a run that was cut is gone on with,
     and a second run finds nothing to do. VMs whose nodes left the file are deleted once their names were typed, or
-    with `--allow-delete`.
+    with `--allow-delete`. With `--only`, all other nodes, and VMs whose nodes left the file, are left as they are.
 
     Example: `vsml provision cluster.toml`, or with `--yes` where nobody can be asked
     """
@@ -62,6 +64,7 @@ def provision(
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.plan.deletions import deleted_vms
     from vsphere_ml.flows.cluster import saved
     from vsphere_ml.flows.cluster.executor import ApplyLimits
@@ -70,8 +73,8 @@ def provision(
 
     if not dry_run:
         consent.needed(terminal, yes=yes)
-    spec = load(file)
     agreed = saved.load(site_wiring.read(plan), str(plan)) if plan else None
+    spec = select_nodes(load(file), only or (agreed.only if agreed else ()))
 
     def say(found: Proposal) -> None:
         terminal.say(shown(found))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DetailedExitcode, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 
 @command
 def status(
-    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, detailed_exitcode: DetailedExitcode = False
+    terminal: Terminal,
+    file: ClusterFile = DEFAULT_FILE,
+    *,
+    only: OnlyNodes = None,
+    detailed_exitcode: DetailedExitcode = False,
 ) -> Answer:
     """Show what stands of the cluster, what each node lacks, and where its GPU and NIC really are.
 
@@ -19,9 +23,10 @@ def status(
     from vsphere_ml.cli.views.progress.apply_progress import following
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.cluster.status import status as look
 
-    spec = load(file)
+    spec = select_nodes(load(file), only or ())
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
         seen = look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock())
     differs = exits.DIFFERENCES if detailed_exitcode and not seen.whole else 0

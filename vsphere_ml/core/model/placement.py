@@ -166,3 +166,9 @@ class Placement:
     ground: ResolvedSite
     seats: tuple[NodePlacement, ...]
     notes: tuple[str, ...] = ()  # what a person should know, such as the way taken
+    others: tuple[Vm, ...] = ()  # the VMs of the cluster's nodes that are left as they are
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes the cluster has then, with those that are left as they are."""
+        return len(self.seats) + len(self.others)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from vsphere_ml.core.units import Bytes
@@ -313,10 +313,26 @@ class ClusterSpec:
     roce: RoceWish = field(default_factory=RoceWish)
     make_ready: MakeReady = field(default_factory=MakeReady)
     file: Path | None = None
-    left_out: frozenset[str] = frozenset()  # names of the cluster's other nodes, which are left as they are
+    left_out: tuple[NodeSpec, ...] = ()  # the cluster's other nodes, which are left as they are
+    only: bool = False  # some nodes were asked for by name: VMs whose nodes left the file are left as they are, too
 
     def narrowed(self, nodes: Iterable[NodeSpec]) -> ClusterSpec:
         """Return the spec of some of the nodes; the others are left as they are."""
         chosen = tuple(nodes)
-        others = {node.name for node in self.nodes} - {node.name for node in chosen}
-        return replace(self, nodes=chosen, left_out=self.left_out | others)
+        names = {node.name for node in chosen}
+        others = tuple(node for node in (*self.nodes, *self.left_out) if node.name not in names)
+        return replace(self, nodes=chosen, left_out=others)
+
+    def only_named(self, names: Collection[str]) -> ClusterSpec:
+        """Return the spec of the nodes of these names, which alone were asked for."""
+        return replace(self.narrowed(node for node in self.nodes if node.name in names), only=True)
+
+    @property
+    def only_names(self) -> tuple[str, ...]:
+        """The names of the nodes when some were asked for by name, none when it was all of them."""
+        return tuple(node.name for node in self.nodes) if self.only else ()
+
+    @property
+    def complete(self) -> ClusterSpec:
+        """The spec of all nodes of the file."""
+        return replace(self, nodes=(*self.nodes, *self.left_out), left_out=(), only=False)

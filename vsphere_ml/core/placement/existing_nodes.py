@@ -43,6 +43,13 @@ def find_existing_nodes(spec: ClusterSpec, inventory: Inventory, folder: str) ->
     return ours
 
 
+def find_left_out(spec: ClusterSpec, inventory: Inventory) -> tuple[Vm, ...]:
+    """Return the cluster's VMs that are left as they are, by name: also those that left the file when `only` is set."""
+    names, chosen = {node.name for node in spec.left_out}, {node.name for node in spec.nodes}
+    ours = (vm for vm in inventory.vms if _is_node(vm, spec.name) and vm.name not in chosen)
+    return tuple(sorted((vm for vm in ours if spec.only or vm.name in names), key=lambda vm: vm.name))
+
+
 def strays(spec: ClusterSpec, inventory: Inventory, ours: Mapping[str, Vm]) -> Iterator[Vm]:
     """Yield the VMs with our mark that are no node of the spec."""
     return (vm for vm in inventory.vms if is_marked(vm, spec.name) and ours.get(vm.name) is not vm)
@@ -52,8 +59,11 @@ def vms_not_in_file(spec: ClusterSpec, inventory: Inventory) -> tuple[Vm, ...]:
     """Return the cluster's VMs that are no node of the file any more, by name.
 
     A template, a copy under another name, and VMs that share a name are nobody's to delete by name: they are left out.
+    None when only some nodes were asked for.
     """
-    wanted = {node.name for node in spec.nodes} | spec.left_out
+    if spec.only:
+        return ()
+    wanted = {node.name for node in (*spec.nodes, *spec.left_out)}
     ours = [vm for vm in inventory.vms if is_marked(vm, spec.name)]
     names = Counter(vm.name for vm in ours)
     gone = (vm for vm in ours if vm.name not in wanted and node_of(vm) == vm.name and not vm.template)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.model.locality import rank
 from vsphere_ml.core.model.placement import Locality, Pairing, Placement
 from vsphere_ml.core.model.spec import NicKind
-from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
+from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, find_left_out
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.backtracking import SearchResult
 from vsphere_ml.core.placement.search.exact import Search
@@ -48,7 +48,8 @@ def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
     table.seat_standing()
     _seat_others(table)
     seats = tuple(table.seat(node) for node in spec.nodes)
-    return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)))
+    others = find_left_out(spec, inventory)
+    return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)), others=others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

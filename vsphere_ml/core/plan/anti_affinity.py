@@ -8,8 +8,6 @@ from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.plan.changes import DeleteRule, MakeRule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from vsphere_ml.core.model.inventory import Cluster, Rule
     from vsphere_ml.core.model.placement import Placement
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -27,19 +25,20 @@ def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | De
         return () if seen is None else (DeleteRule(cluster=cluster.ref, name=seen.name, key=seen.key),)
     if seen is not None and seen.enabled and seen.vms == _refs(placement):
         return ()
-    names = tuple(sorted(seat.node.name for seat in placement.seats))
+    names = tuple(sorted((*(seat.node.name for seat in placement.seats), *(vm.name for vm in placement.others))))
     return (MakeRule(cluster=cluster.ref, name=rule_name(spec.name), vms=names, key=seen.key if seen else None),)
 
 
 def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
     """Return why no rule is made, in words, or None when one is."""
-    hosts = {seat.host for seat in placement.seats}
+    hosts = {*(seat.host for seat in placement.seats), *(vm.host for vm in placement.others)}
+    nodes = placement.node_count
     if spec.spread is not Spread.SPREAD or not spec.anti_affinity:
         return "none was asked for"
-    if len(placement.seats) == 1:
+    if nodes == 1:
         return "there is one node"
-    if len(hosts) < len(placement.seats):
-        return f"{len(placement.seats)} nodes share {len(hosts)} hosts"
+    if len(hosts) < nodes:
+        return f"{nodes} nodes share {len(hosts)} hosts"
     if placement.ground.cluster.drs is None:
         return f"DRS is off in cluster {placement.ground.cluster.name}"
     return None
@@ -50,6 +49,7 @@ def standing_rule(cluster_name: str, cluster: Cluster) -> Rule | None:
 
 
 def _refs(placement: Placement) -> frozenset[str] | None:
-    """Return the nodes' VMs, or None while some of them do not exist."""
-    refs: Sequence[str | None] = [seat.standing.ref if seat.standing else None for seat in placement.seats]
+    """Return the VMs of all nodes, or None while some of them do not exist."""
+    refs: list[str | None] = [seat.standing.ref if seat.standing else None for seat in placement.seats]
+    refs.extend(vm.ref for vm in placement.others)
     return None if None in refs else frozenset(ref for ref in refs if ref is not None)

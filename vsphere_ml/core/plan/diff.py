@@ -233,5 +233,5 @@ def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) ->
 
 def _rule_note(spec: ClusterSpec, placement: Placement) -> Iterator[str]:
     why = without_rule(spec, placement)
-    if why is not None and spec.spread is Spread.SPREAD and spec.anti_affinity and len(placement.seats) > 1:
+    if why is not None and spec.spread is Spread.SPREAD and spec.anti_affinity and placement.node_count > 1:
         yield f"no anti-affinity rule: {why}"

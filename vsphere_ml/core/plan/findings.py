@@ -36,9 +36,16 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
         yield from _other_address(seat)
     ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
     going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
-    others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and vm.name not in spec.left_out)
+    others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
     yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
     yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
+
+
+def _is_left_out(spec: ClusterSpec, vm: Vm) -> bool:
+    """Return whether a VM with our mark is none of the nodes that were asked for."""
+    if spec.only:
+        return node_of(vm) not in {node.name for node in spec.nodes}
+    return any(vm.name == node.name for node in spec.left_out)
 
 
 def _no_answer(host: Host) -> Finding:

@@ -132,7 +132,7 @@ def scope(spec: ClusterSpec) -> Scope:
         datacenter=spec.location.datacenter,
         cluster=spec.location.cluster,
         owner=spec.name,
-        vms=frozenset({source, *(node.name for node in spec.nodes)}),
+        vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
         direct_path=any(node.gpu.whole for node in spec.nodes),
         pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
         roce=spec.roce.of_hosts,

@@ -163,6 +163,7 @@ class _Run:
             plan=todo.plan,
             acted=True,
             lacking=self.last.plan,
+            only=self.spec.only_names,
             outcomes=tuple(self.walk.outcomes),
             dropped=self.dropped,
             unseated=self.last.unseated,
@@ -181,6 +182,7 @@ def _untouched(spec: ClusterSpec, found: Proposal) -> Report:
         plan=found.plan,
         acted=False,
         lacking=found.plan,
+        only=spec.only_names,
         guests=None if seen is None else Configured(plan=seen, acted=False, guests=seen.guests),
         left_alone=found.left_alone,
     )

@@ -45,7 +45,7 @@ class Report:
     guests: Configured | None = None  # None: left alone
     left_alone: str = ""  # why
     hosts: tuple[HostOutcome, ...] = ()  # that were made ready before
-    only: tuple[str, ...] = ()  # VMs that alone were to be destroyed; none: the whole cluster
+    only: tuple[str, ...] = ()  # nodes, or VMs to destroy, that alone were asked for; none: the whole cluster
     remaining: tuple[str, ...] = ()  # VMs that the cluster still has when only some were destroyed
 
     @property

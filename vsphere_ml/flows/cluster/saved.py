@@ -46,6 +46,7 @@ class SavedPlan:
     site: str  # which vCenter and data centre
     stages: list[Json]
     guests: Json  # None: they are left alone
+    only: tuple[str, ...] = ()  # the nodes that were asked for; none: all
 
 
 def save(proposal: Proposal, spec: ClusterSpec) -> str:
@@ -54,6 +55,7 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
         "schema": SCHEMA,
         "cluster": spec.name,
         "spec": digest(spec),
+        "only": list(spec.only_names),
         "site": site_of(proposal.inventory),
         "stages": stages_of(proposal.plan),
         "guests": guests_of(proposal.guests),
@@ -80,9 +82,10 @@ def load(text: str, file: str) -> SavedPlan:
         raise _unreadable(file, f"it lacks {', '.join(missing)}")
     texts = {key: document[key] for key in ("cluster", "spec", "site")}
     stages = document["stages"]
-    if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages):
+    only = document.get("only", [])
+    if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages) or not _are_names(only):
         raise _unreadable(file, "its fields have other types than a plan's")
-    return SavedPlan(file=file, stages=stages, guests=document["guests"], **texts)
+    return SavedPlan(file=file, stages=stages, guests=document["guests"], only=tuple(only), **texts)
 
 
 def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> None:
@@ -92,6 +95,8 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
         differs = [f"it is for cluster {saved.cluster}, not {spec.name}"]
     elif saved.site != site_of(inventory):
         differs = [f"it was made for {saved.site}, this is {site_of(inventory)}"]
+    elif saved.only != spec.only_names:
+        differs = [f"it is for {_words(list(saved.only)) if saved.only else 'all nodes'}"]
     elif saved.spec != digest(spec):
         differs = ["the cluster's file was changed since", *_differences(saved.stages, fresh)]
     elif saved.stages != fresh:
@@ -209,6 +214,10 @@ def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of v
             return {"type": type(value).__name__, **_fields(value)}
         case _:
             return str(value)
+
+
+def _are_names(names: object) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
 
 
 def _are_stages(stages: object) -> bool:

@@ -69,6 +69,7 @@ class Status:
     lacking: Plan
     lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
     unseated: VsmlError | None = None  # why some nodes have no seat
+    only: tuple[str, ...] = ()  # the nodes that were asked for; none: all
     running: tuple[RunningTask, ...] = ()  # what vCenter is at work on: with the cluster's VMs, or with their source
 
     @property
@@ -92,6 +93,7 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
         lacking=_without_renamed(spec, compared.plan, inventory),
         lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
         unseated=compared.unseated,
+        only=spec.only_names,
         running=tuple(_running(spec, inventory)),
     )
 
@@ -99,10 +101,11 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
 def _running(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
     """Yield the tasks on the cluster's VMs, and those on their source, which may be clones for it."""
     source = spec.source.template.rstrip("/").rpartition("/")[2]
+    others = {vm.ref for vm in inventory.vms if node_of(vm) in {node.name for node in spec.left_out}}
     ours = {
         vm.ref for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name) or (vm.name == source)
     }
-    return (task for task in inventory.tasks if task.vm in ours)
+    return (task for task in inventory.tasks if task.vm in ours - others)
 
 
 def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:

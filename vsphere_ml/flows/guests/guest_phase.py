@@ -47,10 +47,11 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     staying = [node.name for node in spec.nodes if node.name not in booting]
     if not staying:
         return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
-    found = boot.settled(of_guests.find(spec, planned.inventory, staying), phase.guests, 0.0)
+    every = spec.complete  # a guest's files name also the nodes that are left as they are
+    found = boot.settled(of_guests.find(every, planned.inventory, staying), phase.guests, 0.0)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
-    found = with_topologies(spec, found, vcenter, phase.playbooks)
-    facts = of_guests.facts(spec, found, phase.guests, phase.given)
+    found = with_topologies(every, found, vcenter, phase.playbooks)
+    facts = of_guests.facts(every, found, phase.guests, phase.given)
     seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
     return Lacking(
         cluster=spec.name,
@@ -107,7 +108,7 @@ def _brought(  # noqa: PLR0917
     clock: Clock,
     tell: Listener,
 ) -> dict[str, Guest]:
-    deadline = boot.within(phase.wait_s, clock)
+    deadline, spec = boot.within(phase.wait_s, clock), spec.complete
     found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(spec, found, vcenter, phase.playbooks)

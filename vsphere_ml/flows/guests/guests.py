@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
+from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.spec import FirstBootBy, GpuKind
+from vsphere_ml.core.nodes.selection import check_names
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.guest.firstboot import HOST_KEYS
 
@@ -155,16 +156,8 @@ def static_address(node: NodeSpec) -> str | None:
 
 
 def _wanted(spec: ClusterSpec, only: Collection[str]) -> frozenset[str]:
-    names = frozenset(node.name for node in spec.nodes)
-    strange = sorted(set(only) - names)
-    if strange:
-        raise ConfigError(
-            f"the cluster file has no node `{strange[0]}`",
-            code="usage",
-            target=strange[0],
-            hint=f"its nodes are {', '.join(node.name for node in spec.nodes)}",
-        )
-    return frozenset(only) or names
+    check_names(spec, only)
+    return frozenset(only) or frozenset(node.name for node in spec.nodes)
 
 
 def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm:

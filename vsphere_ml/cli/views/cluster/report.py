@@ -50,6 +50,7 @@ def data(report: Report) -> dict[str, Any]:
     """Return the report's fields."""
     return {
         "cluster": report.cluster,
+        "only": list(report.only),
         "acted": report.acted,
         "done": report.done,
         "plan": plans.data(report.plan),
@@ -85,17 +86,23 @@ def _end(report: Report) -> Text:
     if not report.acted and report.drift:
         return line(
             ("nothing to do for vsml: ", "yellow"),
-            f"{report.cluster} differs from the file in {count(len(report.drift), 'point')}, see above",
+            f"{_subject(report)} differs from the file in {count(len(report.drift), 'point')}, see above",
         )
     if not report.acted:
-        return line(("nothing to do: ", "green"), f"{report.cluster} {_state(report)}")
+        return line(("nothing to do: ", "green"), f"{_subject(report)} {_state(report)}")
     made = sum(1 for each in report.outcomes if isinstance(each, Done))
     told = f"{count(made, 'change')} in {report.seconds:.1f} s"
     if report.site_done:
-        what = _gone(report) if report.only else f"{report.cluster} {_state(report)}"
+        gone = report.only and report.command == "destroy"
+        what = _gone(report) if gone else f"{_subject(report)} {_state(report)}"
         return line(("done: ", "bold green"), f"{what}; {told}")
     failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
-    return line(("not finished: ", "bold red"), f"{report.cluster}: {told}, {failed}")
+    return line(("not finished: ", "bold red"), f"{_subject(report)}: {told}, {failed}")
+
+
+def _subject(report: Report) -> str:
+    """Return what a run was about: the cluster, or the nodes of it that were asked for."""
+    return f"{listed(report.only)} of {report.cluster}" if report.only else report.cluster
 
 
 def _gone(report: Report) -> str:

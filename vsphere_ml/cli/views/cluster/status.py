@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import plan as plans
+from vsphere_ml.cli.views.cluster.changes import listed
 from vsphere_ml.cli.views.layout.envelope import as_data, plain
 from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.core.model.placement import Locality
@@ -38,6 +39,7 @@ def data(status: Status) -> dict[str, Any]:
         "cluster": status.cluster,
         "vcenter": status.about,
         "whole": status.whole,
+        "only": list(status.only),
         "nodes": [_node(node) for node in status.nodes],
         "lacks": list(status.lacks),
         "lacking": plans.data(status.lacking),
@@ -115,9 +117,10 @@ def _by_software(node: NodeStatus) -> str:
 
 
 def _end(status: Status) -> Text:
+    about = f"{listed(status.only)} of {status.cluster}" if status.only else status.cluster
     if status.whole:
-        return line((f"{status.cluster} is as the file says", "green"))
-    return line((f"{status.cluster} is not as the file says", "yellow"), f": {', '.join(_differing(status))}")
+        return line((f"{about} is as the file says", "green"))
+    return line((f"{about} is not as the file says", "yellow"), f": {', '.join(_differing(status))}")
 
 
 def _differing(status: Status) -> Iterator[str]:

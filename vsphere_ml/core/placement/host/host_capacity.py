@@ -69,6 +69,7 @@ class HostCapacity:
     strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
     seats: int = 0
+    left_out: int = 0  # nodes of the cluster that are left as they are
     grouped: int = 0  # seats by device group
     neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)  # under the same bridge
     groups: tuple[frozenset[PciAddress], ...] = ()  # GPUs that are worth most together, the largest groups first

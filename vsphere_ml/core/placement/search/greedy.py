@@ -12,7 +12,7 @@ from vsphere_ml.core.nodes.requirements import refuse_many_switches, wish
 from vsphere_ml.core.order import natural
 from vsphere_ml.core.placement.candidates.candidates import Nearness, nearness, offer
 from vsphere_ml.core.placement.existing import existing_placement
-from vsphere_ml.core.placement.existing_nodes import vms_not_in_file
+from vsphere_ml.core.placement.existing_nodes import find_left_out, vms_not_in_file
 from vsphere_ml.core.placement.host import vgpus
 from vsphere_ml.core.placement.host.host_capacity import rooms
 from vsphere_ml.core.placement.resolve import names_host
@@ -60,6 +60,9 @@ class PlacementState:
         going = vms_not_in_file(self.spec, self.inventory)
         freed = {vm.ref: vm for vm in (*self.ours.values(), *going)}
         self.rooms = rooms(hosts, self.inventory.vms, freed, self.spec.make_ready)
+        for vm in find_left_out(self.spec, self.inventory):
+            if vm.host in self.rooms:
+                self.rooms[vm.host].left_out += 1
         for room in self.rooms.values():
             room.unset = roce.unset(self.spec.roce, room.host.module_options)
         same: dict[NodeRequirements, NodeRequirements] = {}
@@ -130,7 +133,8 @@ class PlacementState:
 
     def liking(self, room: HostCapacity, option: NodeCandidate) -> Liking:
         """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
-        return self.toward * room.seats, nearness(option), option.breaks if self.spec.spread is Spread.PACK else 0
+        nodes, breaks = room.seats + room.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
+        return self.toward * nodes, nearness(option), breaks
 
     def offer(self, node: NodeSpec, room: HostCapacity) -> HostCandidates:
         """Return what a room can give, worked out anew only when something there has changed."""
