@@ -62,13 +62,20 @@ def test_ctrl_c_at_the_question_changes_nothing(lab: Callable[[], Lab], shell: S
 
 
 @pytest.mark.parametrize("command", ["provision", "destroy"])
-def test_without_a_terminal_and_without_yes_it_refuses_before_it_connects(command: str, shell: Shell) -> None:
-    shell.write("cluster.toml", "this is not even a cluster file")
+def test_without_a_terminal_and_without_yes_the_plan_is_shown_and_nothing_changed(
+    command: str, lab: Callable[[], Lab], shell: Shell
+) -> None:
+    site = lab()
+    if command == "destroy":
+        shell.here("provision", "--yes")
+    before = set(site.vms)
     refused = shell.vsml(command, "-o", "json")
     assert refused.status == 2
     [error] = refused.document["errors"]
     assert error["code"] == "confirm.needed"
     assert "--yes" in error["hint"]
+    assert "node-01" in refused.err
+    assert set(site.vms) == before
 
 
 def test_no_color_and_no_color_option_write_no_escapes_on_a_terminal(lab: Callable[[], Lab], shell: Shell) -> None:

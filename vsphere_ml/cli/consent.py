@@ -1,4 +1,4 @@
-"""Asks before anything is written, or refuses at once where nobody can be asked."""
+"""Asks before anything is written, or refuses with the plan shown where nobody can be asked."""
 
 from __future__ import annotations
 
@@ -24,14 +24,9 @@ class Declined(VsmlError):  # noqa: N818 - reads as what it says
     status = 130
 
 
-def needed(terminal: Terminal, *, yes: bool) -> None:
-    """Refuse, before anything is read or connected, a writing command that can neither ask nor was told yes."""
-    if not yes and not terminal.interactive:
-        raise ConfigError(
-            "this command changes the site, and there is no terminal to ask on",
-            code="confirm.needed",
-            hint="add --yes to go on without asking, or --dry-run to see the plan only",
-        )
+def is_confirmed(terminal: Terminal, *, yes: bool) -> bool:
+    """Return whether a plan was agreed to on the command line, or somebody can be asked."""
+    return yes or terminal.interactive
 
 
 def _no_names(_plan: object) -> Collection[str]:
@@ -49,7 +44,7 @@ def approval(
     """Return what shows a plan and decides on it; a no is raised as an error, so that no one takes it for done.
 
     What it interrupts and deletes, its `impact`, is stated last. Where a plan has `names`, these are typed instead of a
-    yes: what is deleted does not come back.
+    yes: what is deleted does not come back. ConfigError `confirm.needed` where nobody can be asked.
     """
     shown: list[T] = []
 
@@ -57,14 +52,29 @@ def approval(
         if shown:
             terminal.say("the site has changed since that plan was shown; this is what would be done now")
         shown.append(plan)
-        terminal.say(text(plan))
-        if stated := impact(plan):
-            terminal.say(stated)
+        show(terminal, text(plan), impact(plan))
+        if not is_confirmed(terminal, yes=yes):
+            raise _confirm_needed()
         if yes or _ask_for_consent(terminal, names(plan)):
             return True
         raise Declined("declined; nothing was changed", code="confirm.declined")
 
     return approve
+
+
+def show(terminal: Terminal, text: RenderableType, impact: str) -> None:
+    """Show a plan, and last what it interrupts and deletes."""
+    terminal.say(text)
+    if impact:
+        terminal.say(impact)
+
+
+def _confirm_needed() -> ConfigError:
+    return ConfigError(
+        "this plan changes the site, and there is no terminal to ask on; nothing was changed",
+        code="confirm.needed",
+        hint="add --yes to go on without asking, or --dry-run to see the plan only",
+    )
 
 
 def _ask_for_consent(terminal: Terminal, names: Collection[str]) -> bool:

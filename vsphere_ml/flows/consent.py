@@ -22,6 +22,7 @@ class Consent:
 
     downtime: bool = False
     deletion: bool = False
+    confirmed: bool = True  # by --yes, or by somebody who can be asked; else --yes is named with what is missing
 
 
 NO_CONSENT = Consent()
@@ -53,13 +54,18 @@ def not_covered(plan: Plan, consent: Consent) -> Iterator[Finding]:
         )
 
 
-def refuse(reasons: Sequence[Finding]) -> None:
-    """Raise NotPossible when there are reasons, with every one; the hint names all options that are missing."""
+def refuse(reasons: Sequence[Finding], *, confirmed: bool = True) -> None:
+    """Raise NotPossible when there are reasons, with every one; the hint names all options that are missing.
+
+    One that is not `confirmed` needs `--yes` beside them.
+    """
     if not reasons:
         return
     first = reasons[0]
     flags = dict.fromkeys(flag for each in reasons for flag in each.flags)
     consent = bool(flags) and all(each.flags for each in reasons)
+    if not confirmed:
+        flags["--yes"] = None
     raise NotPossible(
         f"{first.target}: {first.message}",
         code=first.code,

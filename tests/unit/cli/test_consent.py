@@ -43,16 +43,18 @@ def test_without_a_terminal_a_yes_is_needed_on_the_command_line(
     shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    made = shown()
     with pytest.raises(ConfigError) as refusal:
-        consent.needed(shown().terminal, yes=False)
+        consent.approval(made.terminal, view.text, yes=False)(PLAN)
     assert refusal.value.code == "confirm.needed"
-    consent.needed(shown().terminal, yes=True)
+    assert "node-1: power on" in made.err.getvalue(), "the plan is shown also when it is refused"
+    assert not consent.is_confirmed(made.terminal, yes=False)
+    assert consent.is_confirmed(made.terminal, yes=True)
 
 
 def test_on_a_terminal_it_can_be_asked(shown: Callable[..., Shown], person: Callable[[str], None]) -> None:
     person("")
-    consent.needed(shown().terminal, yes=False)
-    assert shown().terminal.interactive
+    assert consent.is_confirmed(shown().terminal, yes=False)
 
 
 @pytest.mark.parametrize("answer", ["y\n", "Y\n", "yes\n", " YES \n"])

@@ -39,8 +39,6 @@ def destroy(
     from vsphere_ml.flows.cluster.destroy import destroy as take_away
     from vsphere_ml.flows.cluster.executor import ApplyLimits
 
-    if not dry_run:
-        consent.needed(terminal, yes=yes)
     spec = load(file)
     shown = partial(plans.text, every_key=terminal.settings.verbose)
     with (

@@ -71,13 +71,11 @@ def provision(
     from vsphere_ml.flows.cluster.provision import provision as bring
     from vsphere_ml.flows.consent import Consent
 
-    if not dry_run:
-        consent.needed(terminal, yes=yes)
     agreed = saved.load(site_wiring.read(plan), str(plan)) if plan else None
     spec = select_nodes(load(file), only or (agreed.only if agreed else ()))
 
     def say(found: Proposal) -> None:
-        terminal.say(shown(found))
+        consent.show(terminal, shown(found), impact(found))
 
     def impact(found: Proposal) -> str:
         return impact_of_plan(found.plan)
@@ -97,7 +95,11 @@ def provision(
                 clock=clock,
                 given=given,
                 pace=ApplyLimits(parallel=parallel),
-                consent=Consent(downtime=allow_downtime, deletion=allow_delete or not yes),
+                consent=Consent(
+                    downtime=allow_downtime,
+                    deletion=allow_delete or (terminal.interactive and not yes),
+                    confirmed=consent.is_confirmed(terminal, yes=yes),
+                ),
                 dry_run=dry_run,
                 saved=agreed,
                 door=door,

@@ -41,8 +41,6 @@ def configure(
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.guests import configure as flow
 
-    if not dry_run:
-        consent.needed(terminal, yes=yes)
     spec = load(file)
     playbooks = flow.chosen(guest_wiring.playbooks(spec), step or (), from_step)
     clock = site_wiring.SystemClock()

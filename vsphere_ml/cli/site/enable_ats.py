@@ -70,8 +70,6 @@ def enable_ats(
     from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 
     looking = dry_run or check
-    if not looking:
-        consent.needed(terminal, yes=yes)
     spec = load(file)
     clock = site_wiring.SystemClock()
     with (
@@ -84,6 +82,7 @@ def enable_ats(
             leave=DisruptionPolicy(downtime=allow_downtime, foreign=allow_foreign, power_off=allow_power_off),
             revert=revert,
             dry_run=looking,
+            confirmed=consent.is_confirmed(terminal, yes=yes),
             parallel=parallel,
             patience=StepTimeouts(shutdown_s=shutdown_deadline, reboot_s=reboot_deadline),
             vcenter=host_wiring.names_of(server),
@@ -95,7 +94,7 @@ def enable_ats(
             approve=consent.approval(
                 terminal, lambda plan: _plan_text(terminal, plan), yes=yes, impact=lambda plan: _impact(plan, task)
             ),
-            show=lambda plan: terminal.say(_plan_text(terminal, plan)),
+            show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
             tell=Lines(terminal.err),
             tell_host=tell_host,
             clock=clock,

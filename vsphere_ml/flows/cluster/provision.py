@@ -70,7 +70,8 @@ def provision(
             if saved is not None:
                 refuse_stale(saved, found, spec)
             if not dry_run:
-                refuse((*refusals(found.plan.hosts), *not_covered(found.plan, consent)))
+                reasons = (*refusals(found.plan.hosts), *not_covered(found.plan, consent))
+                refuse(reasons, confirmed=consent.confirmed)
         except NotPossible:
             if show is not None:
                 show(found)

@@ -45,6 +45,7 @@ class Task:
     leave: DisruptionPolicy = field(default_factory=DisruptionPolicy)
     revert: bool = False
     dry_run: bool = False
+    confirmed: bool = True  # as of a Consent
     parallel: int = 1
     patience: StepTimeouts = field(default_factory=StepTimeouts)
     vcenter: frozenset[str] = frozenset()  # its own names and addresses

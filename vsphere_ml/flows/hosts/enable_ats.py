@@ -107,7 +107,7 @@ def enable_ats(
         return AtsReport(plan=todo, acted=False)
     if show is not None and any(host.refusals for host in todo.hosts):
         show(todo)
-    refuse(refusals(todo.hosts))
+    refuse(refusals(todo.hosts), confirmed=task.confirmed)
     run = _Run(seen, clock)
     plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)
     return AtsReport(plan=plan, acted=acted, outcomes=run.outcomes, after=run.after)

@@ -74,6 +74,10 @@ def test_every_missing_consent_is_named_at_once(site: Site) -> None:
     with pytest.raises(NotPossible) as refusal:
         provision(cluster((node("node-1", cpus=24), node("node-2"))), site)
     assert {"--allow-downtime", "--allow-delete"} <= set(refusal.value.hint.split())
+    assert "--yes" not in refusal.value.hint
+    with pytest.raises(NotPossible) as refusal:
+        provision(cluster((node("node-1", cpus=24), node("node-2"))), site, confirmed=False)
+    assert {"--allow-downtime", "--allow-delete", "--yes"} <= set(refusal.value.hint.split())
 
 
 def test_a_vm_that_was_started_between_plan_and_yes_stays(site: Site) -> None:

@@ -132,7 +132,8 @@ def test_every_option_that_is_missing_is_named_at_once(shared: Rig) -> None:
     hint = refused(shared, leave=DisruptionPolicy()).hint
     assert "--allow-foreign" in hint
     assert "--allow-downtime" in hint
-    assert "--allow-power-off" not in hint
+    assert not {"--allow-power-off", "--yes"} & set(hint.split())
+    assert "--yes" in refused(shared, leave=DisruptionPolicy(), confirmed=False).hint
     shared.esx(1).tools_missing = {"etl-7"}
     assert "--allow-power-off" in refused(shared, leave=DisruptionPolicy()).hint
     assert "--allow-power-off" not in refused(shared, leave=DisruptionPolicy(power_off=True)).hint
