@@ -10,7 +10,18 @@ import typer
 from vsphere_ml import __version__
 from vsphere_ml.cli import options
 from vsphere_ml.cli.bench.app import app as bench
-from vsphere_ml.cli.cluster import check, destroy, export, imports, init, plan, provision, status
+from vsphere_ml.cli.cluster import (
+    capacity,
+    check,
+    destroy,
+    export,
+    imports,
+    init,
+    list_clusters,
+    plan,
+    provision,
+    status,
+)
 from vsphere_ml.cli.commands import App, Root
 from vsphere_ml.cli.guests import configure, ssh, verify
 from vsphere_ml.cli.guests import run as run_command
@@ -51,28 +62,30 @@ def root(
     """
 
 
-app.command(rich_help_panel=START)(init.init)
-app.command(rich_help_panel=START)(check.check)
-app.command(rich_help_panel=START)(doctor.doctor)
-app.command(rich_help_panel=CLUSTER)(plan.plan)
-app.command(rich_help_panel=CLUSTER)(provision.provision)
-app.command(rich_help_panel=CLUSTER)(status.status)
-app.command(rich_help_panel=CLUSTER)(destroy.destroy)
-app.command(rich_help_panel=GUESTS)(configure.configure)
-app.command(rich_help_panel=GUESTS)(verify.verify)
-app.command(rich_help_panel=GUESTS)(run_command.run)
-app.command(rich_help_panel=GUESTS)(ssh.ssh)
-app.command(rich_help_panel=SITE)(inventory.inventory)
-app.command(rich_help_panel=SITE)(profiles.profiles)
-app.command(rich_help_panel=SITE)(topology.topology)
-app.command(name="enable-ats", rich_help_panel=SITE)(enable_ats.enable_ats)
-app.add_typer(rules.app, name="rules", rich_help_panel=SITE)
-app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK)
-app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE)
-app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE)
+app.command(rich_help_panel=START, short_help="write a starter file")(init.init)
+app.command(rich_help_panel=START, short_help="validate a file")(check.check)
+app.command(rich_help_panel=START, short_help="test the connection")(doctor.doctor)
+app.command(rich_help_panel=CLUSTER, short_help="show changes only")(plan.plan)
+app.command(rich_help_panel=CLUSTER, short_help="create or update")(provision.provision)
+app.command(rich_help_panel=CLUSTER, short_help="what exists")(status.status)
+app.command(rich_help_panel=CLUSTER, short_help="remove it")(destroy.destroy)
+app.command(name="list", rich_help_panel=CLUSTER, short_help="all clusters")(list_clusters.list_clusters)
+app.command(rich_help_panel=CLUSTER, short_help="how many more fit")(capacity.capacity)
+app.command(rich_help_panel=GUESTS, short_help="run the playbooks")(configure.configure)
+app.command(rich_help_panel=GUESTS, short_help="check every guest")(verify.verify)
+app.command(rich_help_panel=GUESTS, short_help="run on all nodes")(run_command.run)
+app.command(rich_help_panel=GUESTS, short_help="sign in to a node")(ssh.ssh)
+app.command(rich_help_panel=SITE, short_help="hosts, GPUs, NICs")(inventory.inventory)
+app.command(rich_help_panel=SITE, short_help="vGPUs that are free")(profiles.profiles)
+app.command(rich_help_panel=SITE, short_help="PCIe of the hosts")(topology.topology)
+app.command(name="enable-ats", rich_help_panel=SITE, short_help="PCIe ATS on hosts")(enable_ats.enable_ats)
+app.add_typer(rules.app, name="rules", rich_help_panel=SITE, short_help="what fits together")
+app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK, short_help="measure and compare")
+app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
+app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="Ansible, Terraform")
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)
-app.add_typer(lab.app, name="lab", rich_help_panel=LAB)
+app.add_typer(lab.app, name="lab", rich_help_panel=LAB, short_help="a vCenter to try it")
 
 
 def main() -> None:

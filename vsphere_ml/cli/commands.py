@@ -7,32 +7,35 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from vsphere_ml import __version__
 from vsphere_ml.cli.options import GLOBAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 F = TypeVar("F", bound="Callable[..., Any]")
-WHERE_GLOBAL = "Global options: `vsml --help`"
+OPTIONS = "options"  # as in `vsml help options`
+WHERE_GLOBAL = f"Global options: `vsml help {OPTIONS}`"
+FOOT = f"""
+`vsml help COMMAND` explains a command, `vsml help {OPTIONS}` the options of all.
+New here? vsml init, check, plan, provision. No vCenter? vsml lab up"""
+_LABEL, _NAME, _CELL = 13, 12, 33  # columns
+SAME = {"apply": "provision"}
 # What people type first who know other tools, and what it is called here.
 ELSEWHERE = {
-    "apply": "provision",
     "create": "provision",
     "delete": "destroy",
     "exec": "run -- COMMAND",
-    "help": "--help",
-    "list": "status",
     "logs": "run -- journalctl -n 50",
-    "ls": "status",
-    "ps": "status",
+    "ls": "list",
+    "ps": "list",
     "rm": "destroy",
     "validate": "check",
-    "version": "--version",
 }
 
 
 class Command(TyperCommand):
-    """A command whose help leaves the global options to `vsml --help`."""
+    """A command whose help leaves the global options to `vsml help options`."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _show_flags_without_a_value(self, ctx)
@@ -54,18 +57,49 @@ class Group(TyperGroup):
 class Root(Group):
     """All commands. The names that other tools give to ours are answered with ours."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
+        """Print all commands by what they are for, on 24 lines of 80 columns."""
+        typer.echo("\n".join(self._help_lines(ctx)))
+
+    def _help_lines(self, ctx: Any) -> Iterator[str]:
+        yield f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGUMENTS]...\n"
+        yield (self.help or "").partition("\n")[0] + "\n"
+        for group, commands in self._by_group():
+            cells = [f"{each.name:<{_NAME}}{each.short_help or ''}" for each in commands]
+            for at in range(0, len(cells), 2):
+                row = "".join(f"{cell:<{_CELL}}" for cell in cells[at : at + 2])
+                yield f"{group if at == 0 else '':<{_LABEL}}{row}".rstrip()
+        yield FOOT
+
+    def _by_group(self) -> Iterable[tuple[str, list[Any]]]:
+        groups: dict[str, list[Any]] = {}
+        for command in self.commands.values():
+            groups.setdefault(command.rich_help_panel, []).append(command)  # type: ignore[attr-defined]
+        return groups.items()
+
+    def _write_global_options(self, ctx: Any) -> str:
+        formatter = ctx.make_formatter()
+        records = (each.get_help_record(ctx) for each in self.params)
+        with formatter.section(GLOBAL):
+            formatter.write_dl([record for record in records if record is not None])
+        return str(formatter.getvalue())
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the command of these words; `apply`, `help` and `version` are understood as what they name here."""
+        if args[0] == "version":
+            typer.echo(f"vsml {__version__}")
+            raise typer.Exit
+        if args[0] == "help" and args[1:] in ([], [OPTIONS]):
+            typer.echo(self._write_global_options(ctx) if args[1:] else ctx.get_help())
+            raise typer.Exit
+        if args[0] == "help":
+            args = [*args[1:], "--help"]
         try:
-            return super().resolve_command(ctx, args)
+            return super().resolve_command(ctx, [SAME.get(args[0], args[0]), *args[1:]])
         except typer.TyperException as error:
             if args[0] in ELSEWHERE:
-                error.message = f"No such command {args[0]!r}. Did you mean 'vsml {self._ours(args)}'?"
+                error.message = f"No such command {args[0]!r}. Did you mean 'vsml {ELSEWHERE[args[0]]}'?"
             raise
-
-    def _ours(self, args: list[str]) -> str:
-        if args[0] == "help" and args[1:] and args[1] in self.commands:
-            return f"{args[1]} --help"
-        return ELSEWHERE[args[0]]
 
 
 class App(typer.Typer):

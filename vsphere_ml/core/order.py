@@ -3,10 +3,43 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _PARTS = re.compile(r"(\d+)|(\D+)")
+_NUMBERED = re.compile(r"(?P<before>[^.]*?)(?P<number>\d+)(?P<after>[^.\d]*(?:\..*)?)")  # in the first part of a name
+_FEW = 2  # names that are listed one by one
 
 
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key that puts node-2 before node-10."""
     return tuple((int(digits), digits) if digits else (0, text) for digits, text in _PARTS.findall(name))
+
+
+def fold_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names in order, three and more that count up as one, as cluster files write it: `node-[01-04]`."""
+    runs: list[list[str]] = []
+    for name in sorted(set(names), key=natural):
+        if runs and _follows(runs[-1][-1], name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return tuple(each for run in runs for each in _fold_run(run))
+
+
+def _follows(name: str, after: str) -> bool:
+    """Return whether a name is another's with the next number, written in as many digits."""
+    first, second = _NUMBERED.fullmatch(name), _NUMBERED.fullmatch(after)
+    if first is None or second is None:
+        return False
+    number = str(int(first["number"]) + 1).zfill(len(first["number"]))
+    return f"{first['before']}{number}{first['after']}" == after
+
+
+def _fold_run(run: Sequence[str]) -> Sequence[str]:
+    first, last = _NUMBERED.fullmatch(run[0]), _NUMBERED.fullmatch(run[-1])
+    if len(run) <= _FEW or first is None or last is None:
+        return run
+    return [f"{first['before']}[{first['number']}-{last['number']}]{first['after']}"]

@@ -1,0 +1,29 @@
+"""`vsml capacity`: how many more nodes like the file's fit."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
+    """Show how many more nodes like those of the file would fit, and what prevents one more.
+
+    All nodes of the file are counted as placed, also those that do not exist yet. Each kind of node is counted as if no
+    other kind were added.
+
+    Example: `vsml capacity cluster.toml`
+    """
+    from vsphere_ml.cli.views.cluster import capacity as view
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.placement.headroom import headroom
+    from vsphere_ml.flows.cluster.plan import look
+
+    spec = load(file)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as listener:
+        inventory = look(spec, vcenter, tell=listener, clock=site_wiring.SystemClock(), why="first")
+    found = headroom(spec, inventory)
+    return Answer(text=view.text(spec, found), data=view.data(spec, found))

@@ -1,0 +1,72 @@
+"""How many more nodes fit, and what prevents one more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.layout.text import count, line, table
+from vsphere_ml.core.order import fold_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.placement.headroom import Headroom
+
+TITLES = ("LIKE", "MORE", "A HOST EACH", "ON")
+
+
+def text(spec: ClusterSpec, found: Sequence[Headroom]) -> Group:
+    """Return a line for each kind of node of the file, and what prevents more."""
+    return Group(*_parts(spec, found))
+
+
+def data(spec: ClusterSpec, found: Sequence[Headroom]) -> dict[str, Any]:
+    """Return the fields of every kind of node."""
+    return {"cluster": spec.name, "nodes": len(spec.nodes), "capacity": [_fields(each) for each in found]}
+
+
+def _fields(each: Headroom) -> dict[str, Any]:
+    return {
+        "like": list(each.like),
+        "more": each.more,
+        "apart": each.apart,
+        "exact": each.exact,
+        "hosts": [{"host": host, "more": number} for host, number in each.hosts.items()],
+        "obstacles": [
+            {"hosts": list(why.hosts), "reasons": list(why.reasons), "hint": why.hint} for why in each.obstacles
+        ],
+    }
+
+
+def _parts(spec: ClusterSpec, found: Sequence[Headroom]) -> Iterator[RenderableType]:
+    yield line(f"beside the {count(len(spec.nodes), 'node')} of {spec.name}, running or not")
+    yield table(TITLES, (_row(each) for each in found))
+    for each in found:
+        if each.obstacles:
+            like = ", ".join(fold_names(each.like))
+            yield line((f"what prevents one more like {like}", "bold"))
+        for why in each.obstacles:
+            yield line("   ", f"{', '.join(fold_names(why.hosts))}: {'; '.join(why.reasons)}")
+        for hint in dict.fromkeys(why.hint for why in each.obstacles if why.hint):
+            yield line("   ", ("hint: ", "bold cyan"), hint)
+
+
+def _row(each: Headroom) -> tuple[str, ...]:
+    hosts: dict[int, list[str]] = {}
+    for host, number in each.hosts.items():
+        hosts.setdefault(number, []).append(host)
+    on = (
+        f"{', '.join(fold_names(names))}" + (f" ({number} each)" if number > 1 else "")
+        for number, names in hosts.items()
+    )
+    return (
+        ", ".join(fold_names(each.like)),
+        str(each.more) if each.exact else f"at least {each.more}",
+        str(each.apart),
+        "; ".join(on) or "-",
+    )
