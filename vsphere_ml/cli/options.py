@@ -128,6 +128,7 @@ Command = Annotated[
 ParallelGuests = Annotated[
     int, typer.Option("--parallel", min=1, max=1024, help="Work in at most this many guests at once.", metavar="N")
 ]
+Refresh = Annotated[bool, typer.Option("--refresh", help="Ask vCenter for addresses that are known already, too.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
 DetailedExitcode = Annotated[
     bool, typer.Option("--detailed-exitcode", help="Exit with 7 when the site differs, or differed, from the file.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.core.report.export.ansible import Login
+from vsphere_ml.ssh.addresses import AddressCache
 from vsphere_ml.ssh.fanout import PARALLEL, in_each, untold
 from vsphere_ml.ssh.keys.host_keys import read_key
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.core.model.guest import Sensitive, Shell
-    from vsphere_ml.core.model.spec import GuestAccess
+    from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, NodeSpec
     from vsphere_ml.core.ports.vcenter import Clock
 
 T = TypeVar("T")
@@ -43,6 +44,20 @@ class SshGuests:
     @property
     def known_hosts(self) -> KnownHosts:
         return KnownHosts(self.folder / "known_hosts")
+
+    @property
+    def addresses(self) -> AddressCache:
+        return AddressCache(self.folder / "addresses.json")
+
+    def cached(self, spec: ClusterSpec) -> Mapping[str, GuestPlace]:
+        """Return the nodes that can be entered without vCenter: by an address that is known, and a host key pinned."""
+        known = self.addresses.places()
+        places = {node.name: _known_place(node, known.get(node.name)) for node in spec.nodes}
+        return {
+            name: place
+            for name, place in places.items()
+            if place is not None and self.known_hosts.keys(place.address, self.access.port)
+        }
 
     def target(self, place: GuestPlace) -> SshTarget:
         """Return the way to a guest; keys that it published are pinned."""
@@ -102,6 +117,7 @@ class SshGuests:
         return self.folder / "logs"
 
     def _targets(self, places: Sequence[GuestPlace]) -> list[SshTarget]:
+        self.addresses.remember(places)
         return [self.target(place) for place in places]
 
     def _is_of_another_vm(self, place: GuestPlace) -> bool:
@@ -122,3 +138,11 @@ class SshGuests:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         known.pin(place.address, port, published, comment=f"{place.name}: {mark} {now}")
+
+
+def _known_place(node: NodeSpec, known: GuestPlace | None) -> GuestPlace | None:
+    """Return where a node answers: by the address that the file gives it, else where it answered last."""
+    if node.address is None:
+        return known
+    address = node.address.address.partition("/")[0]
+    return known if known and known.address == address else GuestPlace(name=node.name, address=address, vm="")

@@ -23,6 +23,21 @@ def arguments(target: SshTarget) -> list[str]:
     return [*_trust(target), *through]
 
 
+def config(name: str, aliases: Sequence[str], target: SshTarget) -> str:
+    """Return a guest's block of an ssh_config file; the words are those of ssh_config(5)."""
+    options = {
+        "HostName": target.host,
+        "Port": str(target.port),
+        "User": target.user,
+        **({"IdentityFile": _quote_path(str(target.key_file)), "IdentitiesOnly": "yes"} if target.key_file else {}),
+        "UserKnownHostsFile": _quote_path(str(target.known_hosts.path)),
+        "GlobalKnownHostsFile": "/dev/null",
+        "StrictHostKeyChecking": "yes",
+        **({"ProxyCommand": _jump_options(target.jump)} if target.jump else {}),
+    }
+    return "\n".join([f"Host {' '.join((name, *aliases))}", *(f"    {key} {value}" for key, value in options.items())])
+
+
 def line(words: Sequence[str]) -> str:
     """Return words as the guest's shell is to read them: one word is a command line, several are words."""
     return words[0] if len(words) == 1 else shlex.join(words)

@@ -89,3 +89,19 @@ def test_the_keys_of_the_vm_that_had_the_address_before_vouch_for_nobody(tmp_pat
     assert ours.vouched(place(key(1)))
     assert ours.vouched(place(None, vm="vm-12")) == (), "the new VM's guest has not published its keys yet"
     assert ours.vouched(place(None)) == (str(key(1)),)
+
+
+def test_openssh_reads_the_block_of_a_guest_as_vsml_goes_there(tmp_path: Path) -> None:
+    folder = tmp_path / "a b%c"
+    jump = JumpHost(host="jump.lab.test", user="ops", port=2222, key_file=None)
+    file = tmp_path / "config"
+    ours = guests(folder, user="ml", port=2200, key_file=tmp_path / "id", jump=jump)
+    file.write_text(openssh.config("node-1", ("node-1.train",), ours.target(place(None))) + "\n")
+    for name in ("node-1", "node-1.train"):
+        read = subprocess.run(["ssh", "-G", "-F", file, name], capture_output=True, text=True, check=True).stdout
+        told = dict(line.partition(" ")[::2] for line in read.splitlines())
+        assert (told["hostname"], told["port"], told["user"]) == ("10.0.0.11", "2200", "ml")
+        assert told["stricthostkeychecking"] in {"true", "yes"}
+        assert told["identitiesonly"] == "yes"
+        assert told["userknownhostsfile"].strip('"') == str(folder / "known_hosts")
+        assert "ops@jump.lab.test" in told["proxycommand"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Parallel, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.plan.plan import Plan
 
 
 @command
@@ -34,13 +37,20 @@ def destroy(
     from vsphere_ml.cli.views.cluster import report as view
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
     from vsphere_ml.cli.views.progress.apply_progress import following
-    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.cluster.destroy import destroy as take_away
     from vsphere_ml.flows.cluster.executor import ApplyLimits
 
     spec = load(file)
     shown = partial(plans.text, every_key=terminal.settings.verbose)
+    ask = consent.approval(terminal, shown, yes=yes, impact=impact_of_plan)
+
+    def approve(plan: Plan) -> bool:
+        agreed = ask(plan)
+        guest_wiring.forget(spec, plan.changes)
+        return agreed
+
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
         following(terminal.err, verbose=terminal.settings.verbose) as tell,
@@ -48,7 +58,7 @@ def destroy(
         report = take_away(
             spec,
             vcenter,
-            approve=consent.approval(terminal, shown, yes=yes, impact=impact_of_plan),
+            approve=approve,
             tell=tell,
             clock=site_wiring.SystemClock(),
             pace=ApplyLimits(parallel=parallel),

@@ -80,17 +80,23 @@ def provision(
     def impact(found: Proposal) -> str:
         return impact_of_plan(found.plan)
 
+    def approve(found: Proposal) -> bool:
+        agreed = ask(found)
+        guest_wiring.forget(spec, found.plan.changes)
+        return agreed
+
     def to_type(found: Proposal) -> Collection[str]:
         return () if allow_delete else deleted_vms(found.plan.changes)
 
     clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
+    ask = consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
         with host_wiring.vcenter_and_door(spec, terminal, allow_downtime=allow_downtime) as (vcenter, door):
             report = bring(
                 spec,
                 vcenter,
-                approve=told.before(consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)),
+                approve=told.before(approve),
                 tell=told.site,
                 clock=clock,
                 given=given,

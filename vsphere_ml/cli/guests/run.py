@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, ParallelGuests, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFileOption, Command, OnlyNodes, ParallelGuests, Refresh, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 from vsphere_ml.core.errors import ConfigError
 
@@ -22,10 +22,11 @@ def run(
         float, typer.Option("--limit", min=1, metavar="SECONDS", help="End the command after this long.")
     ] = 600.0,
     parallel: ParallelGuests = 32,
+    refresh: Refresh = False,
 ) -> Answer:
     """Run a command as root on all nodes at once, and show what it said, equal answers together.
 
-    Nobody is asked first.
+    Nobody is asked first. vCenter is read only when a node's address is not known from an earlier run.
 
     Example: `vsml run -- uname -r`, or `vsml run -- 'lspci | grep -c NVIDIA'`
     """
@@ -41,15 +42,14 @@ def run(
     spec = load(file)
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+    with following_both(terminal.err) as told:
         said = flow.run(
             spec,
             line(words),
-            vcenter,
             guests,
-            tell=told.site,
+            find=guest_wiring.finder(spec, terminal, told.site, clock),
+            known={} if refresh else guests.cached(spec),
             tell_guest=told.guests,
-            clock=clock,
             only=only or (),
             timeout_s=limit,
         )

@@ -11,14 +11,18 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import FirstBootBy, GuestAccess, LoginKey
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.cli.wiring.site_wiring import SystemClock
     from vsphere_ml.core.model.guest import Playbook, Sensitive
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.nodes.firstboot import FirstBoot
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import GuestPlace
     from vsphere_ml.flows.cluster.proposal import GuestConfig
-    from vsphere_ml.flows.guests.guests import StepInputs
+    from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
     from vsphere_ml.guest.events import GuestListener
     from vsphere_ml.ssh.guests import SshGuests
 
@@ -60,6 +64,48 @@ def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGues
         own_key=spec.guest.key_file is None and access.key_file is not None,
         parallel=parallel,
     )
+
+
+def finder(
+    spec: ClusterSpec, terminal: Terminal, tell: Listener, clock: SystemClock
+) -> Callable[[Collection[str]], GuestTargets]:
+    """Return what asks vCenter where guests answer, and says that it does."""
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.flows.guests import boot
+    from vsphere_ml.flows.guests.guests import find
+
+    def ask(only: Collection[str]) -> GuestTargets:
+        terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
+        with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
+            return find(spec, boot.first_look(spec, vcenter, tell, clock), only)
+
+    return ask
+
+
+def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collection[str]) -> tuple[GuestPlace, ...]:
+    """Return where these guests answer by vCenter's word, their host keys pinned. Raises why one cannot be entered."""
+    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.wiring import site_wiring
+    from vsphere_ml.flows.guests import boot
+
+    terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
+    clock = site_wiring.SystemClock()
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+        site = boot.first_look(spec, vcenter, tell, clock)
+        found = boot.up(spec, site, vcenter, made, boot.within(0.0, clock), only=names)
+    for error in found.errors.values():
+        raise error
+    made.addresses.remember(found.places)
+    return found.places
+
+
+def forget(spec: ClusterSpec, changes: Iterable[Change]) -> None:
+    """Drop the addresses of the VMs that a plan makes or deletes."""
+    from vsphere_ml.core.plan.changes import CloneVm, DeleteVm
+    from vsphere_ml.ssh.addresses import AddressCache
+
+    names = [each.vm for each in changes if isinstance(each, CloneVm | DeleteVm)]
+    AddressCache(folder(spec) / "addresses.json").forget(names)
 
 
 def for_guests(

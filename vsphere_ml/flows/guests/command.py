@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.nodes.selection import select_nodes
 from vsphere_ml.flows.guests import boot
-from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.guest.events import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
+    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.flows.guests.guests import GuestTargets
     from vsphere_ml.guest.events import GuestListener
 
 
@@ -59,27 +59,49 @@ def _told(failed: Collection[str], unasked: Collection[str]) -> str:
 def run(
     spec: ClusterSpec,
     command: str,
-    vcenter: VCenter,
     guests: Guests,
     *,
-    tell: Listener,
+    find: Callable[[Collection[str]], GuestTargets],
+    known: Mapping[str, GuestPlace],
     tell_guest: GuestListener,
-    clock: Clock,
     only: Collection[str] = (),
     timeout_s: float = 600.0,
 ) -> Answered:
-    """Run the command as root in every guest at once, and return what it said."""
-    found = of_guests.find(spec, boot.first_look(spec, vcenter, tell, clock), only)
-    seen = boot.patiently(
-        guests,
-        found.places,
-        lambda shell: _run(shell, command, timeout_s),
-        0.0,
-        tell=tell_guest,
-        end=lambda node, answer: Ended(node=node, told=f"ended with status {answer.status}"),
-    )
+    """Run the command as root in every guest at once, and return what it said.
+
+    `find` asks vCenter for guests; it is called only when one is not `known`, or does not answer where it was known.
+    """
+
+    def ask(places: Sequence[GuestPlace]) -> dict[str, Answer | VsmlError]:
+        return boot.patiently(
+            guests,
+            places,
+            lambda shell: _run(shell, command, timeout_s),
+            0.0,
+            tell=tell_guest,
+            end=lambda node, answer: Ended(node=node, told=f"ended with status {answer.status}"),
+        )
+
+    names = [node.name for node in select_nodes(spec, only).nodes]
+    if not set(names) <= set(known):
+        found = find(only)
+        return _answered(spec, {**found.errors, **ask(found.places)})
+    seen = ask([known[name] for name in names])
+    if moved := [name for name, outcome in seen.items() if _not_reached(outcome)]:
+        found = find(moved)
+        seen |= found.errors
+        seen |= ask([place for place in found.places if place.address != known[place.name].address])
+    return _answered(spec, seen)
+
+
+def _not_reached(outcome: Answer | VsmlError) -> bool:
+    """Return whether the command was not begun, because another machine or none answers at that address."""
+    return isinstance(outcome, VsmlError) and outcome.code in {"guest.unreachable", "guest.host-key-changed"}
+
+
+def _answered(spec: ClusterSpec, seen: Mapping[str, Answer | VsmlError]) -> Answered:
     nodes: dict[Answer, list[str]] = {}
-    errors = dict(found.errors)
+    errors: dict[str, VsmlError] = {}
     for name, outcome in seen.items():
         if isinstance(outcome, VsmlError):
             errors[name] = outcome

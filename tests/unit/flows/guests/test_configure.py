@@ -14,6 +14,8 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.errors import ConfigError, VsmlError
+from vsphere_ml.core.ports.vcenter import GuestPlace
+from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.command import Answered, run
 from vsphere_ml.flows.guests.configure import Configured, Lacking, chosen, configure
@@ -23,7 +25,10 @@ from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering,
 from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from vsphere_ml.core.model.guest import Playbook
+    from vsphere_ml.flows.guests.guests import GuestTargets
     from vsphere_ml.guest.events import GuestEvent
 
 SPEC = cluster(3)
@@ -43,6 +48,8 @@ class Site:
     guests: FakeGuests
     asked: list[Lacking] = field(default_factory=list)
     heard: list[GuestEvent] = field(default_factory=list)
+    known: dict[str, GuestPlace] = field(default_factory=dict)
+    finds: list[tuple[str, ...]] = field(default_factory=list)
 
     def set(self, name: str, **knobs: object) -> None:
         vms = (replace(vm, **knobs) if vm.name == name else vm for vm in self.vcenter.inventory.vms)  # type: ignore[arg-type]
@@ -68,12 +75,15 @@ class Site:
         return run(
             SPEC,
             command,
-            self.vcenter,
             self.guests,
-            tell=Told(),
+            find=self.find,
+            known=self.known,
             tell_guest=self.heard.append,
-            clock=self.vcenter.clock,
         )
+
+    def find(self, only: Collection[str]) -> GuestTargets:
+        self.finds.append(tuple(only))
+        return of_guests.find(SPEC, boot.first_look(SPEC, self.vcenter, Told(), self.vcenter.clock), only)
 
     def _approve(self, plan: Lacking) -> bool:
         self.asked.append(plan)
@@ -290,3 +300,27 @@ def test_equal_answers_stand_together_and_a_failure_is_an_answer(site: Site) -> 
     assert seen.error is not None
     assert seen.error.code == "guest.run-failed"
     assert seen.error.message == "train: the command failed on node-2"
+
+
+def known(*names: str, address: str = "10.9.9.9") -> dict[str, GuestPlace]:
+    return {name: GuestPlace(name=name, address=address, vm="vm-1") for name in names}
+
+
+def test_a_command_asks_vcenter_for_nothing_when_every_address_is_known(site: Site) -> None:
+    site.known = known(*NAMES)
+    assert site.run("true").error is None
+    assert site.finds == []
+
+
+def test_a_command_asks_vcenter_when_an_address_is_not_known(site: Site) -> None:
+    site.known = known("node-1")
+    assert site.run("true").error is None
+    assert site.finds == [()]
+
+
+def test_a_guest_that_moved_is_looked_for_and_one_that_is_silent_where_it_was_stays_an_error(site: Site) -> None:
+    site.known = known(*NAMES)
+    site.guests.there["node-2"].unreachable = True
+    seen = site.run("true")
+    assert site.finds == [("node-2",)]
+    assert (seen.groups[0].nodes, list(seen.errors)) == (("node-1", "node-3"), ["node-2"])

@@ -1,0 +1,36 @@
+"""`vsml ssh-config`: the cluster's guests as OpenSSH's client knows hosts."""
+
+from __future__ import annotations
+
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, Refresh, command
+from vsphere_ml.cli.terminal import Answer, Terminal
+
+
+@command
+def ssh_config(
+    terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, only: OnlyNodes = None, refresh: Refresh = False
+) -> Answer:
+    """Print an ssh_config of the nodes, so that `ssh`, `scp`, `rsync` and editors enter them without vsml and vCenter.
+
+    Each node is a host of its name, and of its name with the cluster's behind it, with the keys and the pinned host
+    keys that vsml uses. vCenter is read only when an address is not known from an earlier run; print it anew after
+    nodes were made again.
+
+    Example: `vsml ssh-config > ~/.ssh/train.conf`, and `Include train.conf` as the first line of `~/.ssh/config`; then
+    `ssh node-01`, or `rsync -a data/ node-01.train:data/`
+    """
+    from vsphere_ml.cli.views.layout.text import line
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
+    from vsphere_ml.ssh.openssh import config
+
+    spec = load(file)
+    names = [node.name for node in select_nodes(spec, only or ()).nodes]
+    guests = guest_wiring.guests(spec, site_wiring.SystemClock())
+    known = {} if refresh else dict(guests.cached(spec))
+    if missing := [name for name in names if name not in known]:
+        known |= {each.name: each for each in guest_wiring.enter(spec, terminal, guests, missing)}
+    text = "\n\n".join(config(name, (f"{name}.{spec.name}",), guests.target(known[name])) for name in names)
+    hosts = [{"node": name, "address": known[name].address} for name in names]
+    return Answer(text=line(text), data={"config": text, "hosts": hosts})
