@@ -51,6 +51,9 @@ class SshGuests:
 
     def cached(self, spec: ClusterSpec) -> Mapping[str, GuestPlace]:
         """Return the nodes that can be entered without vCenter: by an address that is known, and a host key pinned."""
+        jump = self.access.jump
+        if jump is not None and not self.known_hosts.keys(jump.host, jump.port):
+            return {}
         known = self.addresses.places()
         places = {node.name: _known_place(node, known.get(node.name)) for node in spec.nodes}
         return {

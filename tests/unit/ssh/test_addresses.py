@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.wishes import cluster, node
 from tests.unit.ssh.test_guests import key
-from vsphere_ml.core.model.spec import Address, GuestAccess
+from vsphere_ml.core.model.spec import Address, GuestAccess, JumpHost
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.ssh.addresses import AddressCache
 from vsphere_ml.ssh.guests import SshGuests
@@ -50,6 +50,15 @@ def test_only_guests_whose_host_key_is_pinned_are_entered_without_vcenter(tmp_pa
     ours.addresses.remember([place("node-1", "10.0.0.11"), place("node-2", "10.0.0.12")])
     ours.known_hosts.pin("10.0.0.11", 22, [key(1)], comment="x")
     assert list(ours.cached(cluster(3))) == ["node-1"]
+
+
+def test_a_jump_host_that_is_not_known_yet_is_gone_through_by_vsml_first(tmp_path: Path) -> None:
+    ours = guests(tmp_path, jump=JumpHost(host="jump.lab.test", user="ops", port=22, key_file=None))
+    ours.addresses.remember([place("node-1", "10.0.0.11")])
+    ours.known_hosts.pin("10.0.0.11", 22, [key(1)], comment="x")
+    assert not ours.cached(cluster(1))
+    ours.known_hosts.pin("jump.lab.test", 22, [key(2)], comment="x")
+    assert list(ours.cached(cluster(1))) == ["node-1"]
 
 
 def test_the_files_address_is_known_and_wins_over_an_older_one(tmp_path: Path) -> None:
