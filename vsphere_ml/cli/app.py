@@ -18,6 +18,7 @@ from vsphere_ml.cli.cluster import (
     imports,
     init,
     list_clusters,
+    log,
     plan,
     provision,
     status,
@@ -71,6 +72,7 @@ app.command(rich_help_panel=CLUSTER, short_help="what exists")(status.status)
 app.command(rich_help_panel=CLUSTER, short_help="remove it")(destroy.destroy)
 app.command(name="list", rich_help_panel=CLUSTER, short_help="all clusters")(list_clusters.list_clusters)
 app.command(rich_help_panel=CLUSTER, short_help="how many more fit")(capacity.capacity)
+app.command(rich_help_panel=CLUSTER, short_help="who changed what")(log.log)
 app.command(rich_help_panel=GUESTS, short_help="run the playbooks")(configure.configure)
 app.command(rich_help_panel=GUESTS, short_help="check every guest")(verify.verify)
 app.command(rich_help_panel=GUESTS, short_help="run on all nodes")(run_command.run)

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "create": "provision",
     "delete": "destroy",
     "exec": "run -- COMMAND",
+    "history": "log",
     "logs": "run -- journalctl -n 50",
     "ls": "list",
     "ps": "list",

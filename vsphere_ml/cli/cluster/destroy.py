@@ -38,6 +38,7 @@ def destroy(
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
     from vsphere_ml.cli.views.progress.apply_progress import following
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.cluster.destroy import destroy as take_away
     from vsphere_ml.flows.cluster.executor import ApplyLimits
@@ -57,7 +58,7 @@ def destroy(
     ):
         report = take_away(
             spec,
-            vcenter,
+            journal_changes(vcenter, open_journal(spec, "destroy")),
             approve=approve,
             tell=tell,
             clock=site_wiring.SystemClock(),

@@ -63,6 +63,7 @@ def provision(
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
     from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.plan.deletions import deleted_vms
@@ -88,14 +89,15 @@ def provision(
     def to_type(found: Proposal) -> Collection[str]:
         return () if allow_delete else deleted_vms(found.plan.changes)
 
+    journal = open_journal(spec, "provision")
     clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
     ask = consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
         given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
-        with host_wiring.vcenter_and_door(spec, terminal, allow_downtime=allow_downtime) as (vcenter, door):
+        with host_wiring.vcenter_and_door(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, door):
             report = bring(
                 spec,
-                vcenter,
+                journal_changes(vcenter, journal),
                 approve=told.before(approve),
                 tell=told.site,
                 clock=clock,

@@ -63,6 +63,7 @@ def enable_ats(
     from vsphere_ml.cli.views.progress.host_progress import following as following_hosts
     from vsphere_ml.cli.views.site import ats as view
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
+    from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
     from vsphere_ml.flows.hosts.ats_look import Site, Task
@@ -96,7 +97,7 @@ def enable_ats(
             ),
             show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
             tell=Lines(terminal.err),
-            tell_host=tell_host,
+            tell_host=journal_host_steps(open_journal(spec, "enable-ats"), tell_host),
             clock=clock,
         )
     return view.answer(

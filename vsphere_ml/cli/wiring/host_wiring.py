@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.cli.terminal import Terminal
+    from vsphere_ml.cli.wiring.journal import Journal
     from vsphere_ml.core.model.spec import ClusterSpec, HostAccess
     from vsphere_ml.core.ports.esxi import HostShells
     from vsphere_ml.core.ports.host_events import HostListener
@@ -42,7 +43,7 @@ def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
 
 @contextmanager
 def vcenter_and_door(
-    spec: ClusterSpec, terminal: Terminal, *, allow_downtime: bool = False
+    spec: ClusterSpec, terminal: Terminal, journal: Journal | None = None, *, allow_downtime: bool = False
 ) -> Iterator[tuple[VCenter, HostSession | None]]:
     """Yield the signed-in vCenter of a spec, and the door to its hosts; None where they are not to be made ready."""
     from vsphere_ml.cli.wiring import site_wiring
@@ -52,6 +53,7 @@ def vcenter_and_door(
             yield vcenter, None
         return
     from vsphere_ml.cli.views.progress.host_progress import following
+    from vsphere_ml.cli.wiring.journal import journal_host_steps
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
     from vsphere_ml.flows.hosts.host_configuration import HostSession
 
@@ -59,6 +61,7 @@ def vcenter_and_door(
         opened = stack.enter_context(shells(spec))
         vcenter, hosts, server = stack.enter_context(site_wiring.vcenter_and_hosts(spec.vcenter, terminal))
         tell: HostListener = stack.enter_context(following(terminal.err))
+        tell = journal_host_steps(journal, tell) if journal is not None else tell
         yield (
             vcenter,
             HostSession(

@@ -85,13 +85,13 @@ def run(
     names = [node.name for node in select_nodes(spec, only).nodes]
     if not set(names) <= set(known):
         found = find(only)
-        return _answered(spec, {**found.errors, **ask(found.places)})
+        return _group_answers(spec, {**found.errors, **ask(found.places)})
     seen = ask([known[name] for name in names])
     if moved := [name for name, outcome in seen.items() if _not_reached(outcome)]:
         found = find(moved)
         seen |= found.errors
         seen |= ask([place for place in found.places if place.address != known[place.name].address])
-    return _answered(spec, seen)
+    return _group_answers(spec, seen)
 
 
 def _not_reached(outcome: Answer | VsmlError) -> bool:
@@ -99,7 +99,7 @@ def _not_reached(outcome: Answer | VsmlError) -> bool:
     return isinstance(outcome, VsmlError) and outcome.code in {"guest.unreachable", "guest.host-key-changed"}
 
 
-def _answered(spec: ClusterSpec, seen: Mapping[str, Answer | VsmlError]) -> Answered:
+def _group_answers(spec: ClusterSpec, seen: Mapping[str, Answer | VsmlError]) -> Answered:
     nodes: dict[Answer, list[str]] = {}
     errors: dict[str, VsmlError] = {}
     for name, outcome in seen.items():

@@ -1,0 +1,56 @@
+"""The changes of a cluster, the oldest first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+
+from vsphere_ml.cli.views.layout.text import count, line, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+TITLES = ("TIME", "WHO", "COMMAND", "OBJECT", "CHANGE", "OUTCOME")
+STYLES = {"done": "green", "failed": "red", "unknown": "yellow"}
+
+
+def text(cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int) -> Group:
+    """Return a line for each change, and how many there are in all."""
+    return Group(*_parts(cluster, path, entries, every, broken))
+
+
+def data(path: Path, entries: Sequence[Mapping[str, Any]], broken: int) -> dict[str, Any]:
+    """Return the changes with all their fields."""
+    hidden = {"schema", "event", "change"}
+    changes = [{key: value for key, value in each.items() if key not in hidden} for each in entries]
+    return {"journal": str(path), "changes": changes, "unreadable_lines": broken}
+
+
+def _parts(
+    cluster: str, path: Path, entries: Sequence[Mapping[str, Any]], every: int, broken: int
+) -> Iterator[RenderableType]:
+    if entries:
+        yield table(TITLES, (_row(each) for each in entries))
+    for each in entries:
+        if each["error"] is not None:
+            yield line(("   ! ", "red"), f"{each['object']}: {each['error']['message']}")
+    yield line(f"{len(entries)} of {count(every, 'change')} to {cluster} from this machine, in {path}")
+    if broken:
+        yield line((f"{count(broken, 'line')} of the journal cannot be read", "yellow"))
+
+
+def _row(entry: Mapping[str, Any]) -> tuple[str | Text, ...]:
+    time = entry["time"].partition(".")[0].replace("T", " ")
+    who = f"{entry['user']}@{entry['machine']}"
+    outcome = line((entry["outcome"], STYLES.get(entry["outcome"], "")))
+    return time, who, entry["command"], entry["object"], _change(entry), outcome
+
+
+def _change(entry: Mapping[str, Any]) -> str:
+    what = str(entry["what"]).removesuffix(f" of {entry['object']}")
+    return f"{what}: {'; '.join(entry['differences'])}" if entry.get("kind") == "SetSettings" else what

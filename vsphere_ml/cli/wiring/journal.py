@@ -1,0 +1,247 @@
+"""The journal of changes: one JSON line before each change and one after it, on disk before anything goes on.
+
+A line says who changed what, when, from what to what. A begin without an end is a change whose outcome this machine
+does not know: the run was killed, and vCenter may have gone on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import getpass
+import json
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
+
+from vsphere_ml.cli.wiring.guest_wiring import home
+from vsphere_ml.core.errors import ConfigError, VsmlError
+from vsphere_ml.core.hosts.host_changes import HostChange, described
+from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
+from vsphere_ml.core.plan.changes import SetSettings
+from vsphere_ml.core.plan.describe import describe, lacks_of, object_name
+from vsphere_ml.core.plan.plan import Plan, Stage
+from vsphere_ml.core.ports.host_events import StepBegun, StepDone, StepFailed
+from vsphere_ml.flows.cluster.saved import stages_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.plan.changes import Change
+    from vsphere_ml.core.ports.host_events import HostEvent, HostListener
+    from vsphere_ml.core.ports.vcenter import TaskHandle, Update, VCenter
+
+SCHEMA = "vsml.log/1"
+NAME = "changes.jsonl"
+LARGEST = 64 << 20  # bytes of a journal that are read, from its end
+_FIRST_BOOT = "guestinfo."  # extra config that cloud-init reads; vsml's own marks are below guestinfo.vsml.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Who changes something: a person on a machine, by a command, on a cluster of a vCenter."""
+
+    command: str
+    cluster: str
+    vcenter: str
+
+    def fields(self) -> dict[str, object]:
+        return {
+            "user": os.environ.get("SUDO_USER") or _user(),
+            "machine": socket.gethostname(),
+            "pid": os.getpid(),
+            "command": self.command,
+            "cluster": self.cluster,
+            "vcenter": self.vcenter,
+        }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without an entry in passwd
+        return str(os.getuid())
+
+
+@dataclass(slots=True)
+class Journal:
+    """A file of JSON lines that several processes may write. Raises ConfigError `log.unwritable`."""
+
+    path: Path
+    author: Author
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def begin(self, change: Change | HostChange) -> str:
+        """Write that a change begins; return the number under which its end is written."""
+        number = str(next(self.numbers))
+        self._write({"event": "begin", "change": number, **describe_change(change)})
+        return number
+
+    def end(self, number: str, change: Change | HostChange, error: VsmlError | None) -> None:
+        failed = {"code": error.code, "message": error.message} if error is not None else None
+        outcome = "failed" if failed else "done"
+        about = {key: value for key, value in describe_change(change).items() if key in {"object", "what"}}
+        self._write({"event": "end", "change": number, **about, "outcome": outcome, "error": failed})
+
+    def _write(self, entry: Mapping[str, object]) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        about = {"schema": SCHEMA, "time": now, "run": self.run, **self.author.fields()}
+        line = json.dumps({**about, **entry}, ensure_ascii=False)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "r+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(_separator(file.fileno()) + line.encode() + b"\n")
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ConfigError(
+                f"the journal {self.path} cannot be written: {error.strerror}; nothing is changed without it",
+                code="log.unwritable",
+                target=str(self.path),
+                hint=f"df -h {self.path.parent}; ls -ld {self.path.parent}",
+            ) from error
+
+
+def _separator(descriptor: int) -> bytes:
+    """Return what ends a line that a killed writer left unfinished."""
+    size = os.fstat(descriptor).st_size
+    return b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b""
+
+
+def describe_change(change: Change | HostChange) -> dict[str, Any]:
+    """Return a change as the journal has it: its object, what differs, and every field but what guests are told."""
+    if isinstance(change, HostChange):
+        return _describe_host_change(change)
+    stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))
+    fields = dict(stages[0]["changes"][0])
+    kind = fields.pop("change")
+    if isinstance(change, SetSettings):
+        fields = {"target": fields["target"]}
+    if isinstance(target := fields.get("target"), dict):
+        fields["target"] = {**target, "extra_config": _without_first_boot(target["extra_config"])}
+    return {
+        "object": object_name(change),
+        "what": describe(change),
+        "kind": kind,
+        "differences": list(lacks_of(change)),
+        "before": {key: fields.pop(key) for key in ("was", "frees", "remove_names", "mac") if key in fields},
+        "after": fields,
+    }
+
+
+def _describe_host_change(change: HostChange) -> dict[str, Any]:
+    fields = {each.name: getattr(change, each.name) for each in dataclasses.fields(change)}
+    after = {key: value if isinstance(value, bool | int) else str(value) for key, value in fields.items()}
+    kind = type(change).__name__
+    words = {"object": change.host_name, "what": described(change), "kind": kind, "differences": []}
+    return {**words, "before": {}, "after": after}
+
+
+def _without_first_boot(keys: Mapping[str, str]) -> dict[str, str]:
+    own = (CLUSTER_KEY, NODE_KEY)
+    return {key: value for key, value in keys.items() if key in own or not key.startswith(_FIRST_BOOT)}
+
+
+def read_entries(path: Path, cluster: str) -> tuple[list[dict[str, Any]], int]:
+    """Return a cluster's changes, the oldest first, each with its outcome; and how many lines are none of a journal.
+
+    A change without an end is `unknown`. Raises ConfigError `file.unreadable`.
+    """
+    changes: dict[tuple[str, str, str], dict[str, Any]] = {}
+    broken = 0
+    for line in _read_lines(path):
+        entry = _parse_entry(line)
+        if entry is None:
+            broken += 1
+        elif entry["cluster"] == cluster:
+            key = (entry["machine"], entry["run"], entry["change"])
+            if entry["event"] == "begin":
+                changes[key] = {**entry, "outcome": "unknown", "ended": None, "error": None}
+            elif key in changes:
+                changes[key] |= {"outcome": entry["outcome"], "ended": entry["time"], "error": entry["error"]}
+    return list(changes.values()), broken
+
+
+def _read_lines(path: Path) -> list[bytes]:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - LARGEST))
+            lines = file.read(LARGEST).split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}", code="file.unreadable", target=str(path)
+        ) from error
+    return [line for line in (lines[1:] if size > LARGEST else lines) if line]
+
+
+def _parse_entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    texts = ("time", "run", "user", "machine", "cluster", "command", "event", "change", "object", "what")
+    if not isinstance(entry, dict) or entry.get("schema") != SCHEMA:
+        return None
+    complete = all(isinstance(entry.get(key), str) for key in texts)
+    return entry if complete and (entry["event"] == "begin" or {"outcome", "error"} <= entry.keys()) else None
+
+
+def open_journal(spec: ClusterSpec, command: str) -> Journal:
+    """Return the journal that a command writes to."""
+    vcenter = f"lab {spec.vcenter.lab}" if spec.vcenter.lab is not None else spec.vcenter.server or ""
+    return Journal(home(spec) / NAME, Author(command=command, cluster=spec.name, vcenter=vcenter))
+
+
+def journal_host_steps(journal: Journal, listener: HostListener) -> HostListener:
+    """Return a listener that writes each step before it is taken, and its outcome after it."""
+    begun: dict[int, str] = {}  # by the identity of the change
+
+    def hear(event: HostEvent, /) -> None:
+        match event:
+            case StepBegun():
+                begun[id(event.change)] = journal.begin(event.change)
+            case StepDone() | StepFailed() if (number := begun.pop(id(event.change), None)) is not None:
+                journal.end(number, event.change, event.error if isinstance(event, StepFailed) else None)
+            case _:
+                pass
+        listener(event)
+
+    return hear
+
+
+def journal_changes(vcenter: VCenter, journal: Journal) -> VCenter:
+    """Return the vCenter with every change of it in the journal before it begins, and again when it has ended."""
+    return cast("VCenter", _Journaled(vcenter, journal))
+
+
+class _Journaled:
+    def __init__(self, vcenter: VCenter, journal: Journal) -> None:
+        self._vcenter, self._journal = vcenter, journal
+        self._begun: dict[int, str] = {}  # by the task's id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vcenter, name)
+
+    def start(self, change: Change) -> TaskHandle:
+        number = self._journal.begin(change)
+        task = self._vcenter.start(change)
+        self._begun[task.id] = number
+        return task
+
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        updates = self._vcenter.wait(tasks, timeout_s)
+        for each in updates:
+            if each.done and (number := self._begun.pop(each.ticket.id, None)) is not None:
+                self._journal.end(number, each.ticket.change, each.error)
+        return updates
