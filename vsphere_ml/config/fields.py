@@ -38,7 +38,7 @@ _MOST_MEMORY = 24560 * GIB
 _HOST = re.compile(
     r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+(%[a-z0-9_.-]+)?", re.IGNORECASE | re.ASCII
 )
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # XML carries none of them
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")  # XML carries none of them
 _DOMAIN = re.compile(rf"({LABEL.pattern})(\.({LABEL.pattern}))*\.?", re.IGNORECASE | re.ASCII)
 _PLAYBOOKS = 64
 _SETTINGS = 256  # of one table: each node of a block carries them

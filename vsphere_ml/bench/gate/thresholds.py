@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.records.codec import encode
+from vsphere_ml.core import toml
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.nearest import nearest
 
@@ -58,9 +58,9 @@ def limits(thresholds: Sequence[Threshold], asked: Configuration) -> Limits:
 def read(text: str, name: str) -> tuple[Threshold, ...]:
     """Return the thresholds of a file's text; ConfigError `thresholds.unreadable` with what is wrong in it."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _unreadable(name, str(error)) from error
+        document = toml.values(text)
+    except toml.NotToml as error:
+        raise _unreadable(name, error.why, line=error.line) from error
     wrong = list(_mistakes(document))
     if wrong:
         raise _unreadable(name, *wrong)
@@ -104,10 +104,10 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
-def _unreadable(name: str, *why: str) -> ConfigError:
+def _unreadable(name: str, *why: str, line: int | None = None) -> ConfigError:
     return ConfigError(
         f"{name} cannot be read as thresholds",
-        problems=tuple(Problem(file=name, line=None, key="", message=each) for each in why),
+        problems=tuple(Problem(file=name, line=line, key="", message=each) for each in why),
         code="thresholds.unreadable",
         target=name,
         hint="`vsml bench baseline make` writes one to begin with",

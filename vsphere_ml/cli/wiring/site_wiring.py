@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from vsphere_ml.cli.options import DEFAULT_FILE
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import VCenter
     from vsphere_ml.vsphere.connection.session import Session
 
+_TRUST_OPTIONS = MappingProxyType({"ca_file": "--tls-ca", "thumbprint": "--thumbprint", "insecure": "--insecure"})
 LARGEST_TEXT = 64 << 20  # bytes; a saved plan of 8,000 nodes is far below
 
 
@@ -111,6 +113,7 @@ def endpoint(to: Target, terminal: Terminal) -> Endpoint:
     from vsphere_ml.config.secrets import sign_in
 
     if to.vcenter.lab is not None:
+        _refuse_own_connection(to, terminal.settings)
         return _to_lab(to.vcenter.lab)
     spec, options = _with_options(to.vcenter, terminal.settings)
     found = sign_in.endpoint(spec, os.environ, {**to.options, **options})
@@ -198,11 +201,30 @@ def _signed_in(to: Connection, settings: Settings) -> Session:
 
 def _with_options(spec: VCenterSpec, settings: Settings) -> tuple[VCenterSpec, dict[str, str]]:
     """Return the spec with the options' trust in place of its own, and which option gave what."""
-    given = {"ca_file": settings.tls_ca, "thumbprint": settings.thumbprint, "insecure": settings.insecure}
+    given = _given_trust(settings)
     if not any(given.values()):
         return spec, {}
-    names = {"ca_file": "--tls-ca", "thumbprint": "--thumbprint", "insecure": "--insecure"}
-    return replace(spec, **given), names  # type: ignore[arg-type]
+    other = next((_TRUST_OPTIONS[part] for part in ("ca_file", "thumbprint") if given[part]), None)
+    if given["insecure"] and other:
+        raise ConfigError(f"--insecure contradicts {other}", code="usage", hint=f"leave out --insecure, or {other}")
+    return replace(spec, **given), dict(_TRUST_OPTIONS)  # type: ignore[arg-type]
+
+
+def _given_trust(settings: Settings) -> dict[str, object]:
+    return {"ca_file": settings.tls_ca, "thumbprint": settings.thumbprint, "insecure": settings.insecure}
+
+
+def _refuse_own_connection(to: Target, settings: Settings) -> None:
+    """Refuse options that a lab's own connection would leave without effect; ConfigError `usage`."""
+    given = [_TRUST_OPTIONS[part] for part, value in _given_trust(settings).items() if value]
+    given += [option for part, option in to.options.items() if part == "username"]
+    if given:
+        raise ConfigError(
+            f"{given[0]} has no effect on the lab `{to.vcenter.lab}`, which brings its own user and CA",
+            code="usage",
+            target=given[0],
+            hint=f"leave out {', '.join(given)}; or reach the lab as another vCenter: vsml lab env",
+        )
 
 
 def _to_lab(name: str) -> Connection:

@@ -105,6 +105,9 @@ def test_a_configuration_that_the_record_lacks_does_not_pass() -> None:
     ("text", "why"),
     [
         ("[[threshold]", "Expected"),
+        (f"[[threshold]]\nat_least = {'9' * 5000}\n", "cannot be read"),
+        (f"[[threshold]]\nbelow_baseline_percent = 1{'0' * 400}\n", "cannot be read"),
+        (f"[[threshold]]\nat_least = {'[' * 5000}\n", "nested"),
         ("", "at least one [[threshold]] is wanted"),
         ("[[threshold]]\n", "one of below_baseline_percent"),
         ("[[threshold]]\nbelow_baselin_percent = 5\n", "is `below_baseline_percent` meant?"),

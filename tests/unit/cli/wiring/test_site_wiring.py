@@ -84,6 +84,32 @@ def test_a_lab_that_does_not_run_is_told_with_what_to_type(shown: Callable[..., 
     assert refusal.value.hint == "vsml lab up"
 
 
+@pytest.mark.parametrize(
+    ("settings", "options", "option"),
+    [
+        ({"insecure": True}, {}, "--insecure"),
+        ({"tls_ca": Path("ca.pem")}, {}, "--tls-ca"),
+        ({"thumbprint": "AA"}, {}, "--thumbprint"),
+        ({}, {"username": "--username"}, "--username"),
+    ],
+)
+def test_an_option_that_a_lab_would_leave_without_effect_is_refused(
+    settings: dict[str, Any], options: dict[str, str], option: str, shown: Callable[..., Shown]
+) -> None:
+    to = site_wiring.Target(vcenter=VCenterSpec(lab="default"), options=options)
+    with pytest.raises(ConfigError) as refused:
+        site_wiring.endpoint(to, shown(Settings(**settings)).terminal)
+    assert (refused.value.code, refused.value.target, refused.value.status) == ("usage", option, 2)
+
+
+@pytest.mark.parametrize("other", [{"tls_ca": Path("ca.pem")}, {"thumbprint": "AA"}])
+def test_verifying_and_not_verifying_exclude_each_other(other: dict[str, Any], shown: Callable[..., Shown]) -> None:
+    to = site_wiring.Target(vcenter=VCenterSpec(server="x.test", username="u"))
+    with pytest.raises(ConfigError) as refused:
+        site_wiring.endpoint(to, shown(Settings(insecure=True, **other)).terminal)
+    assert refused.value.code == "usage"
+
+
 def test_options_replace_the_files_trust_and_no_verification_is_said_aloud(
     shown: Callable[..., Shown], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,3 +207,11 @@ def test_a_text_larger_than_its_kind_may_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as refusal:
         site_wiring.read(tmp_path / "large", 4)
     assert refusal.value.code == "file.unreadable"
+
+
+def test_a_text_that_is_not_utf_8_is_refused_with_its_line(folder: Path) -> None:
+    (folder / "text").write_bytes(b"one\ntwo\n\xff\n")
+    with pytest.raises(ConfigError) as refused:
+        site_wiring.read(folder / "text")
+    assert refused.value.code == "file.unreadable"
+    assert "line 3 " in refused.value.message
