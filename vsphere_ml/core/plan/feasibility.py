@@ -8,6 +8,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.spec import CloneKind
 from vsphere_ml.core.nearest import nearest
 from vsphere_ml.core.plan.changes import CustomizeGuest
+from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,28 +19,45 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan.plan import Plan
 
 
-def refuse_impossible(placement: Placement, plan: Plan, inventory: Inventory) -> None:
+def refuse_impossible(spec: ClusterSpec, placement: Placement, plan: Plan, inventory: Inventory) -> None:
     """Raise NotPossible for a plan that cannot be carried out to its end.
 
     Codes: `datastore.too-small`, `customization.not-found`.
     """
     _refuse_large_disks(placement, inventory)
+    _refuse_many_disks(spec, placement, inventory)
     _refuse_customization(plan, inventory)
 
 
 def space_notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
     """Yield that disks can outgrow a datastore together; thin ones may be promised more than there is."""
-    if spec.source.clone is CloneKind.LINKED:
-        return
-    more: dict[Datastore, int] = {}
-    for seat in placement.seats:
-        store = _datastore(seat, placement, inventory)
-        more[store] = more.get(store, 0) + _growth(seat, placement)
-    for store, needed in more.items():
+    for store, needed in _growths(spec, placement, inventory).items():
         if needed > store.free > 0:
             yield (
                 f"the disks need up to {needed >> 30} GiB more on datastore {store.name}, which has "
                 f"{store.free >> 30} GiB free"
+            )
+
+
+def _growths(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> dict[Datastore, int]:
+    """Return by how many bytes the disks of all nodes can grow on each datastore; linked clones share their base."""
+    more: dict[Datastore, int] = {}
+    if spec.source.clone is not CloneKind.LINKED:
+        for seat in placement.seats:
+            store = _datastore(seat, placement, inventory)
+            more[store] = more.get(store, 0) + _growth(seat, placement)
+    return more
+
+
+def _refuse_many_disks(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
+    """Refuse disks that even the empty datastore would not hold once they are full."""
+    for store, needed in _growths(spec, placement, inventory).items():
+        if needed > store.capacity > 0:
+            raise NotPossible(
+                f"the nodes' disks need {Bytes(needed)} more on datastore {store.name}, which has {store.capacity}",
+                code="datastore.too-small",
+                target=store.name,
+                hint="lower nodes.disk, or set location.datastore to a larger one",
             )
 
 

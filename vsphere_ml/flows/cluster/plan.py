@@ -88,7 +88,7 @@ def plan(
     lacking = (each.finding for each in missing_prerequisites.missing(spec, inventory, new=True) if each.kind in _TOLD)
     hosts = ready.plans(inventory, placement) if ready else ()
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
-    refuse_impossible(placement, made, inventory)
+    refuse_impossible(spec, placement, made, inventory)
     return Seated(
         plan=replace(made, hosts=hosts, findings=(*made.findings, *lacking)),
         inventory=inventory,

@@ -13,6 +13,7 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import provisioned, refused
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.spec import CloneKind
 from vsphere_ml.core.nodes.firstboot import Customization, FirstBoot
 from vsphere_ml.core.units import gib
 from vsphere_ml.flows.cluster.plan import plan
@@ -55,6 +56,25 @@ def test_disks_that_can_outgrow_the_datastore_together_are_noted_and_not_refused
     found = made(cluster(nodes(4, disk=gib(5 * 1024))), quad_8u3(taken=False))
     assert any("vsan" in note and "GiB free" in note for note in found.notes)
     assert not any("vsan" in note for note in made(cluster(4), quad_8u3(taken=False)).notes)
+
+
+@pytest.mark.parametrize("grow", [False, True])
+def test_disks_that_the_empty_datastore_would_not_hold_together_are_refused(*, grow: bool) -> None:
+    site = quad_8u3(taken=False)
+    if grow:
+        site = provisioned(cluster(2), site)
+    with pytest.raises(NotPossible) as caught:
+        made(cluster(nodes(2, disk=gib(15 * 1024))), site)
+    assert (caught.value.code, caught.value.target) == ("datastore.too-small", "vsan")
+
+
+def test_linked_clones_share_their_base_and_are_not_added_up() -> None:
+    site = quad_8u3(taken=False)
+    small = replace(site, datastores=tuple(replace(each, capacity=gib(60)) for each in site.datastores))
+    spec = cluster(nodes(2, disk=None))
+    with pytest.raises(NotPossible):
+        made(spec, small)
+    assert made(replace(spec, source=replace(spec.source, clone=CloneKind.LINKED)), small)
 
 
 def customized(name: str) -> dict[str, FirstBoot]:

@@ -86,7 +86,7 @@ def _end(report: Report) -> Text:
     if not report.acted and report.drift:
         return line(
             ("nothing to do for vsml: ", "yellow"),
-            f"{_subject(report)} differs from the file in {count(len(report.drift), 'point')}, see above",
+            f"{_subject(report)} {_state(report)}",
         )
     if not report.acted:
         return line(("nothing to do: ", "green"), f"{_subject(report)} {_state(report)}")
@@ -115,8 +115,9 @@ def _gone(report: Report) -> str:
 def _state(report: Report) -> str:
     if report.command == "destroy":
         return "is gone"
-    but = f", except for {count(len(report.drift), 'point')} above" if report.drift else ""
-    return f"is as the file says{but}"
+    if report.drift:
+        return f"differs from the file in {count(len(report.drift), 'point')}, see above"
+    return "is as the file says"
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:

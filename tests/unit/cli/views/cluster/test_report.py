@@ -141,7 +141,7 @@ def test_a_run_that_leaves_a_difference_does_not_say_that_all_is_as_the_file_say
     )
     done = Report(command="provision", cluster="train", plan=plan(), acted=True, lacking=differing)
     last = written(report.answer(done, dry_run=False, detailed=False).text, shown).splitlines()[-1]
-    assert last.startswith("done: train is as the file says, except for 1 point above; ")
+    assert last.startswith("done: train differs from the file in 1 point, see above; ")
 
 
 def test_a_destroy_of_some_vms_says_which_are_left(shown: Callable[..., Shown]) -> None:
