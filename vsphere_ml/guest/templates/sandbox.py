@@ -94,7 +94,7 @@ def parsed(text: str) -> nodes.Template:
 def names_wanted(tree: nodes.Template) -> set[str]:
     """Return the names that a template expects to be given; Unsuitable for what compiles to no program."""
     names = TrackingCodeGenerator(_environment())
-    # It folds constants whatever the environment says (3.1.6), which fails outside of a rendering: `{{ 7[:1] ~ 2 }}`.
+    # It folds constants whatever the environment says (3.1.6), which fails outside of a rendering: `{{ 7[0] ~ 2 }}`.
     names.optimizer = None
     try:
         names.visit(tree)
@@ -232,7 +232,14 @@ def _refusal(node: nodes.Node) -> str | None:
         return f"there is no filter `{node.name}`"
     if isinstance(node, nodes.Test) and node.name not in _environment().tests:
         return f"there is no test `{node.name}`"
+    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice) and _is_lone_value(node.node):
+        return "a number, true, false or none has no parts"
     return None
+
+
+def _is_lone_value(node: nodes.Node) -> bool:
+    """Return whether Python warns on stderr when a part of this constant is compiled: Jinja2 slices in Python."""
+    return isinstance(node, nodes.Const) and not isinstance(node.value, str)
 
 
 @lru_cache(maxsize=256)  # every guest has the same few templates, and compiling one takes longer than asking a guest

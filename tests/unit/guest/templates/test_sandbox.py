@@ -64,6 +64,15 @@ def test_nothing_of_python_is_reached(text: str) -> None:
     assert refused(text).line == 1
 
 
+@pytest.mark.parametrize("text", ["{{ 7[:1] }}", "{{ true[1:] }}", "{{ none[:] }}", "{% if -1.5[0:1] %}{% endif %}"])
+def test_a_part_of_what_has_none_is_refused_with_its_line_and_without_a_warning(
+    text: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Python warns on stderr of such an expression once it is compiled."""
+    assert refused(f"\n{text}").line == 2
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -146,7 +155,7 @@ def test_a_cluster_of_10_000_nodes_has_its_hosts_file() -> None:
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("{{ 7[:1] ~ 2 }}", []),  # what is wrong with a constant is found where the template is rendered
+        ("{{ 7[0] ~ 2 }}", []),  # what is wrong with a constant is found where the template is rendered
         ("{{ 'a'['b'] ~ 1 }}", []),
         ("{{ 'a' ~ nobody }}", [1]),
         ("\n{% for loop in peers %}{% endfor %}", [2]),  # found only when it is compiled
