@@ -44,7 +44,6 @@ class Log:
     lines: tuple[str, ...]
     nccl: str  # the lines that NCCL logged itself, each once
     document: Any = None  # of a file that is JSON
-    ended: bool = True  # the last line has its line feed
 
 
 @dataclass(slots=True)
@@ -98,7 +97,6 @@ def read(pieces: Iterable[bytes], name: str) -> Log:
         lines=tuple(lines),
         nccl="\n".join(kept.nccl),
         document=_document(lines, name),
-        ended=not rest,
     )
 
 

@@ -49,6 +49,35 @@ def test_two_runs_of_one_configuration_in_one_file_are_refused() -> None:
         assert caught.value.code == "import.joined", name
 
 
+def again(name: str, first: str, last: str) -> str:
+    """Return a log in which the lines from one that begins so to one that begins so are there twice."""
+    lines = WHOLES[name].content.decode().splitlines()
+    start = next(at for at, line in enumerate(lines) if line.strip().startswith(first))
+    end = next(at for at, line in enumerate(lines) if at >= start and line.strip().startswith(last)) + 1
+    return "\n".join([*lines[:end], *lines[start:]]) + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        again("nccl-tests.txt", "#  Rank  0", "#  Rank  1"),
+        again("osu.txt", "1048576", "67108864"),
+        again("osu.txt", "# OSU", "# OSU"),
+        again("ib-write-bw.txt", "RDMA_Write", "RDMA_Write"),
+        again("ib-write-bw.txt", "#bytes", "8388608"),
+        again("tf-cnn.txt", "Model:", "Model:").replace("resnet50", "vgg16", 1),
+        again("tf-cnn.txt", "Model:", "Model:").replace("Model:       resnet50", "Variables: horovod", 1)
+        + "total images/sec: 320.00\n",
+        again("tf-cnn.txt", "total", "total"),
+    ],
+    ids=["ranks", "sizes", "titles", "tests", "tables", "models", "totals that differ", "totals"],
+)
+def test_a_part_of_another_run_in_a_log_is_refused_as_that(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        public_logs.imported(text, Given(nodes=2, ranks=2))
+    assert caught.value.code == "import.joined"
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_broken_logs_are_read_or_refused(seed: int) -> None:
     generator = random.Random(seed)
