@@ -159,7 +159,6 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
-    from vsphere_ml.bench.gate.baseline import LAUNCHES
     from vsphere_ml.bench.launch.matrix import Wish, check_wish
     from vsphere_ml.bench.model.job import Within
     from vsphere_ml.bench.model.record import Transport, Workload
@@ -203,7 +202,7 @@ def run(
         backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),
         model=model,
         batch=batch,
-        repeats=repeats or (1 if script else LAUNCHES),
+        repeats=repeats or default_launches(script),
         within=Within(within),
         variables=variables,
         options={
@@ -258,6 +257,13 @@ def run(
         status=done.errors[0].status if done.errors else 0,
         errors=done.errors,
     )
+
+
+def default_launches(script: Path | None) -> int:
+    """Return how often is launched when nobody says: a program of one's own once, else as often as a baseline needs."""
+    from vsphere_ml.bench.gate.baseline import LAUNCHES
+
+    return 1 if script else LAUNCHES
 
 
 def _check_program(script: Path | None, arguments: str, workload: Sequence[str] | None, least_nodes: int) -> None:

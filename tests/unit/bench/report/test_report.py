@@ -273,7 +273,7 @@ def test_one_node_whose_link_nobody_measured_takes_no_bracket_away() -> None:
     assert [each.bracket is None for each in seen.scalings] == [True, False]
     assert not any("bracket" in each for each in story(seen).notices)
     (plot,) = (each for each in plots(seen) if "Scaling" in each)
-    assert 'class="bracket"' in plot
+    assert plot.count('class="bracket"') == 2, "of the one number of nodes that has one, and in the legend"
     assert "what the wire allows" in plot
 
 

@@ -14,8 +14,10 @@ from tests.e2e.conftest import QUAD
 from tests.fakes import public_logs
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
+from vsphere_ml.bench.gate import baseline
 from vsphere_ml.bench.model.record import Environment
 from vsphere_ml.cli.app import run
+from vsphere_ml.cli.bench.run import default_launches
 
 CASES = Path(__file__).parents[3] / "cases" / "port"
 
@@ -288,3 +290,8 @@ def test_without_options_the_newest_record_makes_the_baseline_of_its_cluster_and
     status, told = answer(capsys, "gate")
     assert status == 0
     assert {each["kind"] for each in told["data"]["checks"]} == {"outcome", "baseline"}
+
+
+def test_a_benchmark_launches_as_often_as_a_baseline_needs_and_a_program_of_ones_own_once() -> None:
+    assert default_launches(None) == baseline.LAUNCHES >= 2
+    assert default_launches(Path("train.py")) == 1

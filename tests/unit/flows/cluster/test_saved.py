@@ -81,6 +81,13 @@ def test_a_changed_wish_refuses_the_plan() -> None:
     assert "other than planned: clone of node-1" in error.details
 
 
+@pytest.mark.parametrize(("saved", "asked"), [(2, 1), (1, 2)])
+def test_changes_that_only_one_of_the_plans_has_are_named_in_words(saved: int, asked: int) -> None:
+    site = FakeVCenter(quad_8u3())
+    details = refusal(cluster(asked), site, saved_from(cluster(saved), site)).details
+    assert "clone of node-2" in {each.partition(": ")[2] for each in details}
+
+
 def test_another_site_or_cluster_refuses_the_plan() -> None:
     saved = saved_from(cluster(2), FakeVCenter(quad_8u3()))
     other = refusal(seed_cluster(2), FakeVCenter(seed_7u2()), saved)
