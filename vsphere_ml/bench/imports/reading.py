@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
+from vsphere_ml.bench.imports.log import too_large
 from vsphere_ml.bench.imports.parsed import Asked, joined
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
 from vsphere_ml.bench.model.record import (
@@ -24,6 +25,7 @@ from vsphere_ml.bench.model.record import (
 from vsphere_ml.bench.predict.models import MODELS
 from vsphere_ml.bench.proof import channels, paths
 from vsphere_ml.bench.records.codec import Mismatch
+from vsphere_ml.bench.records.long_runs import MOST_TIMES
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.core.errors import ConfigError, Problem
 
@@ -189,6 +191,8 @@ def _configuration(parsed: Parsed, given: Given) -> Configuration:
 def _steps(parsed: Parsed, ranks: int) -> Steps | None:
     if not parsed.step_s:
         return None
+    if ranks * len(parsed.step_s) > MOST_TIMES:
+        raise too_large(parsed.tool, f"in it for {ranks} ranks", "check --ranks")
     return Steps(step_s=(parsed.step_s,) * ranks, samples_per_step=parsed.batch, averaged=parsed.averaged)
 
 

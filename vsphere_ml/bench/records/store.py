@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model.record import SCHEMA, Run
 from vsphere_ml.bench.records import codec
+from vsphere_ml.bench.records.long_runs import average_steps
 from vsphere_ml.bench.records.positions import line_of
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.core import json_memory
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# Of a document, in bytes: it is in memory twice while it is decoded, and what is not ASCII five times. Six million step
-# times fit, which is 14 hours of steps of one second on 64 ranks with their own work; `vsml bench` makes 200 steps.
+# Of a document, in bytes: it is in memory twice while it is decoded, and what is not ASCII five times. What long_runs
+# leaves of step times fits.
 LARGEST = 120 << 20
 LARGEST_BEYOND_ASCII = 64 << 20
 _HINT = "`vsml bench` writes records; one that was edited must still be valid"
@@ -36,14 +37,18 @@ def text(run: Run) -> str:
 def write(run: Run, folder: Path) -> Path:
     """Write a launch's document into the record `folder`, made when it is not there, and return its file.
 
-    Launches of one configuration sort in their order; a file is there whole or not at all.
+    Launches of one configuration sort in their order; a file is there whole or not at all. Very many steps are written
+    as means of some each. Raises ConfigError `record.unwritable`, also for what could not be read again.
     """
+    content = text(average_steps(run))
     file = folder / f"{run.started.replace(':', '')}-{run.run_id}.json"
     part = file.with_suffix(".part")
+    if len(content) > LARGEST or json_memory.memory(content) > json_memory.MOST:
+        raise _unwritable(file, OSError(errno.EFBIG, "it would be too large to be read again"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8") as stream:
-            stream.write(text(run))
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(file)

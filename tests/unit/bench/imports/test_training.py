@@ -75,3 +75,8 @@ def test_a_horovod_run_that_lists_one_processs_devices_does_not_tell_its_ranks()
     assert run.steps.step_s[0][0] == pytest.approx(16 * 64 / 1656.82)
     multiplied = log.replace("64 global", "1024 global")
     assert public_logs.imported(multiplied, Given(nodes=4, ranks=16)).steps == run.steps
+
+
+def test_ranks_whose_times_no_document_holds_are_refused_before_they_are_made() -> None:
+    log = "".join(line for line in HOROVOD.splitlines(keepends=True) if "GPU" not in line or "Iter" in line)
+    assert refusal(log, Given(nodes=2, ranks=10**9)) == "import.too-large"

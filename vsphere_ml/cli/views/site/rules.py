@@ -65,9 +65,10 @@ def broken(breaches: Iterable[Breach]) -> Iterator[Text]:
 
 
 def _some(nodes: Sequence[str]) -> str:
-    """Return the names, or of very many the first ones and how many there are."""
-    left = len(nodes) - _SHOWN
-    return ", ".join(nodes[:_SHOWN]) + (f" and {left} more (`-o json` names them)" if left > 0 else "")
+    """Return the names, or of very many the first and the last and how many there are, as `check` folds its table."""
+    return (
+        ", ".join(nodes) if len(nodes) <= _SHOWN else f"{nodes[0]} … {nodes[-1]} ({len(nodes)}; `-o json` names them)"
+    )
 
 
 def broken_data(breaches: Iterable[Breach]) -> list[dict[str, Any]]:
