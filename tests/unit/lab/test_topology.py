@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,7 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.lab import server, topology
 from vsphere_ml.lab.guests.repository import packages
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,12 @@ def test_what_is_no_table_is_left_to_the_labs_program(tmp_path: Path) -> None:
     file = tmp_path / "site.toml"
     file.write_text("model = 1\n")
     assert packages.driver_version(file)
+
+
+def test_the_reference_has_a_row_for_every_key_that_the_lab_reads() -> None:
+    sources = (ROOT / "vsphere_ml" / "lab" / "vcenter" / "topology").glob("*.go")
+    keys = {key for file in sources for key in re.findall(r'toml:"([a-z0-9_]+)', file.read_text())}
+    lines = (ROOT / "docs" / "reference" / "lab-topology.md").read_text().splitlines()
+    told = {word for line in lines for cell in line.split("|")[1:3] for word in re.findall(r"[a-z0-9_]+", cell)}
+    assert len(keys) > 80
+    assert not keys - told
