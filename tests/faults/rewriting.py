@@ -119,6 +119,20 @@ def renamed_type(answer: bytes, value: Value) -> bytes | None:
     return answer[: value.start] + new + answer[value.start + len(opening) :]
 
 
+def another_type(answer: bytes, value: Value) -> bytes | None:
+    """Give a value of a type that belongs elsewhere."""
+    if not value.kind or value.path.count("/") <= _OUTER or value.path.endswith("/obj"):
+        return None
+    opening = _opening(answer, value)
+    kind, text = (b"xsd:int", b"7") if value.kind == "xsd:string" else (b"xsd:string", b"seven")
+    if _is_object(value):
+        new = re.sub(rb'(\btype=")[^"]*"', rb'\g<1>Alarm"', opening)
+        return answer[: value.start] + new + answer[value.start + len(opening) :]
+    tag = opening[1:].split()[0].rstrip(b">/")
+    new = re.sub(rb'(\btype=")[^"]*"', rb"\g<1>" + kind + b'"', opening, count=1).rstrip(b"/>") + b">" + text
+    return answer[: value.start] + new + b"</" + tag + b">" + answer[value.end :]
+
+
 def empty(answer: bytes, value: Value) -> bytes | None:
     """Leave out what a list has."""
     is_list = value.kind.rpartition(":")[2].startswith("ArrayOf") or any(count > 1 for count in value.children.values())
@@ -146,6 +160,7 @@ EDITS: dict[str, Edit] = {
     "no number": no_number,
     "missing": missing,
     "renamed type": renamed_type,
+    "another type": another_type,
     "empty list": empty,
     "another object": another_object,
     "no object": no_object,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
 
+from vsphere_ml.vsphere.connection.required import require
+
 if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
 
@@ -54,7 +56,7 @@ def missing_privileges(session: Session) -> tuple[str, ...] | None:
 def _ask(session: Session) -> Any:
     content = session.content
     places = [each for each in content.rootFolder.childEntity if isinstance(each, vim.Datacenter)]
-    key = content.sessionManager.currentSession.key
+    key = require(content.sessionManager, "currentSession").key
     return content.authorizationManager.HasPrivilegeOnEntities(
         entity=[content.rootFolder, *places], sessionId=key, privId=list(NEEDED)
     )

@@ -31,6 +31,7 @@ RELEASES = (
     Release(since=(7, 0, 3), name="7.0 U3 before U3d", present=True),
     Release(since=(7, 0, 2), name="7.0 U2", present=True, default=False, option=False),
     Release(since=(0,), name="before 7.0 U2", present=False, option=False),
+    Release(since=(), name="of a version that vCenter does not give", present=False),
 )
 _U2, _U3 = (7, 0, 2), (7, 0, 3)
 
@@ -44,6 +45,8 @@ def release(version: str, build: str = "") -> Release:
 
 def refusal(version: str, build: str, cpu_vendor: str) -> str:
     """Return why a host cannot do ATS for VMs, in words; empty when nothing speaks against it."""
+    if not numbers(version):
+        return "vCenter does not give its ESXi version, so nobody knows whether it has the kernel setting atsSupport"
     if not release(version, build).present:
         return f"ESXi {version} has no kernel setting atsSupport; it came with 7.0 U2"
     if cpu_vendor == "amd" and _U2 <= numbers(version) < _U3:

@@ -32,6 +32,7 @@ from vsphere_ml.core.plan.changes import (
 )
 from vsphere_ml.vsphere.changes import customization, specs
 from vsphere_ml.vsphere.changes.task_runner import DONE, Awaited
+from vsphere_ml.vsphere.connection.required import require_result
 from vsphere_ml.vsphere.connection.session import InterruptedWriteError
 from vsphere_ml.vsphere.inventory.collect import collect_objects, managed_object, reference
 from vsphere_ml.vsphere.inventory.custom_attributes import not_ours
@@ -145,7 +146,7 @@ class ChangeExecutor:
             made = self._begun_earlier(change, taken.object)
             if made is None:
                 raise
-        self.site.adopt(change.vm, made, change.host)
+        self.site.adopt(change.vm, require_result(made, source, "CloneVM_Task"), change.host)
         # Not in the clone's own spec: an edited disk there names the source's file, and would be that file.
         if specs.grown_disk(devices, change.target.disk):
             growth: Any = vim.vm.ConfigSpec(deviceChange=specs.grown_disk(self._devices(made), change.target.disk))

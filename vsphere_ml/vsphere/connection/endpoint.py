@@ -18,6 +18,7 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.vsphere.connection import bounds
 from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_whole
+from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER
 from vsphere_ml.vsphere.connection.soap import GarbledAnswerError, HttpStatusError, Stub
 from vsphere_ml.vsphere.connection.tls import Connection, PinMismatchError, Trust, untrusted_error
 from vsphere_ml.vsphere.connection.trace import Trace, TracedConnection
@@ -142,7 +143,7 @@ class VCenterEndpoint:
         if isinstance(error, (GarbledAnswerError, AnswerTooLargeError, ExpatError)):
             return VSphereError(
                 f"{self.name} answered, but {_words(error)}",
-                code="vcenter.garbled",
+                code=UNEXPECTED_ANSWER,
                 target=self.name,
                 hint="run the command again; when it stays so, see whether a proxy stands between here and vCenter",
             )

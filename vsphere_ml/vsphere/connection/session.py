@@ -13,6 +13,7 @@ from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VSphereError
 from vsphere_ml.vsphere.connection.endpoint import BROKEN, VCenterEndpoint, call_twice, digits
+from vsphere_ml.vsphere.connection.required import require
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, Trust
 from vsphere_ml.vsphere.connection.trace import Trace
 
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.tls import Connection
 
 T = TypeVar("T")
+# Every vCenter has them, and the API allows a host to have none.
+_MANAGERS = (
+    "authorizationManager",
+    "customFieldsManager",
+    "customizationSpecManager",
+    "sessionManager",
+    "taskManager",
+    "viewManager",
+)
 
 
 class InterruptedWriteError(VSphereError):
@@ -188,6 +198,8 @@ class Session:
                 target=self.name,
                 hint="set `vcenter.server` to the vCenter that manages this host",
             )
+        for manager in _MANAGERS:
+            require(self.content, manager)
         try:
             self._keep_secret(self.content.sessionManager.Login(self._username, self._password))
         except (vim.fault.InvalidLogin, vim.fault.NoPermission) as error:

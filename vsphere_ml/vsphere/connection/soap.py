@@ -13,18 +13,22 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
-from pyVmomi import SoapAdapter, VmomiSupport
+from pyVmomi import SoapAdapter, VmomiSupport, vmodl
 
 from vsphere_ml.vsphere.connection.bounds import AnswerTooLargeError, read_whole
+from vsphere_ml.vsphere.connection.required import fits, forget_defaults, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from http.client import HTTPResponse
 
+    from vsphere_ml.vsphere.connection.required import AnswerSource
     from vsphere_ml.vsphere.connection.tls import Connection
 
 _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
+# What names the object that the values after it are of.
+_ABOUT_AN_OBJECT = (vmodl.query.PropertyCollector.ObjectContent, vmodl.query.PropertyCollector.ObjectUpdate)
 _GZIP = zlib.MAX_WBITS + 16
 _PIECE = 16 << 10
 _SESSION = "vmware_soap_session"
@@ -57,7 +61,7 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
         try:
             connection.request("POST", self.path, request, self._headers(cookie))
             response = connection.getresponse()
-            answer = self._read(response, info)
+            answer = self._read(response, info, source_of(mo, info.wsdlName))
         except BaseException:
             connection.close()
             self.DropConnections()  # the server may be sick, and with it all that was kept open to it
@@ -91,11 +95,11 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
         if said is not None:
             self.SetSessionId(said.value)
 
-    def _read(self, response: HTTPResponse, info: Any) -> Any:
+    def _read(self, response: HTTPResponse, info: Any, source: AnswerSource) -> Any:
         if response.status not in {HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR}:
             raise HttpStatusError(response)
         packed = (response.getheader("Content-Encoding") or "").lower() == "gzip"
-        reader = _Reader(self)
+        reader = _Reader(self, source)
         try:
             answer = reader.Deserialize(_Unpacked(response, self._most) if packed else response, info.result)
         except (OSError, HTTPException, MemoryError):
@@ -105,22 +109,26 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
         except Exception as error:  # pyvmomi's reader raises what it stumbles into: KeyError, TypeError, AttributeError
             raise GarbledAnswerError from error
         read_whole(response)  # to its end, so that the connection can be used again
-        if not reader.is_answer or (reader.isFault and not isinstance(answer, Exception)) or _lacks(answer, info):
+        if not reader.is_answer or not _answers(answer, info, fault=reader.isFault):
             raise GarbledAnswerError("the answer is not that of a vCenter")
         return answer
 
 
-def _lacks(answer: Any, info: Any) -> bool:
-    """Return whether a method that always returns something did not."""
-    return answer is None and info.result is not type(None) and not info.resultFlags & _types.F_OPTIONAL
+def _answers(answer: Any, info: Any, *, fault: bool) -> bool:
+    """Return whether this is what the method can return."""
+    if fault:
+        return isinstance(answer, Exception)
+    if answer is None:
+        return info.result is type(None) or bool(info.resultFlags & _types.F_OPTIONAL)
+    return fits(answer, info.result)
 
 
 class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
     """Notes whether there was an answer at all: a page of HTML is XML too."""
 
-    def __init__(self, stub: Stub) -> None:
+    def __init__(self, stub: Stub, source: AnswerSource) -> None:
         super().__init__(stub)
-        self.deser = _OpenEnums(stub)
+        self.deser = _ValueReader(stub, source)
         self.is_answer = False
 
     def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
@@ -128,14 +136,31 @@ class _Reader(_soap.SoapResponseDeserializer):  # type: ignore[misc]
         self.is_answer = self.is_answer or self.isFault or tag.endswith("Response")
 
 
-class _OpenEnums(_soap.SoapDeserializer):  # type: ignore[misc]
-    """Carries values of enumerations that this pyvmomi does not know, as a newer vSphere may send."""
+class _ValueReader(_soap.SoapDeserializer):  # type: ignore[misc]
+    """Reads values as a newer vSphere may send them, and makes none up for those that are left out."""
+
+    def __init__(self, stub: Stub, source: AnswerSource) -> None:
+        super().__init__(stub)
+        self._source = source
+
+    def StartElementHandler(self, tag: str, attr: Any) -> None:  # noqa: N802
+        super().StartElementHandler(tag, attr)
+        opened = self.stack[-1]
+        if isinstance(opened, _types.DataObject) and not isinstance(opened, Exception):
+            forget_defaults(opened, self.version, self._source)
 
     def EndElementHandler(self, tag: str) -> None:  # noqa: N802
+        self._carry_unknown_word()
+        super().EndElementHandler(tag)
+        above = self.stack[-1] if getattr(self, "stack", None) else None
+        if isinstance(above, _ABOUT_AN_OBJECT) and tag.endswith("obj"):
+            self._source = source_of(above.obj, self._source.method)
+
+    def _carry_unknown_word(self) -> None:
+        """Take a word that an enumeration of this pyvmomi does not have as a text."""
         kind: Any = self.stack[-1] if self.stack else None
         if type(kind) is type and kind.__base__ is _types.Enum and self.data not in getattr(kind, "values", ()):
             self.stack[-1] = str
-        super().EndElementHandler(tag)
 
 
 class _Unpacked:

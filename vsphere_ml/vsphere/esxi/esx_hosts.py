@@ -157,7 +157,7 @@ class EsxHosts:
             if state == "success":
                 return
             if state == "error":
-                raise self._property(task, "info.error")
+                raise self._property(task, "info.error") or vmodl.MethodFault(msg="vCenter does not say why")
             if time.monotonic() >= until:
                 break
             self._wait(tell, state)

@@ -12,7 +12,7 @@ from vsphere_ml.core.model.host_settings import KERNEL_OPTION, KERNEL_SETTING, T
 from vsphere_ml.core.tools import roce
 from vsphere_ml.vsphere.esxi import esxcli, esxi_state, modules, pvrdma
 from vsphere_ml.vsphere.esxi.esxcli import EsxcliError
-from vsphere_ml.vsphere.inventory.collect import collect_objects
+from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 from vsphere_ml.vsphere.inventory.pci import address
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         SetVmknic,
     )
     from vsphere_ml.vsphere.connection.session import Session
+    from vsphere_ml.vsphere.inventory.collect import Row
 
 _PERFORMANCE = "performance"
 
@@ -38,6 +39,7 @@ class Settings:
     def kernel(self, host: Any, change: SetKernel) -> None:
         options = self._read(host, "configManager.advancedOption")
         if change.door is AccessMethod.OPTIONS:
+            options = self._require(host, "configManager.advancedOption")
             value = vim.option.OptionValue(key=KERNEL_OPTION, value=change.value == TRUE)
             self._session.write(lambda: options.UpdateOptions([value]))
         else:
@@ -69,7 +71,7 @@ class Settings:
         config.hostDefaultGraphicsType = change.value
         config.sharedPassthruAssignmentPolicy = config.sharedPassthruAssignmentPolicy or _PERFORMANCE
         self._session.write(lambda: manager.UpdateGraphicsConfig(config))
-        seen = self._read(host, "config.graphicsConfig").hostDefaultGraphicsType
+        seen = self._require(host, "config.graphicsConfig").hostDefaultGraphicsType
         if seen != change.value:
             raise _not_kept(change.host_name, "the default graphics type", change.value, seen)
 
@@ -87,7 +89,7 @@ class Settings:
 
     def driver(self, host: Any, change: SetDriver) -> None:
         """Set parameters in the string as it is now: another setting of this run may have changed it since the look."""
-        system, keys = self._read(host, modules.PATH), dict(change.keys)
+        system, keys = self._require(host, modules.PATH), dict(change.keys)
         before = self._options(system, change.module)
         self._session.write(lambda: system.UpdateModuleOptionString(change.module, roce.merge_options(before, keys)))
         if lacks := ", ".join(roce.lacks(self._options(system, change.module), keys)):
@@ -97,7 +99,7 @@ class Settings:
         return str(self._session.read(lambda: system.QueryConfiguredModuleOptionString(module)) or "")
 
     def vmknic(self, host: Any, change: SetVmknic) -> None:
-        options = self._read(host, "configManager.advancedOption")
+        options = self._require(host, "configManager.advancedOption")
         value = vim.option.OptionValue(key=pvrdma.OPTION, value=change.value)
         self._session.write(lambda: options.UpdateOptions([value]))
         seen = self._session.read(lambda: options.QueryOptions(pvrdma.OPTION))
@@ -105,7 +107,7 @@ class Settings:
             raise _not_kept(change.host_name, pvrdma.OPTION, change.value, str(seen[0].value) if seen else None)
 
     def firewall(self, host: Any, change: SetFirewall) -> None:
-        system = self._read(host, "configManager.firewallSystem")
+        system = self._require(host, "configManager.firewallSystem")
         call = system.EnableRuleset if change.value else system.DisableRuleset
         self._session.write(lambda: call(id=pvrdma.RULESET))
 
@@ -117,8 +119,18 @@ class Settings:
         self._session.write(lambda: call(id=esxi_state.SSH_SERVICE))
 
     def _read(self, host: Any, path: str) -> Any:
-        rows = self._session.read(lambda: list(collect_objects(self._session, [host], {vim.HostSystem: [path]})))
+        rows = self._rows(host, path)
         return rows[0][1].get(path) if rows else None
+
+    def _require(self, host: Any, path: str) -> Any:
+        """Return a property; VSphereError `vsphere.not-found` or `vcenter.no-property` when there is none."""
+        rows = self._rows(host, path)
+        if not rows:
+            raise VSphereError("the host is gone", code="vsphere.not-found", target=reference(host))
+        return rows[0][1][path]
+
+    def _rows(self, host: Any, path: str) -> list[Row]:
+        return self._session.read(lambda: list(collect_objects(self._session, [host], {vim.HostSystem: [path]})))
 
 
 def _function(change: SetFunctions | SetPassthrough, host_id: str) -> Any:

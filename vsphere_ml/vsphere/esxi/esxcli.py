@@ -12,6 +12,10 @@ from xml.sax.saxutils import escape
 
 from pyVmomi import VmomiSupport, vim
 
+from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER, require_result
+from vsphere_ml.vsphere.inventory.collect import reference
+
 if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
 
@@ -27,8 +31,8 @@ class EsxcliError(Exception):
 def run(session: Session, host: Any, command: str, **options: str) -> list[dict[str, str]]:
     """Return the rows that an esxcli command lists, by column; none for one that only does something.
 
-    `command` is its words with dots, `system.settings.kernel.list`. Raises EsxcliError, and pyvmomi's faults when the
-    host cannot be asked this way.
+    `command` is its words with dots, `system.settings.kernel.list`. Raises EsxcliError, VSphereError
+    `vcenter.garbled` for an answer that is no XML, and pyvmomi's faults when the host cannot be asked this way.
     """
     group = command.rpartition(".")[0].replace(".", "-")
     arguments = [_argument(name, value) for name, value in options.items()]
@@ -36,7 +40,8 @@ def run(session: Session, host: Any, command: str, **options: str) -> list[dict[
 
     def call() -> Any:
         stub = session.stub
-        executer = stub.InvokeMethod(host, _HOST.RetrieveManagedMethodExecuter.info, ())
+        answer = stub.InvokeMethod(host, _HOST.RetrieveManagedMethodExecuter.info, ())
+        executer = require_result(answer, host, "RetrieveManagedMethodExecuter")
         return stub.InvokeMethod(executer, _EXECUTER.ExecuteSoap.info, (moid, "urn:vim25/5.0", method, arguments))
 
     reads = command.rpartition(".")[2] in {"list", "get"}
@@ -45,7 +50,15 @@ def run(session: Session, host: Any, command: str, **options: str) -> list[dict[
         return []
     if answer.fault is not None:
         raise EsxcliError(_error(answer.fault))
-    return _rows(answer.response or "")
+    try:
+        return _rows(answer.response or "")
+    except ET.ParseError as error:
+        raise VSphereError(
+            f"what `{command}` answers is cut off, or no XML",
+            code=UNEXPECTED_ANSWER,
+            target=reference(host),
+            hint="run the command again; when it stays so, compare with the same command in the host's own shell",
+        ) from error
 
 
 def _argument(name: str, value: str) -> Any:

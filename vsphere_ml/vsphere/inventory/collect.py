@@ -6,11 +6,13 @@ Attribute access on a managed object is one round trip each and fetches whole su
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import VmomiSupport, vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER, NoPropertyError, fits, source_of, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,25 +24,41 @@ _P: Any = vmodl.query.PropertyCollector
 PAGE = 1000
 
 
+_UNREADABLE = "give the account System.Read on it and on what it is in; `vsml doctor` names what is missing"
+
+
 class Properties(dict[str, Any]):
     """The properties of one object that are set, by their paths.
 
     Raises VSphereError `vcenter.no-property` for one that vsml cannot do without and vCenter left out: it does so where
-    the account may not see the object (vSphere Web Services API, PropertyCollector, `missingSet`).
+    the account may not see the object (vSphere Web Services API, PropertyCollector, `missingSet`). Raises it
+    `vcenter.garbled` for a value that is not of the property's type.
     """
 
     def __init__(self, found: Any) -> None:
-        super().__init__((each.name, each.val) for each in found.propSet)
+        super().__init__((each.name, each.val) for each in found.propSet if getattr(each, "val", None) is not None)
         self._object = found.obj
+        kind: Any = type(found.obj)
+        for path, value in self.items():
+            declared = _declared_type(kind, path)
+            if declared is not None and not fits(value, declared):
+                raise self._misfit(path, value)
 
     def __missing__(self, path: str) -> Any:
-        kind, moid = type(self._object).__name__.rpartition(".")[2], reference(self._object)
-        raise VSphereError(
-            f"vCenter does not give `{path}` of the {kind} `{moid}`",
-            code="vcenter.no-property",
-            target=moid,
-            hint="give the account System.Read on it and on what it is in; `vsml doctor` names what is missing",
-        )
+        raise NoPropertyError(path, type_name(self._object), source_of(self._object), _UNREADABLE)
+
+    def _misfit(self, path: str, value: Any) -> VSphereError:
+        of = f"{type_name(self._object)} `{reference(self._object)}`"
+        return _answer_error(f"`{path}` of the {of} as a value of another type, {type_name(value)}", self._object)
+
+
+def _answer_error(what: str, found: Any) -> VSphereError:
+    return VSphereError(
+        f"vCenter gives {what}",
+        code=UNEXPECTED_ANSWER,
+        target=reference(found),
+        hint="`--trace FILE` writes the answer down; compare it with the vSphere API reference",
+    )
 
 
 Row = tuple[Any, Properties]
@@ -86,6 +104,10 @@ def _pages(session: Session, starts: list[Any], wanted: Mapping[Any, Iterable[st
     page = collector.RetrievePropertiesEx([spec], _P.RetrieveOptions(maxObjects=PAGE))
     while page is not None:
         for found in page.objects:
+            if not isinstance(found.obj, tuple(wanted)):
+                raise _answer_error(
+                    f"the {type_name(found.obj)} `{reference(found.obj)}`, which was not asked for", found.obj
+                )
             yield found.obj, Properties(found)
         page = collector.ContinueRetrievePropertiesEx(page.token) if page.token else None
 
@@ -96,20 +118,30 @@ def known_paths(kind: Any, paths: Iterable[str], version: str) -> list[str]:
 
 
 def _exists(kind: Any, path: str, version: str) -> bool:
+    return all(_types.IsChildVersion(version, info.version) for info in _infos(kind, path))
+
+
+def _infos(kind: Any, path: str) -> Iterator[Any]:
+    """Yield what pyvmomi knows of each part of a path; it ends at a subtype that the declared type does not show."""
     for name in path.split("."):
         try:
-            info = kind._GetPropertyInfo(name)  # noqa: SLF001 - where pyvmomi keeps the version of each property
+            info = kind._GetPropertyInfo(name)  # noqa: SLF001 - where pyvmomi keeps it
         except AttributeError:
-            return True  # of a subtype that the declared type does not show; the server knows
-        if not _types.IsChildVersion(version, info.version):
-            return False
+            return
+        yield info
         kind = info.type
-    return True
+
+
+@cache
+def _declared_type(kind: Any, path: str) -> Any:
+    """Return the type that the API declares for a property; None where the object's type does not show it."""
+    infos = [*_infos(kind, path)]
+    return infos[-1].type if len(infos) == path.count(".") + 1 else None
 
 
 def reference(found: Any) -> str:
     """Return an object's id."""
-    return str(found._GetMoId())  # noqa: SLF001 - pyvmomi's only accessor
+    return source_of(found).moid
 
 
 def managed_object(session: Session, kind: str, moid: str) -> Any:

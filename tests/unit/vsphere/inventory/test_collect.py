@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pyVmomi import vim
+from pyVmomi import vim, vmodl
 
 from tests.fakes.stub import Stub, session
 from vsphere_ml.core.errors import VSphereError
@@ -51,6 +51,34 @@ def test_an_object_that_is_gone_is_left_out() -> None:
     assert [props for _, props in collect_objects(session(stub), [here, gone], {vim.VirtualMachine: ["name"]})] == [
         {"name": "n-1"}
     ]
+
+
+@pytest.mark.parametrize(("path", "value"), [("config.hardware.memoryMB", "many"), ("name", 7), ("parent", "vm")])
+def test_a_property_of_another_type_is_named_with_its_object(path: str, value: object) -> None:
+    stub = Stub()
+    here = stub.add(vim.VirtualMachine, "vm-1", {path: value})
+    with pytest.raises(VSphereError) as caught:
+        list(collect_objects(session(stub), [here], {vim.VirtualMachine: [path]}))
+    assert (caught.value.code, caught.value.target, path in caught.value.message) == ("vcenter.garbled", "vm-1", True)
+
+
+def test_an_object_of_another_type_than_those_asked_for_is_named() -> None:
+    stub = Stub()
+    stub.add(vim.VirtualMachine, "vm-1", {"name": "n-1"})
+    rows = vmodl.query.PropertyCollector.RetrieveResult(
+        objects=[vmodl.query.PropertyCollector.ObjectContent(obj=vim.alarm.Alarm("alarm-1", stub))]
+    )
+    stub.answer("RetrievePropertiesEx", lambda *_: rows)
+    with pytest.raises(VSphereError) as caught:
+        list(collect_below(session(stub), vim.Folder("group-d1", stub), {vim.VirtualMachine: ["name"]}))
+    assert (caught.value.code, caught.value.target) == ("vcenter.garbled", "alarm-1")
+
+
+def test_a_property_without_its_value_is_left_out() -> None:
+    stub = Stub()
+    here = stub.add(vim.VirtualMachine, "vm-1", {"name": None})
+    ((_, props),) = collect_objects(session(stub), [here], {vim.VirtualMachine: ["name"]})
+    assert props == {}
 
 
 def test_a_property_that_vcenter_leaves_out_is_named_with_its_object() -> None:

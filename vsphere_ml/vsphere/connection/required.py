@@ -1,0 +1,112 @@
+"""What becomes of a value that vsml needs and that an answer leaves out.
+
+pyvmomi (9.1) gives every field of a data object a value before it reads the answer: a required number that is left out
+reads as 0, a text as empty, an object as None. Here such a field is not set at all, so that reading it is an error with
+a code, and not a wrong value or an AttributeError somewhere else. Fields that vsml does not read may be left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from pyVmomi import VmomiSupport
+
+from vsphere_ml.core.errors import VSphereError
+
+_types: Any = VmomiSupport
+_SOURCE = "_vsml_source"
+T = TypeVar("T")
+UNEXPECTED_ANSWER = "vcenter.garbled"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSource:
+    """Where a value comes from: the id of the object that it is of, and the method that was called."""
+
+    moid: str
+    method: str
+
+
+class NoPropertyError(VSphereError, AttributeError):
+    """A value that vsml needs is left out: `vcenter.no-property`. `getattr` with a default takes it for absent."""
+
+    def __init__(self, name: str, kind: str, source: AnswerSource, hint: str = "") -> None:
+        asked = f" in its answer to `{source.method}`" if source.method else ""
+        super().__init__(
+            f"vCenter does not give `{name}` of the {kind} `{source.moid}`{asked}",
+            code="vcenter.no-property",
+            target=source.moid,
+            hint=hint or "`--trace FILE` writes the answer down; compare it with the vSphere API reference",
+        )
+
+
+def source_of(found: Any, method: str = "") -> AnswerSource:
+    """Return the source of what is read of a managed object."""
+    return AnswerSource(str(found._GetMoId()), method)  # noqa: SLF001 - pyvmomi's only accessor
+
+
+def require(found: Any, name: str) -> Any:
+    """Return a field that the API allows to be left out, and without which vsml cannot go on.
+
+    Raises NoPropertyError `vcenter.no-property`.
+    """
+    value = getattr(found, name)
+    if value is None:
+        raise NoPropertyError(name, type_name(found), getattr(found, _SOURCE, None) or source_of(found))
+    return value
+
+
+def require_result(result: T | None, found: Any, method: str) -> T:
+    """Return what a method of an object returned; NoPropertyError when it returned nothing, as the API allows it to."""
+    if result is None:
+        raise NoPropertyError("returnval", type_name(found), source_of(found, method))
+    return result
+
+
+def forget_defaults(found: Any, version: str, source: AnswerSource) -> None:
+    """Unset what a data object has to have before its answer is read; a fault keeps pyvmomi's values."""
+    values = vars(found)
+    values[_SOURCE] = source
+    kind: Any = type(found)
+    for name in _required_names(kind, version):
+        values.pop(name, None)
+
+
+def type_name(found: Any) -> str:
+    """Return the name that the API has for an object's type."""
+    return type(found).__name__.rpartition(".")[2]
+
+
+def fits(value: Any, declared: Any) -> bool:
+    """Return whether a value can be of a type that the API declares; a word of an enumeration is a text."""
+    if issubclass(declared, list):
+        return isinstance(value, list) and all(fits(each, declared.Item) for each in value)
+    basic = next((each for each in (str, int, float) if issubclass(declared, each)), declared)
+    return declared is object or declared is type or isinstance(value, basic)
+
+
+@cache
+def _required_names(kind: Any, version: str) -> tuple[str, ...]:
+    # An empty list is left out too. What is newer than the API that is spoken cannot be there.
+    return tuple(
+        info.name
+        for info in kind._GetPropertyList()  # noqa: SLF001 - where pyvmomi keeps a type's fields
+        if not info.flags & _types.F_OPTIONAL
+        and not issubclass(info.type, list)
+        and _types.IsChildVersion(version, info.version)
+    )
+
+
+def _not_set(found: Any, name: str) -> Any:
+    """Answer for a field that has no value; Python asks here for what it does not find."""
+    source = vars(found).get(_SOURCE)
+    if source is None or name.startswith("_"):
+        raise AttributeError(name)
+    found._GetPropertyInfo(name)  # noqa: SLF001 - raises AttributeError for what the type does not have
+    raise NoPropertyError(name, type_name(found), source)
+
+
+# Only types of pyvmomi's own can be made by its reader, so the one base of them learns it.
+_types.DataObject.__getattr__ = _not_set
