@@ -18,7 +18,7 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.vsphere.connection import bounds
 from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_whole
-from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER
+from vsphere_ml.vsphere.connection.required import unexpected_answer
 from vsphere_ml.vsphere.connection.soap import GarbledAnswerError, HttpStatusError, Stub
 from vsphere_ml.vsphere.connection.tls import Connection, PinMismatchError, Trust, untrusted_error
 from vsphere_ml.vsphere.connection.trace import Trace, TracedConnection
@@ -141,11 +141,10 @@ class VCenterEndpoint:
                 hint="check the address, the network and firewalls between; `--timeout` gives it longer",
             )
         if isinstance(error, (GarbledAnswerError, AnswerTooLargeError, ExpatError)):
-            return VSphereError(
+            return unexpected_answer(
                 f"{self.name} answered, but {_words(error)}",
-                code=UNEXPECTED_ANSWER,
-                target=self.name,
-                hint="run the command again; when it stays so, see whether a proxy stands between here and vCenter",
+                self.name,
+                "run the command again; when it stays so, see whether a proxy stands between here and vCenter",
             )
         return VSphereError(
             f"{self.name} cannot be reached: {_words(error)}",

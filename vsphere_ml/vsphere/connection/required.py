@@ -18,7 +18,7 @@ from vsphere_ml.core.errors import VSphereError
 _types: Any = VmomiSupport
 _SOURCE = "_vsml_source"
 T = TypeVar("T")
-UNEXPECTED_ANSWER = "vcenter.garbled"
+_COMPARE = "`--trace FILE` writes the answer down; compare it with the vSphere API reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,19 @@ class AnswerSource:
 class NoPropertyError(VSphereError, AttributeError):
     """A value that vsml needs is left out: `vcenter.no-property`. `getattr` with a default takes it for absent."""
 
-    def __init__(self, name: str, kind: str, source: AnswerSource, hint: str = "") -> None:
+    def __init__(self, name: str, kind: str, source: AnswerSource, hint: str = _COMPARE) -> None:
         asked = f" in its answer to `{source.method}`" if source.method else ""
         super().__init__(
             f"vCenter does not give `{name}` of the {kind} `{source.moid}`{asked}",
             code="vcenter.no-property",
             target=source.moid,
-            hint=hint or "`--trace FILE` writes the answer down; compare it with the vSphere API reference",
+            hint=hint,
         )
+
+
+def unexpected_answer(message: str, target: str, hint: str = _COMPARE) -> VSphereError:
+    """Return the error for an answer that no vCenter should give."""
+    return VSphereError(message, code="vcenter.garbled", target=target, hint=hint)
 
 
 def source_of(found: Any, method: str = "") -> AnswerSource:

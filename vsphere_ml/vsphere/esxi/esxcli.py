@@ -12,8 +12,7 @@ from xml.sax.saxutils import escape
 
 from pyVmomi import VmomiSupport, vim
 
-from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER, require_result
+from vsphere_ml.vsphere.connection.required import require_result, unexpected_answer
 from vsphere_ml.vsphere.inventory.collect import reference
 
 if TYPE_CHECKING:
@@ -53,11 +52,10 @@ def run(session: Session, host: Any, command: str, **options: str) -> list[dict[
     try:
         return _rows(answer.response or "")
     except ET.ParseError as error:
-        raise VSphereError(
+        raise unexpected_answer(
             f"what `{command}` answers is cut off, or no XML",
-            code=UNEXPECTED_ANSWER,
-            target=reference(host),
-            hint="run the command again; when it stays so, compare with the same command in the host's own shell",
+            reference(host),
+            "run the command again; when it stays so, compare with the same command in the host's own shell",
         ) from error
 
 

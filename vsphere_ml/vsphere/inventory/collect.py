@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyVmomi import VmomiSupport, vim, vmodl
 
-from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.vsphere.connection.required import UNEXPECTED_ANSWER, NoPropertyError, fits, source_of, type_name
+from vsphere_ml.vsphere.connection.required import NoPropertyError, fits, source_of, type_name, unexpected_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from vsphere_ml.core.errors import VSphereError
     from vsphere_ml.vsphere.connection.session import Session
 
 _types: Any = VmomiSupport
@@ -53,12 +53,7 @@ class Properties(dict[str, Any]):
 
 
 def _answer_error(what: str, found: Any) -> VSphereError:
-    return VSphereError(
-        f"vCenter gives {what}",
-        code=UNEXPECTED_ANSWER,
-        target=reference(found),
-        hint="`--trace FILE` writes the answer down; compare it with the vSphere API reference",
-    )
+    return unexpected_answer(f"vCenter gives {what}", reference(found))
 
 
 Row = tuple[Any, Properties]
