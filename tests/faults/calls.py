@@ -1,10 +1,14 @@
 """What is run against a vCenter whose answers break: every command that reads, and a cluster's way up and down.
 
-Each broken answer is the n-th of a run, n counting up until a run has fewer calls: so no position is left out.
+Each call of a run is broken: the first of a kind with every trouble, each that follows with one of them. Which one goes
+round with VSML_FAULTS_OFFSET, the day when it is not set; VSML_FAULTS_EACH=1 tries every call with every trouble.
 """
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.integration import labs, proxy
@@ -22,9 +26,9 @@ from vsphere_ml.vsphere.gateway import Gateway
 from vsphere_ml.vsphere.privileges import missing_privileges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from tests.integration.proxy import Proxy, Trouble
+    from tests.integration.proxy import Proxy
     from vsphere_ml.flows.cluster.report import Report
     from vsphere_ml.vsphere.connection.session import Session
 
@@ -43,6 +47,9 @@ TROUBLES = {
 }
 # Held back: each costs the whole timeout, so these are for the ring that has hours.
 LATE = {"late": proxy.late}
+ALL = TROUBLES | LATE
+OFFSET = "VSML_FAULTS_OFFSET"
+EACH = "VSML_FAULTS_EACH"
 TIMEOUT_S = 60.0
 SHORT_TIMEOUT_S = 6.0  # longer than an honest answer of a lab takes, on a busy machine either
 # Calls that change something and are not made twice: what became of them is not known when their answer is lost.
@@ -141,6 +148,17 @@ def removed(between: Proxy) -> None:
     assert {folder.path for folder in left.folders if folder.path} == set()
 
 
+def forget_attributes(between: Proxy) -> None:
+    """Remove the custom attributes, as in a vCenter that vsml has never been used with."""
+    session = between.sign_in()
+    try:
+        manager = session.content.customFieldsManager
+        for each in manager.field or ():
+            manager.RemoveCustomFieldDef(each.key)
+    finally:
+        session.close()
+
+
 def codes(run: Callable[[], Report]) -> set[str]:
     """Return the codes of what went wrong in a run; none when all is done."""
     try:
@@ -157,21 +175,54 @@ def finished(between: Proxy) -> None:
     removed(between)
 
 
-def each_position(
-    between: Proxy, trouble: Trouble, run: Callable[[], T], part: int, parts: int
-) -> Iterator[tuple[str, T]]:
-    """Run with the trouble at the first call, at the second …, until a run has no such call; the last one is unbroken.
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One call of a run: the n-th of its kind."""
 
-    Yields each call's number and name, and what its run came to. Part 0 of three has the 1st, the 4th and so on.
+    kind: str
+    nth: int = 1
+
+    @property
+    def method(self) -> str:
+        return self.kind.split()[0]
+
+    def __str__(self) -> str:
+        return f"{self.nth} {self.kind}"
+
+
+def count_kinds(between: Proxy, run: Callable[[], Any]) -> Counter[str]:
+    """Return how often an unbroken run makes calls of each kind."""
+    with between.listening():
+        run()
+        return Counter(between.kinds)
+
+
+def positions(counts: Counter[str], trouble: str, known: Collection[str] = ()) -> list[Position]:
+    """Return which calls of a run are tried with a trouble; `known` are kinds whose first is tried elsewhere."""
+    first = [Position(kind) for kind in counts if kind not in known]
+    others = [Position(kind, nth) for kind in counts for nth in range(1, counts[kind] + 1)]
+    return [*first, *share([each for each in others if each not in first], trouble)]
+
+
+def share(places: Sequence[T], trouble: str) -> list[T]:
+    """Return which of these are tried with this trouble: each has its turn with one."""
+    if os.environ.get(EACH):
+        return [*places]
+    turn = [*ALL].index(trouble) + int(os.environ.get(OFFSET, "0"))
+    return [place for number, place in enumerate(places) if (number + turn) % len(ALL) == 0]
+
+
+def each_position(
+    between: Proxy, trouble: str, run: Callable[[], T], places: Sequence[Position]
+) -> Iterator[tuple[Position, T]]:
+    """Run with the trouble at each of these calls in turn; yields the call and what its run came to.
+
+    A call that is not its kind's first may be missing from a run: how often a task is asked for differs.
     """
-    number, met = part + 1, True
-    while met:
+    for place in places:
         # Who answers the first question with a page is no vCenter.
-        fair = proxy.dropped if number == 1 and trouble is proxy.page else trouble
-        with between.breaking("*", fair, nth=number) as rule:
+        asks_who = place.method == proxy.VERSIONS and trouble == "a page"
+        with between.breaking(place.kind, proxy.dropped if asks_who else ALL[trouble], nth=place.nth) as rule:
             outcome = run()
-            met = rule.done == 1
-            call = between.calls[number - 1] if met else "none"
-        yield f"{number} {call}", outcome
-        number += parts
-    assert number > 2 * parts, "no run had a call to break"
+        assert rule.done or place.nth > 1, place
+        yield place, outcome

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faults.calls import EACH, OFFSET
 from tests.integration import labs, proxy
 from vsphere_ml.vsphere.changes import lock
 
@@ -14,6 +17,16 @@ if TYPE_CHECKING:
 
     from tests.integration.proxy import Proxy
     from vsphere_ml.lab.state import Lab
+
+
+def pytest_configure() -> None:
+    """Let all workers, which are processes of this one, try the same."""
+    os.environ.setdefault(OFFSET, str(date.today().toordinal()))  # noqa: DTZ011 - any day that goes on will do
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    tried = f"{EACH}={os.environ[EACH]}" if os.environ.get(EACH) else f"{OFFSET}={os.environ[OFFSET]}"
+    terminalreporter.write_line(f"Calls were broken as {tried} says.")
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.calls import TROUBLES
+from tests.faults.calls import TROUBLES, share
 from tests.integration import labs, proxy
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
@@ -89,20 +89,29 @@ def kernel(between: Proxy) -> str:
     return next(state for name, state in settings(report) if name == "atsSupport")
 
 
-def first_and_last_of_each_kind(between: Proxy, *, revert: bool) -> list[tuple[str, int]]:
+@pytest.fixture(scope="module")
+def enabling(between: Proxy) -> Counter[str]:
+    """How often each method is called."""
     with between.listening() as calls:
-        codes(between, revert=revert)
+        codes(between, revert=False)
         counts = Counter(calls)
-    return sorted({(method, nth) for method, count in counts.items() for nth in (1, count)})
-
-
-@pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("trouble", TROUBLES)
-def test_ats_is_enabled_and_reverted_by_the_next_run_at_the_latest(between: Proxy, trouble: str, part: int) -> None:
-    wrong = {}
-    places = first_and_last_of_each_kind(between, revert=False)
     codes(between, revert=True)
-    for method, nth in places[part::4]:
+    return counts
+
+
+def places(counts: Counter[str], trouble: str) -> list[tuple[str, int]]:
+    """Return the first call of each method, and of the last ones those whose turn it is."""
+    last = [(method, count) for method, count in counts.items() if count > 1]
+    return [*((method, 1) for method in counts), *share(last, trouble)]
+
+
+@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_ats_is_enabled_and_reverted_by_the_next_run_at_the_latest(
+    between: Proxy, enabling: Counter[str], trouble: str, part: int
+) -> None:
+    wrong = {}
+    for method, nth in places(enabling, trouble)[part::2]:
         fair = proxy.dropped if (method, trouble) == (proxy.VERSIONS, "a page") else TROUBLES[trouble]
         for revert, state, good in ((False, "effective", DONE), (True, "not configured", set[str]())):
             with between.breaking(method, fair, nth):

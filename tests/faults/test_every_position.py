@@ -12,27 +12,33 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.faults.calls import (
+    ALL,
     CHANGES,
     LATE,
     READS,
     SHORT_TIMEOUT_S,
     SIGN_IN,
     TIMEOUT_S,
-    TROUBLES,
+    Position,
     answer,
     codes,
+    count_kinds,
     destroyed,
     each_position,
+    forget_attributes,
+    positions,
     provisioned,
     removed,
     result,
 )
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from tests.integration.proxy import Proxy
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
-ALL = TROUBLES | LATE
+PARTS = 2  # of a provision's and of a destroy's positions
 AS_MUCH = frozenset({"vcenter.interrupted", "provision.incomplete", "destroy.incomplete"})
 
 
@@ -40,32 +46,60 @@ def timeout_s(trouble: str) -> float:
     return SHORT_TIMEOUT_S if trouble in LATE else TIMEOUT_S
 
 
-def allowed(place: str, trouble: str) -> frozenset[str]:
+def allowed(place: Position, trouble: str) -> frozenset[str]:
     """Return with which codes a run may end whose call got into trouble."""
-    call = place.split()[1]
-    if trouble in LATE and call in SIGN_IN:
+    if trouble in LATE and place.method in SIGN_IN:
         return frozenset({"vcenter.timeout"})
-    return AS_MUCH if call in CHANGES else frozenset()
+    return AS_MUCH if place.method in CHANGES else frozenset()
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.fixture(scope="session")
+def reading(between: Proxy) -> dict[str, Counter[str]]:
+    """How often each read makes calls of each kind."""
+    return {name: count_kinds(between, partial(answer, between, read)) for name, read in READS.items()}
+
+
+@pytest.fixture(scope="session")
+def provisioning(between: Proxy) -> Counter[str]:
+    forget_attributes(between)
+    counts = count_kinds(between, partial(provisioned, between))
+    removed(between)
+    return counts
+
+
+@pytest.fixture(scope="session")
+def destroying(between: Proxy) -> Counter[str]:
+    provisioned(between)
+    return count_kinds(between, partial(destroyed, between))
+
+
 @pytest.mark.parametrize("trouble", ALL)
 @pytest.mark.parametrize("name", READS)
-def test_a_read_is_mended_at_every_call(between: Proxy, name: str, trouble: str, part: int) -> None:
-    good, wrong = answer(between, READS[name]), dict[str, Any]()
+def test_a_read_is_mended_at_every_call(
+    between: Proxy, reading: dict[str, Counter[str]], name: str, trouble: str
+) -> None:
+    good, wrong = answer(between, READS[name]), dict[Position, Any]()
     run = partial(result, partial(answer, between, READS[name], timeout_s(trouble)))
-    for place, seen in each_position(between, ALL[trouble], run, part, 2):
+    known = {kind for each in [*READS][: [*READS].index(name)] for kind in reading[each]}
+    for place, seen in each_position(between, trouble, run, positions(reading[name], trouble, known)):
         if seen != good and seen not in [*allowed(place, trouble)]:
             wrong[place] = seen if isinstance(seen, str) else "another answer"
     assert wrong == {}
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("trouble", ALL)
-def test_a_provision_is_mended_at_every_call_or_finished_by_the_next(between: Proxy, trouble: str, part: int) -> None:
+def test_a_provision_is_mended_at_every_call_or_finished_by_the_next(
+    between: Proxy, provisioning: Counter[str], trouble: str, part: int
+) -> None:
     wrong = {}
-    run = partial(codes, partial(provisioned, between, timeout_s(trouble)))
-    for place, seen in each_position(between, ALL[trouble], run, part, 8):
+
+    def run() -> set[str]:
+        with between.unbroken():
+            forget_attributes(between)
+        return codes(partial(provisioned, between, timeout_s(trouble)))
+
+    for place, seen in each_position(between, trouble, run, positions(provisioning, trouble)[part::PARTS]):
         if not seen <= allowed(place, trouble):
             wrong[place] = seen
         if seen:
@@ -74,9 +108,11 @@ def test_a_provision_is_mended_at_every_call_or_finished_by_the_next(between: Pr
     assert wrong == {}
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("trouble", ALL)
-def test_a_destroy_is_mended_at_every_call_or_finished_by_the_next(between: Proxy, trouble: str, part: int) -> None:
+def test_a_destroy_is_mended_at_every_call_or_finished_by_the_next(
+    between: Proxy, destroying: Counter[str], trouble: str, part: int
+) -> None:
     wrong = {}
 
     def run() -> set[str]:
@@ -84,7 +120,7 @@ def test_a_destroy_is_mended_at_every_call_or_finished_by_the_next(between: Prox
             assert codes(partial(provisioned, between)) == set()
         return codes(partial(destroyed, between, timeout_s(trouble)))
 
-    for place, seen in each_position(between, ALL[trouble], run, part, 4):
+    for place, seen in each_position(between, trouble, run, positions(destroying, trouble)[part::PARTS]):
         if not seen <= allowed(place, trouble):
             wrong[place] = seen
         if seen:

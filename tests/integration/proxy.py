@@ -1,6 +1,7 @@
 """A TLS proxy before a lab's vCenter: it drops, cuts, holds back, drips, garbles or rewrites chosen answers.
 
-Calls are counted by their SOAP method, other requests by their path, so that a rule can name any call of a run.
+Calls are counted by their SOAP method, other requests by their path, so that a rule can name any call of a run; or by
+their kind, which is the method with the types of the objects and the properties that it asks for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 VERSIONS = "/sdk/vimServiceVersions.xml"
 _METHOD = re.compile(rb"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
+_WORDS = re.compile(rb'\btype="(\w+)"|<(?:\w+:)?pathSet>([^<]+)')
 _PASSED_ON = ("Cookie", "SOAPAction", "Content-Type")
 _KEPT = ("content-type", "set-cookie", "last-modified")
 
@@ -178,7 +180,7 @@ def rewritten(old: str, new: str) -> Trouble:
 
 @dataclass(slots=True)
 class Rule:
-    """Which answers get into trouble: of a method, the n-th of a run (all when None), of requests with these words."""
+    """Which answers get into trouble: of a method or a kind, the n-th of a run (all when None), with these words."""
 
     method: str
     trouble: Trouble
@@ -188,7 +190,7 @@ class Rule:
     done: int = 0
 
     def meets(self, method: str, body: bytes) -> bool:
-        if self.method not in ("*", method) or self.words.encode() not in body:
+        if self.method not in ("*", method, name_kind(method, body)) or self.words.encode() not in body:
             return False
         self.met += 1
         return self.nth is None or self.nth == self.met
@@ -196,11 +198,12 @@ class Rule:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy that runs. `calls` are the calls it saw, in their order."""
+    """A proxy that runs. `calls` are the calls it saw, in their order, and `kinds` are theirs."""
 
     lab: Lab
     port: int = 0
     calls: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -236,27 +239,34 @@ class Proxy:
     @contextmanager
     def listening(self) -> Iterator[list[str]]:
         """Count the calls from here on."""
-        self.calls = []
+        self.calls, self.kinds = [], []
         yield self.calls
 
     @contextmanager
     def unbroken(self) -> Iterator[None]:
         """Pass everything on for a while, and count nothing of it."""
-        calls, rules, self.calls, self.rules = self.calls, self.rules, [], []
+        kept, (self.calls, self.kinds, self.rules) = (self.calls, self.kinds, self.rules), ([], [], [])
         try:
             yield
         finally:
-            self.calls, self.rules = calls, rules
+            self.calls, self.kinds, self.rules = kept
 
     def trouble(self, method: str, body: bytes) -> Trouble | None:
         """Note a call, and return what is to become of it."""
         with self._lock:
             self.calls.append(method)
+            self.kinds.append(name_kind(method, body))
             for rule in self.rules:
                 if rule.meets(method, body):
                     rule.done += 1
                     return rule.trouble
         return None
+
+
+def name_kind(method: str, body: bytes) -> str:
+    """Return a call's method with what it asks for: the types of objects and the properties, whichever objects."""
+    words = {(kind or path).decode() for kind, path in _WORDS.findall(body)}
+    return " ".join((method, *sorted(words)))
 
 
 @contextmanager
