@@ -19,16 +19,25 @@ def command(runs: Sequence[Run], record: Path, launches: int) -> str:
     made = next((run.environment.invocation for run in runs if run.environment.invocation), ())
     if not made or not record.is_dir():
         return ""
-    return shlex.join([*_kept(made), "--repeats", str(launches), "--into", str(record)])
+    return shlex.join([*_without(made, _REPLACED), "--repeats", str(launches), "--into", str(record)])
 
 
-def _kept(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words without the options that are given anew, in either of the forms `--into A` and `--into=A`."""
+def anew(runs: Sequence[Run]) -> str:
+    """Return what measures the same in a record of its own; empty when nobody knows how it was made.
+
+    With the same `--into` it would find everything measured.
+    """
+    made = next((run.environment.invocation for run in runs if run.environment.invocation), ())
+    return shlex.join(_without(made, ("--into",)))
+
+
+def _without(words: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield the words without these options, in either of the forms `--into A` and `--into=A`."""
     skip = False
     for word in words:
-        if skip or word.startswith(tuple(f"{each}=" for each in _REPLACED)):
+        if skip or word.startswith(tuple(f"{each}=" for each in options)):
             skip = False
-        elif word in _REPLACED:
+        elif word in options:
             skip = True
         else:
             yield word

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 WIDTH, HEIGHT = 720, 340
+NARROW = 360  # pixels: a telephone's, where labels must not shrink with the drawing
+LETTER, LINE = 6.6, 20  # pixels of a label's letter, and from one line of a legend to the next
 LEFT, RIGHT, TOP, BOTTOM = 76, 20, 44, 52
 _SMALLEST = 1e-200
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -83,7 +85,9 @@ class Canvas:
     """SVG elements in the order they were drawn."""
 
     title: str
+    width: int = WIDTH
     height: int = HEIGHT
+    foot: int = 0  # pixels below the axis' title
     left: int = LEFT
     parts: list[str] = field(default_factory=list)
 
@@ -113,27 +117,38 @@ class Canvas:
         bottom = self.height - BOTTOM
         if y is not None:
             for each in y.ticks:
-                self.line([(self.left, y.at(each)), (WIDTH - RIGHT, y.at(each))], "grid")
+                self.line([(self.left, y.at(each)), (self.right, y.at(each))], "grid")
                 self.text(self.left - 8, y.at(each) + 4, y.label(each), anchor="end")
         for each in x.ticks:
             if y is None:
                 self.line([(x.at(each), TOP), (x.at(each), bottom)], "grid")
             self.text(x.at(each), bottom + 18, x.label(each))
-        self.line([(self.left, bottom), (WIDTH - RIGHT, bottom)], "axis")
-        self.text((self.left + WIDTH - RIGHT) / 2, self.height - 12, x_title, "axis-title")
+        self.line([(self.left, bottom), (self.right, bottom)], "axis")
+        self.text((self.left + self.right) / 2, self.height - 12, x_title, "axis-title")
         if y_title:
             self.text(self.left - 60, TOP - 26, y_title, "axis-title", "start")
 
+    @property
+    def right(self) -> int:
+        """The pixel where the axes end."""
+        return self.width - RIGHT
+
     def legend(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Draw a row of samples with their names, from the right end to the left."""
-        at = float(WIDTH - RIGHT)
-        for style, name in reversed(entries):
-            at -= 6.6 * len(name)
-            self.text(at, TOP - 26, name, anchor="start")
-            self.box(at - 18, TOP - 36, 12, 12, style)
-            at -= 34
+        """Draw samples with their names below the axes, in as many lines as they need."""
+        at, line = float(self.left), 0
+        for style, name in entries:
+            wide = 18 + LETTER * len(name)
+            if at > self.left and at + wide > self.right:
+                at, line = float(self.left), line + 1
+            y = self.height + 8 + LINE * line
+            self.box(at, y - 10, 12, 12, style)
+            self.text(at + 18, y, name, anchor="start")
+            at += wide + 16
+        self.foot = LINE * (line + 1)
 
     def svg(self) -> str:
         """Return the drawing."""
-        head = f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" xmlns="http://www.w3.org/2000/svg">'
+        head = (
+            f'<svg viewBox="0 0 {self.width} {self.height + self.foot}" role="img" xmlns="http://www.w3.org/2000/svg">'
+        )
         return f"{head}<title>{escape(self.title)}</title>{''.join(self.parts)}</svg>"

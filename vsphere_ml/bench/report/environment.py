@@ -15,6 +15,18 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Cluster, Environment, Link, Run
 
 
+def facts(seen: Study) -> Iterator[str]:
+    """Yield what a figure is of, in a few words: nodes and hosts, GPU, NIC, transport, and the day."""
+    widest = max(seen.runs, key=lambda run: (run.configuration.nodes, run.configuration.ranks))
+    hosts = {place.host for place in widest.placement if place.host}
+    nodes = figures.count(widest.configuration.nodes, "node")
+    yield f"{nodes} on {figures.count(len(hosts), 'ESXi host')}" if hosts else nodes
+    for name in ("gpu_profile", "nic"):
+        yield from sorted({value for place in widest.placement if (value := getattr(place, name))})
+    yield ", ".join(dict.fromkeys(run.configuration.transport for run in seen.runs))
+    yield max(run.started for run in seen.runs)[:10]
+
+
 def environment(run: Run) -> Iterator[tuple[str, str]]:
     """Yield everything that a person needs to make the launch again."""
     yield "measured", f"{run.started} to {run.ended}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.report.canvas import NARROW
 from vsphere_ml.bench.report.plots import plots
 from vsphere_ml.bench.report.style import STYLE
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.report.headline import Tile
     from vsphere_ml.bench.report.report_content import Story
     from vsphere_ml.bench.report.tables import Table
 
@@ -31,23 +33,53 @@ def page(told: Story, seen: Study) -> str:
 
 
 def _body(told: Story, seen: Study) -> Iterator[str]:
-    yield f"<h1>{escape(told.title)}</h1>"
+    yield from _first_screen(told)
     yield from (f'<p class="notice">{escape(each)}</p>' for each in told.notices)
-    yield from (f'<p class="verdict">{escape(each)}</p>' for each in told.verdicts)
-    yield from (f"<figure>{each}</figure>" for each in plots(seen))
-    if told.remarks:
-        yield "<h2>What to change first</h2>"
-        yield f"<ol>{''.join(_remarks(told))}</ol>"
+    yield from _figures(seen)
     first = [table for table in told.tables if table.heading in SHOWN_FIRST]
     yield from (_table(table) for table in first)
+    if told.remarks:
+        yield f"<details><summary>All remarks</summary><ol>{''.join(_remarks(told))}</ol></details>"
     yield from (_folded(table) for table in told.tables if table not in first)
     if told.published is not None:
         yield _folded(told.published)
     yield "<h2>Method</h2>"
-    yield _list((*told.fits, *told.method))
+    yield _list((*told.verdicts, *told.fits, *told.method))
     if told.not_measured:
         yield "<h2>Not measured</h2>"
         yield _list(told.not_measured)
+
+
+def _first_screen(told: Story) -> Iterator[str]:
+    """Yield what answers the reader's question before anything else: verdict, figures, what to do."""
+    yield f'<p class="title">{escape(told.title)}</p>'
+    yield f'<h1 class="headline {told.headline.tone}">{escape(told.headline.text)}</h1>'
+    yield f'<p class="facts">{escape(" · ".join(told.facts))}</p>'
+    yield f'<div class="tiles">{"".join(map(_tile, told.tiles))}</div>'
+    if told.actions:
+        yield f'<h2>What to do first</h2><ol class="do">{"".join(_actions(told))}</ol>'
+    if told.again:
+        yield f"<p>Measure again with <code>{escape(told.again)}</code></p>"
+
+
+def _tile(each: Tile) -> str:
+    detail = f"<span>{escape(each.detail)}</span>" if each.detail else ""
+    return f'<div class="tile {each.tone}"><span>{escape(each.label)}</span><b>{escape(each.value)}</b>{detail}</div>'
+
+
+def _actions(told: Story) -> Iterator[str]:
+    for each in told.actions:
+        remark = each.remark
+        hint = f"<br><small>{escape(remark.hint)}</small>" if remark.hint else ""
+        command = f"<br><code>{escape(each.command)}</code>" if each.command else ""
+        yield f"<li><b>{escape(remark.target)}</b>: {escape(remark.message)}{hint}{command}</li>"
+
+
+def _figures(seen: Study) -> Iterator[str]:
+    """Yield each plot twice, for screens and for telephones: a drawing that shrinks takes its labels with it."""
+    for wide, narrow in zip(plots(seen), plots(seen, NARROW), strict=True):
+        drawn = f'<div class="wide-plot">{wide.svg}</div><div class="narrow">{narrow.svg}</div>'
+        yield f"<figure><figcaption>{escape(wide.caption)}</figcaption>{drawn}</figure>"
 
 
 def _remarks(told: Story) -> Iterator[str]:
@@ -70,5 +102,11 @@ def _table(table: Table) -> str:
 
 def _rows(table: Table) -> str:
     head = "".join(f"<th>{escape(each.lower())}</th>" for each in table.titles)
-    rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    labels = [escape(each.lower(), quote=True) for each in table.titles]
+    rows = "".join(f"<tr>{_cells(labels, row)}</tr>" for row in table.rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cells(labels: Iterable[str], row: Iterable[str]) -> str:
+    cells = zip(labels, row, strict=True)
+    return "".join(f'<td data-label="{label}"><span>{escape(cell)}</span></td>' for label, cell in cells)

@@ -22,9 +22,10 @@ def markdown(told: Story) -> str:
 
 def _lines(told: Story) -> Iterator[str]:
     yield f"# {_plain(told.title)}\n"
+    yield f"**{_plain(told.headline.text)}**\n"
     for each in told.notices:
         yield f"> {_plain(each)}\n"
-    yield from (f"**{_plain(each)}**\n" for each in told.verdicts)
+    yield from (f"{_plain(each)}\n" for each in told.verdicts)
     if told.remarks:
         yield "## What to change first\n"
         for number, remark in enumerate(told.remarks, start=1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
@@ -11,7 +12,7 @@ from vsphere_ml.bench.report.canvas import (
     COLOURS,
     HEIGHT,
     LEFT,
-    RIGHT,
+    LETTER,
     TOP,
     WIDTH,
     Axis,
@@ -28,20 +29,30 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.titles import Titles
     from vsphere_ml.bench.network.bounds import Bracket
 
-BAR = 36  # pixels: the bounds of a single number of nodes
+BAR = 30  # pixels: the bounds at one number of nodes
+CURVE = 3  # numbers of nodes that make a curve; between two nobody measured anything
+MANY = 480  # pixels that a plot needs for titles beside its rows
 ROW = 30  # pixels of one launch's step times
 MOST_ROWS = 24
 MOST_LEFT = 420  # pixels for the rows' titles
 
 
-def plots(seen: Study) -> tuple[str, ...]:
-    """Return each plot that the record has figures for, as SVG."""
-    drawn = [scaling(group, seen.titles) for group in _families(seen)]
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One drawing as SVG, and what it shows."""
+
+    caption: str
+    svg: str
+
+
+def plots(seen: Study, width: int = WIDTH) -> tuple[Plot, ...]:
+    """Return each plot that the record has figures for, drawn so many pixels wide."""
+    drawn = [scaling(group, seen.titles, width) for group in _families(seen)]
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     if sweeps:
-        drawn.append(bandwidth(sweeps, seen.titles))
+        drawn.append(bandwidth(sweeps, seen.titles, width))
     if seen.scalings:
-        drawn.append(step_times([each.point for each in seen.scalings]))
+        drawn.append(step_times([each.point for each in seen.scalings], width))
     return tuple(drawn)
 
 
@@ -55,29 +66,30 @@ def _families(seen: Study) -> Iterator[list[Scaling]]:
     yield from (group for group in groups.values() if len({each.point.configuration.nodes for each in group}) > 1)
 
 
-def scaling(group: Sequence[Scaling], titles: Titles) -> str:
+def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> Plot:
     """Return efficiency over nodes, the bracket shaded behind it."""
     asked = group[0].point.configuration
     of = ", ".join([f"{asked.workload} {asked.model}".rstrip(), *titles.telling(asked)])
-    canvas = Canvas(title=f"Scaling of {of}")
+    canvas = Canvas(title=f"Scaling of {of}", width=width)
     measured = [each for each in group if each.efficiency is not None and each.efficiency.value > 0]
     nodes = sorted({each.point.configuration.nodes for each in group})
     highest = max([1.0, *(_efficiency(each) for each in measured)])
     y = linear([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
-    x = _nodes(nodes)
-    canvas.axes(x, y, f"nodes, {of}", "efficiency against one node")
+    x = _nodes(nodes, canvas.right)
+    canvas.axes(x, y, "nodes", "efficiency against one node")
     bracketed = _brackets(canvas, x, y, group)
     for number, transport in enumerate(dict.fromkeys(each.point.configuration.transport for each in measured)):
         own = [each for each in measured if each.point.configuration.transport == transport]
         _series(canvas, x, y, own, f"c{number % COLOURS}")
     band = [("bracket", "what the wire allows")] if bracketed else []
-    canvas.legend([*band, ("c0", "measured, with 95 % interval")])
-    return canvas.svg()
+    colours = dict.fromkeys(each.point.configuration.transport for each in measured)
+    canvas.legend([*band, *((f"c{at % COLOURS}", f"{each}, with 95 % interval") for at, each in enumerate(colours))])
+    return Plot(canvas.title, canvas.svg())
 
 
-def _nodes(nodes: Sequence[int]) -> Axis:
+def _nodes(nodes: Sequence[int], end: int) -> Axis:
     low, high = nodes[0] - 0.4, nodes[-1] + 0.4
-    begin, end = LEFT, WIDTH - RIGHT
+    begin = LEFT
     return Axis(low=low, high=high, begin=begin, end=end, ticks=tuple(map(float, nodes)), label=figures.number)
 
 
@@ -98,20 +110,18 @@ def _brackets(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> boo
 
 
 def _bracket(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, Bracket]) -> None:
-    """Shade between the bounds: an area over several numbers of nodes, a bar where there is only one."""
-    at = [x.at(nodes) for nodes in bounds]
-    ceilings, floors = ([y.at(getattr(each, name)) for each in bounds.values()] for name in ("ceiling", "floor"))
-    if len(bounds) == 1:
-        canvas.box(at[0] - BAR / 2, ceilings[0], BAR, floors[0] - ceilings[0], "bracket")
-        return
-    upper, lower = list(zip(at, ceilings, strict=True)), list(zip(at, floors, strict=True))
-    canvas.area([*upper, *reversed(lower)], "bracket")
-    canvas.line(upper, "bound")
-    canvas.line(lower, "bound")
+    """Shade a bar between the bounds at each number of nodes."""
+    for nodes, each in bounds.items():
+        at, top, bottom = x.at(nodes), y.at(each.ceiling), y.at(each.floor)
+        canvas.box(at - BAR / 2, top, BAR, bottom - top, "bracket")
+        for edge in (top, bottom):
+            canvas.line([(at - BAR / 2, edge), (at + BAR / 2, edge)], "bound")
 
 
 def _series(canvas: Canvas, x: Axis, y: Axis, own: Sequence[Scaling], style: str) -> None:
-    canvas.line([(x.at(each.point.configuration.nodes), y.at(_efficiency(each))) for each in own], f"{style} stroke")
+    if len(own) >= CURVE:
+        curve = [(x.at(each.point.configuration.nodes), y.at(_efficiency(each))) for each in own]
+        canvas.line(curve, f"{style} stroke")
     for each in own:
         told, nodes = each.efficiency, each.point.configuration.nodes
         if told is not None and told.low is not None and told.high is not None and nodes > 1:
@@ -124,22 +134,23 @@ def _efficiency(each: Scaling) -> float:
     return each.efficiency.value if each.efficiency is not None else 0.0
 
 
-def bandwidth(sweeps: Sequence[Sweep], titles: Titles) -> str:
+def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Plot:
     """Return bus bandwidth over message sizes, the link's as a line across."""
-    canvas = Canvas(title="All-reduce bus bandwidth")
+    canvas = Canvas(title="All-reduce bus bandwidth", width=width)
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
     wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.bound_bytes_per_s) is not None))
     values = [size.bus_bytes_per_s for sweep in sweeps for size in sweep.sizes]
     y = linear([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
-    x = powers(sizes, begin=LEFT, end=WIDTH - RIGHT - 12, label=figures.message_size, base=4)
+    base = 4 if width > MANY else 16
+    x = powers(sizes, begin=LEFT, end=canvas.right - 12, label=figures.message_size, base=base)
     canvas.axes(x, y, "message size", "bus bandwidth")
     for wire in wires:
-        canvas.line([(LEFT, y.at(wire)), (WIDTH - RIGHT, y.at(wire))], "bound")
+        canvas.line([(LEFT, y.at(wire)), (canvas.right, y.at(wire))], "bound")
         canvas.text(LEFT + 6, y.at(wire) - 6, f"the link: {figures.bandwidth(wire)}", anchor="start")
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
     canvas.legend([(f"c{at % COLOURS}", _short(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
-    return canvas.svg()
+    return Plot(canvas.title, canvas.svg())
 
 
 def _sweep(canvas: Canvas, x: Axis, y: Axis, sweep: Sweep, style: str) -> None:
@@ -160,21 +171,32 @@ def _gigabytes(largest: float) -> Callable[[float], str]:
     return lambda value: f"{figures.number(value / unit)} {name}"
 
 
-def step_times(points: Sequence[Point]) -> str:
+def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
     """Return a row a configuration: every step of every launch, the middle half as a box, the median as a bar."""
     shown = points[:MOST_ROWS]
-    left = min(MOST_LEFT, max(250, 7 * max(len(point.title) for point in shown)))
-    canvas = Canvas(title="Step times", height=TOP + ROW * len(shown) + BOTTOM, left=left)
-    canvas.text(LEFT - 60, TOP - 26, "step times without warm-up", "axis-title", "start")
+    beside = width > MANY  # titles stand left of their rows, or above them
+    left = min(MOST_LEFT, max(250, 7 * max(len(point.title) for point in shown))) if beside else LEFT // 4
+    row_height = ROW if beside else ROW + 16
+    canvas = Canvas(
+        title="Step times without warm-up", width=width, height=TOP + row_height * len(shown) + BOTTOM, left=left
+    )
     values = [sorted(time for launch in point.launches for time in launch.times) for point in shown]
     ends = [percentile(each, share) for each in values for share in (5, 95)]
-    x = linear(ends, begin=left, end=WIDTH - RIGHT - 10, label=figures.seconds, zero=False)
-    canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median")
+    x = linear(ends, begin=left, end=canvas.right - 10, label=figures.seconds, zero=False)
+    canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median" if beside else "step time")
     for row, (point, times) in enumerate(zip(shown, values, strict=True)):
-        middle = TOP + ROW * (row + 0.5)
-        canvas.text(left - 12, middle + 4, point.title, anchor="end")
+        middle = TOP + row_height * (row + 1) - ROW / 2
+        _row_title(canvas, point.title, left, middle, beside=beside)
         _spread(canvas, x, middle, times)
-    return canvas.svg()
+    return Plot(canvas.title, canvas.svg())
+
+
+def _row_title(canvas: Canvas, title: str, left: int, middle: float, *, beside: bool) -> None:
+    if beside:
+        canvas.text(left - 12, middle + 4, title, anchor="end")
+        return
+    letters = int((canvas.right - left) / LETTER)
+    canvas.text(left, middle - 16, title if len(title) <= letters else f"{title[: letters - 1]}…", anchor="start")
 
 
 def _spread(canvas: Canvas, x: Axis, middle: float, times: Sequence[float]) -> None:

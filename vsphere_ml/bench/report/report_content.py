@@ -14,7 +14,10 @@ from vsphere_ml.bench.model.record import Outcome, Verdict, Workload
 from vsphere_ml.bench.network.sweeps import peak
 from vsphere_ml.bench.predict.published import ANCHORS
 from vsphere_ml.bench.proof.path_diagnostics import unproven
-from vsphere_ml.bench.report.environment import environment, unknown
+from vsphere_ml.bench.records import again
+from vsphere_ml.bench.report.actions import actions
+from vsphere_ml.bench.report.environment import environment, facts, unknown
+from vsphere_ml.bench.report.headline import PROOFS, headline, tiles
 from vsphere_ml.bench.report.method import method
 from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
 
@@ -23,8 +26,8 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep, Wire
     from vsphere_ml.bench.model.record import Configuration, Place, Remark, Run
-
-PROOFS = ("in_sync", "placement", "path", "clean")
+    from vsphere_ml.bench.report.actions import Action
+    from vsphere_ml.bench.report.headline import Headline, Tile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,11 @@ class Story:
     """All that a report says."""
 
     title: str
+    headline: Headline
+    facts: tuple[str, ...]  # when, where, on what
+    tiles: tuple[Tile, ...]
+    actions: tuple[Action, ...]
+    again: str  # the command that measures the same again; empty for other tools' logs
     verdicts: tuple[str, ...]  # the most important first
     remarks: tuple[Remark, ...]
     tables: tuple[Table, ...]
@@ -45,10 +53,16 @@ class Story:
 def story(seen: Study) -> Story:
     """Return what the record says."""
     cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "")
+    remarks = explain(seen)
     return Story(
+        headline=headline(seen),
+        facts=tuple(facts(seen)),
+        tiles=tiles(seen),
+        actions=actions(remarks),
+        again=again.anew(seen.runs),
         title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
-        remarks=explain(seen),
+        remarks=remarks,
         tables=(*tables(seen), *_about(seen)),
         fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := fitted(each))),
         method=tuple(method(seen)),

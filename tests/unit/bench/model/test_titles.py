@@ -105,7 +105,7 @@ def test_every_plot_tells_which_configurations_it_is_of() -> None:
         "2 nodes tcp gloo",
         "2 nodes tcp mpi",
     ):
-        assert any(words in each for each in drawn)
+        assert any(words in each.svg for each in drawn)
 
 
 def test_explain_compare_and_gate_give_the_same_titles() -> None:

@@ -17,7 +17,7 @@ from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import LinkResult, Outcome, Remark, Steps, Transport, Workload, World
-from vsphere_ml.bench.report.canvas import linear, ticks
+from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear, ticks
 from vsphere_ml.bench.report.html_page import page
 from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.plots import plots
@@ -64,18 +64,19 @@ def test_the_page_is_whole_in_itself_and_runs_nothing() -> None:
     assert tags.addresses == []
     assert "url(" not in text
     assert "@import" not in text
-    assert tags.tags.count("svg") == 3
+    assert tags.tags.count("svg") == 2 * 3  # for screens, and for telephones
     assert text.count("default-src &#x27;none&#x27;") + text.count("default-src 'none'") == 1
 
 
-def test_every_plot_is_well_formed_and_inside_its_frame() -> None:
-    for drawn in plots(study(RECORD)):
-        svg = ET.fromstring(drawn)
-        _, _, width, height = map(float, (svg.get("viewBox") or "").split())
+@pytest.mark.parametrize("width", [WIDTH, NARROW])
+def test_every_plot_is_well_formed_and_inside_its_frame(width: int) -> None:
+    for drawn in plots(study(RECORD), width):
+        svg = ET.fromstring(drawn.svg)
+        _, _, wide, height = map(float, (svg.get("viewBox") or "").split())
         for line in svg.iter("{http://www.w3.org/2000/svg}polyline"):
             for point in (line.get("points") or "").split():
                 x, y = map(float, point.split(","))
-                assert 0 <= x <= width
+                assert 0 <= x <= wide
                 assert 0 <= y <= height
 
 
@@ -272,18 +273,18 @@ def test_one_node_whose_link_nobody_measured_takes_no_bracket_away() -> None:
     seen = study(runs)
     assert [each.bracket is None for each in seen.scalings] == [True, False]
     assert not any("bracket" in each for each in story(seen).notices)
-    (plot,) = (each for each in plots(seen) if "Scaling" in each)
-    assert plot.count('class="bracket"') == 2, "of the one number of nodes that has one, and in the legend"
-    assert "what the wire allows" in plot
+    (plot,) = (each for each in plots(seen) if "Scaling" in each.caption)
+    assert plot.svg.count('class="bracket"') == 2, "of the one number of nodes that has one, and in the legend"
+    assert "what the wire allows" in plot.svg
 
 
 def test_where_there_is_no_bracket_none_is_in_the_legend_and_the_notice_names_it() -> None:
     seen = study(tuple(map(without_link, of_nodes(1, 2))))
     (notice,) = (each for each in story(seen).notices if "bracket" in each)
     assert seen.scalings[1].point.title in notice
-    (plot,) = (each for each in plots(seen) if "Scaling" in each)
-    assert 'class="bracket"' not in plot
-    assert "what the wire allows" not in plot
+    (plot,) = (each for each in plots(seen) if "Scaling" in each.caption)
+    assert 'class="bracket"' not in plot.svg
+    assert "what the wire allows" not in plot.svg
 
 
 def test_a_program_that_writes_no_times_has_a_verdict_too() -> None:

@@ -29,6 +29,8 @@ def text(told: Story, seen: Study) -> Group:
 def data(told: Story, seen: Study) -> dict[str, Any]:
     """Return the report's figures and words; each launch's steps stay in its own document."""
     return {
+        "headline": {"tone": told.headline.tone.value, "text": told.headline.text},
+        "actions": [{"code": each.remark.code, "command": each.command} for each in told.actions],
         "verdicts": list(told.verdicts),
         "remarks": plain(told.remarks),
         "not_measured": [*told.notices, *told.not_measured],
@@ -38,8 +40,8 @@ def data(told: Story, seen: Study) -> dict[str, Any]:
 
 
 def _parts(told: Story, seen: Study) -> Iterator[RenderableType]:
-    for each in told.verdicts:
-        yield line((each, "bold"))
+    yield line((told.headline.text, "bold"))
+    yield from map(line, told.verdicts)
     for made in told.tables:
         yield line((made.heading, "bold cyan"))
         yield table(made.titles, made.rows)

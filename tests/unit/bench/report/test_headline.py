@@ -1,0 +1,104 @@
+"""A report's first screen: which verdict it gives, in which colour, and what it says to do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.bench import synthetic
+from vsphere_ml.bench.analysis.explain import explain
+from vsphere_ml.bench.analysis.study import Standing, study
+from vsphere_ml.bench.model.record import Outcome, Proof, Remark, Verdict
+from vsphere_ml.bench.report.actions import COMMANDS, MOST, actions
+from vsphere_ml.bench.report.headline import PROOFS, Tone, headline, tiles
+
+if TYPE_CHECKING:
+    from vsphere_ml.bench.analysis.study import Study
+    from vsphere_ml.bench.model.record import Run, SweepPoint
+
+RECORD = synthetic.record(nodes=3, launches=2)
+
+
+def scalings_only(standing: Standing) -> Study:
+    """Return the study with its largest configuration standing so to its bracket."""
+    seen = study(RECORD)
+    *smaller, largest = seen.scalings
+    return replace(seen, scalings=(*smaller, replace(largest, standing=standing)))
+
+
+def without_proof(run: Run, name: str, verdict: Verdict) -> Run:
+    kept = tuple(each for each in run.proofs if each.name != name)
+    return replace(run, proofs=(*kept, Proof(name=name, verdict=verdict)))
+
+
+def twice_as_long(point: SweepPoint) -> SweepPoint:
+    return replace(point, time_s=tuple(2 * each for each in point.time_s))
+
+
+@pytest.mark.parametrize(
+    ("standing", "tone"),
+    [(Standing.INSIDE, Tone.GOOD), (Standing.BELOW, Tone.BAD), (Standing.ABOVE, Tone.BAD)],
+)
+def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(standing: Standing, tone: Tone) -> None:
+    seen = scalings_only(standing)
+    told = headline(seen)
+    bracket = seen.scalings[-1].bracket
+    assert bracket is not None
+    assert told.tone is tone
+    assert "3 nodes" in told.text
+    assert f"{bracket.floor * 100:.0f} to {bracket.ceiling * 100:.0f} %" in told.text
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_what_is_refuted_stands_above_every_figure(name: str) -> None:
+    runs = (*RECORD[:-1], without_proof(RECORD[-1], name, Verdict.NO))
+    assert headline(study(RECORD)).tone is not Tone.BAD
+    assert headline(study(runs)).tone is Tone.BAD
+    assert tiles(study(runs))[-1].tone is Tone.BAD
+
+
+def test_a_proof_that_is_open_is_named_and_refutes_nothing() -> None:
+    runs = (*RECORD[:-1], without_proof(RECORD[-1], "path", Verdict.UNKNOWN))
+    before, proofs = tiles(study(RECORD))[-1], tiles(study(runs))[-1]
+    assert (before.value, proofs.value, proofs.tone) == ("3 of 4", "2 of 4", Tone.FAIR)
+    assert "path" in proofs.detail
+    assert "path" not in before.detail
+    assert headline(study(runs)) == headline(study(RECORD))
+
+
+def test_where_nothing_was_measured_that_is_the_verdict() -> None:
+    runs = tuple(replace(run, outcome=Outcome.FAILED, reason="no route to host") for run in RECORD)
+    told = headline(study(runs))
+    assert told.tone is Tone.BAD
+    assert str(len(runs)) in told.text
+
+
+def test_an_all_reduce_alone_is_judged_by_its_share_of_the_link() -> None:
+    sweeps = tuple(run for run in RECORD if run.sweep)
+    slower = tuple(replace(run, sweep=tuple(twice_as_long(each) for each in run.sweep)) for run in sweeps)
+    good, slow = study(sweeps), study(slower)
+    assert headline(good).tone is Tone.GOOD
+    assert headline(slow).tone is Tone.FAIR
+    assert [each.label for each in tiles(slow)] == ["bus bandwidth", "proofs"]
+
+
+def test_the_tiles_have_throughput_efficiency_bandwidth_and_proofs() -> None:
+    told = tiles(study(RECORD))
+    assert [each.label for each in told] == ["throughput", "efficiency", "bus bandwidth", "proofs"]
+    assert all(re.search(r"\d", each.value) for each in told)
+
+
+def test_at_most_three_things_are_to_be_done_each_once_and_as_a_command() -> None:
+    seen = study(RECORD)
+    remarks = [*explain(seen), *explain(seen), *(Remark(code=code, target="x", message="y") for code in COMMANDS)]
+    told = actions(remarks)
+    assert len(told) == MOST
+    assert len({each.remark.code for each in told}) == MOST
+    assert all(each.command.startswith("vsml ") for each in told)
+
+
+def test_what_nothing_can_be_done_about_is_no_action() -> None:
+    assert actions([Remark(code="bench.other", target="x", message="y")]) == ()
