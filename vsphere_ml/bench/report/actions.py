@@ -39,11 +39,11 @@ COMMANDS = {
 class Action:
     """One thing to do: why, and the command to type, empty where there is none."""
 
-    remark: Remark
+    finding: Remark
     command: str
 
 
-def actions(remarks: Iterable[Remark]) -> tuple[Action, ...]:
+def actions(findings: Iterable[Remark]) -> tuple[Action, ...]:
     """Return at most three, one for each code. Remarks come with the most important first, and of it the smallest."""
-    largest = {each.code: each for each in remarks if each.hint or each.code in COMMANDS}
+    largest = {each.code: each for each in findings if each.hint or each.code in COMMANDS}
     return tuple(Action(each, COMMANDS.get(each.code, "")) for each in list(largest.values())[:MOST])

@@ -60,24 +60,26 @@ def headline(seen: Study) -> Headline:
     """Return the verdict: what refutes the figures, or else the largest configuration's figure and its bound."""
     if len(seen.left_out) == len(seen.runs):
         launches = figures.count(len(seen.runs), "launch", "launches")
-        return refuted(seen.runs) or Headline(Tone.BAD, f"Nothing was measured: of {launches} none is complete.")
-    return refuted(seen.runs) or next(_measured(seen), Headline(Tone.UNKNOWN, "Complete, without step times."))
+        return find_refutation(seen.runs) or Headline(
+            Tone.BAD, f"Nothing was measured: of {launches} none is complete."
+        )
+    return find_refutation(seen.runs) or next(_headlines(seen), Headline(Tone.UNKNOWN, "Complete, without step times."))
 
 
-def refuted(runs: Sequence[Run]) -> Headline | None:
+def find_refutation(runs: Sequence[Run]) -> Headline | None:
     """Return which proof failed; None when none did."""
     failed = {each.name for run in runs for each in run.proofs if each.verdict is Verdict.NO}
     return next((Headline(Tone.BAD, text) for name, text in _REFUTED.items() if name in failed), None)
 
 
-def _measured(seen: Study) -> Iterator[Headline]:
+def _headlines(seen: Study) -> Iterator[Headline]:
     """Yield a sentence for each workload that was measured, training first."""
     if seen.scalings:
         yield _scaling(max(seen.scalings, key=lambda each: _size(each.point.configuration)))
     if sweep := _largest_sweep(seen):
         yield _sweep(sweep)
-    for _, wire in seen.link_wires:
-        yield _link(wire)
+    for _, link in seen.link_wires:
+        yield _link(link)
 
 
 def _size(asked: Configuration) -> tuple[int, int]:
@@ -93,21 +95,23 @@ def _scaling(each: Scaling) -> Headline:
     nodes = figures.count(each.point.configuration.nodes, "node")
     if each.efficiency is None or each.point.configuration.nodes == 1:
         return Headline(Tone.UNKNOWN, f"{_speed(each)} on {nodes}.")
-    told = f"Scaling efficiency {figures.percent(each.efficiency.value)} on {nodes}"
+    sentence = f"Scaling efficiency {figures.percent(each.efficiency.value)} on {nodes}"
     if each.bracket is None:
-        return Headline(Tone.UNKNOWN, f"{told}. What the network would allow is not known.")
-    allowed = _allowed(each.bracket)
+        return Headline(Tone.UNKNOWN, f"{sentence}. What the network would allow is not known.")
+    allowed = _allowed_range(each.bracket)
     match each.standing:
         case Standing.BELOW:
-            return Headline(Tone.BAD, f"{told}. The network alone would allow {allowed}: something else slows it down.")
+            return Headline(
+                Tone.BAD, f"{sentence}. The network alone would allow {allowed}: something else slows it down."
+            )
         case Standing.ABOVE:
-            return Headline(Tone.BAD, f"{told} is more than the network can allow ({allowed}): a figure is wrong.")
+            return Headline(Tone.BAD, f"{sentence} is more than the network can allow ({allowed}): a figure is wrong.")
         case _:
-            return Headline(Tone.GOOD, f"{told}, within what the network allows ({allowed}).")
+            return Headline(Tone.GOOD, f"{sentence}, within what the network allows ({allowed}).")
 
 
-def _allowed(bracket: Bracket) -> str:
-    return f"{bracket.floor * 100:.0f} to {bracket.ceiling * 100:.0f} %"
+def _allowed_range(bounds: Bracket) -> str:
+    return f"{bounds.floor * 100:.0f} to {bounds.ceiling * 100:.0f} %"
 
 
 def _speed(each: Scaling) -> str:
@@ -121,19 +125,21 @@ def _sweep(sweep: Sweep) -> Headline:
     best, what = peak(sweep.sizes), collective(sweep.configuration).replace("_", "-").capitalize()
     if best is None:
         return Headline(Tone.UNKNOWN, f"{what} shows no bus bandwidth.")
-    told = f"{what} reaches {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
+    sentence = f"{what} reaches {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
     if sweep.share is None:
-        return Headline(Tone.UNKNOWN, f"{told}. What the link would allow is not known.")
+        return Headline(Tone.UNKNOWN, f"{sentence}. What the link would allow is not known.")
     if sweep.share > AT_CEILING:
-        return Headline(Tone.BAD, f"{told}, {figures.percent(sweep.share)} of the link: that cannot be.")
-    return Headline(_tone(sweep.share, COLLECTIVE_WELL), f"{told}, {figures.percent(sweep.share)} of the link.")
+        return Headline(Tone.BAD, f"{sentence}, {figures.percent(sweep.share)} of the link: that cannot be.")
+    return Headline(_tone(sweep.share, COLLECTIVE_WELL), f"{sentence}, {figures.percent(sweep.share)} of the link.")
 
 
-def _link(wire: Wire) -> Headline:
-    told = f"The slowest link carries {figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)}"
-    if wire.share is None:
-        return Headline(Tone.UNKNOWN, f"{told}. Its line rate is not known.")
-    return Headline(_tone(wire.share, LINK_WELL), f"{told}, {figures.percent(wire.share)} of its line rate's payload.")
+def _link(link: Wire) -> Headline:
+    sentence = f"The slowest link carries {figures.bandwidth(link.calibrated_bytes_per_s or 0.0)}"
+    if link.share is None:
+        return Headline(Tone.UNKNOWN, f"{sentence}. Its line rate is not known.")
+    return Headline(
+        _tone(link.share, LINK_WELL), f"{sentence}, {figures.percent(link.share)} of its line rate's payload."
+    )
 
 
 def _tone(share: float, well: float) -> Tone:
@@ -158,7 +164,7 @@ def _training_tiles(seen: Study) -> Iterator[Tile]:
     if each.efficiency is not None and each.point.configuration.nodes > 1:
         detail = "network's bound not known"
         if each.bracket is not None:
-            detail = f"network allows {_allowed(each.bracket)}"
+            detail = f"network allows {_allowed_range(each.bracket)}"
         yield Tile(
             label="efficiency",
             value=figures.percent(each.efficiency.value),
@@ -174,16 +180,16 @@ def _network_tiles(seen: Study) -> Iterator[Tile]:
         value = figures.bandwidth(best.bus_bytes_per_s)
         yield Tile(label="bus bandwidth", value=value, detail=detail, tone=_sweep(sweep).tone)
     elif seen.link_wires:
-        wire = seen.link_wires[-1][1]
-        detail = "line rate not known" if wire.share is None else f"{figures.percent(wire.share)} of its line rate"
-        value = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
-        yield Tile(label="slowest link", value=value, detail=detail, tone=_link(wire).tone)
+        link = seen.link_wires[-1][1]
+        detail = "line rate not known" if link.share is None else f"{figures.percent(link.share)} of its line rate"
+        value = figures.bandwidth(link.calibrated_bytes_per_s or 0.0)
+        yield Tile(label="slowest link", value=value, detail=detail, tone=_link(link).tone)
 
 
 def _proofs(runs: Sequence[Run]) -> Tile:
     """Return how many of the proofs hold in every complete launch, and the names of those that do not."""
     complete = [run for run in runs if run.outcome is Outcome.COMPLETE] or list(runs)
-    lacking = [name for name in PROOFS if any(run.proof(name) is not Verdict.YES for run in complete)]
-    detail = "all" if not lacking else f"not proven: {', '.join(lacking).replace('_', ' ')}"
-    tone = Tone.GOOD if not lacking else Tone.BAD if refuted(runs) else Tone.FAIR
-    return Tile(label="proofs", value=f"{len(PROOFS) - len(lacking)} of {len(PROOFS)}", detail=detail, tone=tone)
+    missing = [name for name in PROOFS if any(run.proof(name) is not Verdict.YES for run in complete)]
+    detail = "all" if not missing else f"not proven: {', '.join(missing).replace('_', ' ')}"
+    tone = Tone.GOOD if not missing else Tone.BAD if find_refutation(runs) else Tone.FAIR
+    return Tile(label="proofs", value=f"{len(PROOFS) - len(missing)} of {len(PROOFS)}", detail=detail, tone=tone)

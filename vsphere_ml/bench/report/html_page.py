@@ -21,45 +21,45 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 SHOWN_FIRST = ("Training", "Links")
 
 
-def page(told: Story, seen: Study) -> str:
+def page(content: Story, seen: Study) -> str:
     """Return the document."""
-    body = "\n".join(_body(told, seen))
+    body = "\n".join(_body(content, seen))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(told.title)}</title><style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
+        f"<title>{escape(content.title)}</title><style>{STYLE}</style></head>\n<body><main>\n{body}\n</main></body></html>\n"
     )
 
 
-def _body(told: Story, seen: Study) -> Iterator[str]:
-    yield from _first_screen(told)
-    yield from (f'<p class="notice">{escape(each)}</p>' for each in told.notices)
+def _body(content: Story, seen: Study) -> Iterator[str]:
+    yield from _first_screen(content)
+    yield from (f'<p class="notice">{escape(each)}</p>' for each in content.notices)
     yield from _figures(seen)
-    first = [table for table in told.tables if table.heading in SHOWN_FIRST]
+    first = [table for table in content.tables if table.heading in SHOWN_FIRST]
     yield from (_table(table) for table in first)
-    if told.remarks:
-        yield f"<details><summary>All remarks</summary><ol>{''.join(_remarks(told))}</ol></details>"
-    yield from (_folded(table) for table in told.tables if table not in first)
-    if told.published is not None:
-        yield _folded(told.published)
+    if content.remarks:
+        yield f"<details><summary>All findings</summary><ol>{''.join(_remarks(content))}</ol></details>"
+    yield from (_folded(table) for table in content.tables if table not in first)
+    if content.published is not None:
+        yield _folded(content.published)
     yield "<h2>Method</h2>"
-    yield _list((*told.verdicts, *told.fits, *told.method))
-    if told.not_measured:
+    yield _list((*content.verdicts, *content.fits, *content.method))
+    if content.not_measured:
         yield "<h2>Not measured</h2>"
-        yield _list(told.not_measured)
+        yield _list(content.not_measured)
 
 
-def _first_screen(told: Story) -> Iterator[str]:
+def _first_screen(content: Story) -> Iterator[str]:
     """Yield what answers the reader's question before anything else: verdict, figures, what to do."""
-    yield f'<p class="title">{escape(told.title)}</p>'
-    yield f'<h1 class="headline {told.headline.tone}">{escape(told.headline.text)}</h1>'
-    yield f'<p class="facts">{escape(" · ".join(told.facts))}</p>'
-    yield f'<div class="tiles">{"".join(map(_tile, told.tiles))}</div>'
-    if told.actions:
-        yield f'<h2>What to do first</h2><ol class="do">{"".join(_actions(told))}</ol>'
-    if told.again:
-        yield f"<p>Measure again with <code>{escape(told.again)}</code></p>"
+    yield f'<p class="title">{escape(content.title)}</p>'
+    yield f'<h1 class="headline {content.headline.tone}">{escape(content.headline.text)}</h1>'
+    yield f'<p class="facts">{escape(" · ".join(content.facts))}</p>'
+    yield f'<div class="tiles">{"".join(map(_tile, content.tiles))}</div>'
+    if content.actions:
+        yield f'<h2>What to do first</h2><ol class="do">{"".join(_actions(content))}</ol>'
+    if content.again:
+        yield f"<p>Measure again with <code>{escape(content.again)}</code></p>"
 
 
 def _tile(each: Tile) -> str:
@@ -67,12 +67,12 @@ def _tile(each: Tile) -> str:
     return f'<div class="tile {each.tone}"><span>{escape(each.label)}</span><b>{escape(each.value)}</b>{detail}</div>'
 
 
-def _actions(told: Story) -> Iterator[str]:
-    for each in told.actions:
-        remark = each.remark
-        hint = f"<br><small>{escape(remark.hint)}</small>" if remark.hint else ""
+def _actions(content: Story) -> Iterator[str]:
+    for each in content.actions:
+        finding = each.finding
+        hint = f"<br><small>{escape(finding.hint)}</small>" if finding.hint else ""
         command = f"<br><code>{escape(each.command)}</code>" if each.command else ""
-        yield f"<li><b>{escape(remark.target)}</b>: {escape(remark.message)}{hint}{command}</li>"
+        yield f"<li><b>{escape(finding.target)}</b>: {escape(finding.message)}{hint}{command}</li>"
 
 
 def _figures(seen: Study) -> Iterator[str]:
@@ -82,8 +82,8 @@ def _figures(seen: Study) -> Iterator[str]:
         yield f"<figure><figcaption>{escape(wide.caption)}</figcaption>{drawn}</figure>"
 
 
-def _remarks(told: Story) -> Iterator[str]:
-    for each in told.remarks:
+def _remarks(content: Story) -> Iterator[str]:
+    for each in content.remarks:
         hint = f"<br><small>{escape(each.hint)}</small>" if each.hint else ""
         yield f"<li><b>{escape(each.target)}</b>: {escape(each.message)}{hint}</li>"
 

@@ -96,7 +96,7 @@ def test_at_most_three_things_are_to_be_done_each_once_and_as_a_command() -> Non
     remarks = [*explain(seen), *explain(seen), *(Remark(code=code, target="x", message="y") for code in COMMANDS)]
     told = actions(remarks)
     assert len(told) == MOST
-    assert len({each.remark.code for each in told}) == MOST
+    assert len({each.finding.code for each in told}) == MOST
     assert all(each.command.startswith("vsml ") for each in told)
 
 

@@ -30,7 +30,7 @@ def data(told: Story, seen: Study) -> dict[str, Any]:
     """Return the report's figures and words; each launch's steps stay in its own document."""
     return {
         "headline": {"tone": told.headline.tone.value, "text": told.headline.text},
-        "actions": [{"code": each.remark.code, "command": each.command} for each in told.actions],
+        "actions": [{"code": each.finding.code, "command": each.command} for each in told.actions],
         "verdicts": list(told.verdicts),
         "remarks": plain(told.remarks),
         "not_measured": [*told.notices, *told.not_measured],
