@@ -27,7 +27,10 @@ def topology(
     host: Annotated[str, typer.Option(metavar="GLOB", help="Only hosts whose name matches.")] = "*",
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also draw it to this file, self-contained: .svg, or .html for a page."),
+        typer.Option(
+            metavar="FILE",
+            help="Also draw it, self-contained: .html for a page of who has which GPUs, .svg for the PCIe tree.",
+        ),
     ] = None,
     nccl: Annotated[
         str | None,
@@ -39,8 +42,8 @@ def topology(
     Example: `vsml topology cluster.toml --host 'esx-01*' --picture site.html`
     """
     from vsphere_ml.cli.views.site import inventory as view
+    from vsphere_ml.cli.views.site import site_page, tree
     from vsphere_ml.cli.views.site import topology as drawn
-    from vsphere_ml.cli.views.site import tree
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.placement.resolve import hosts_called
@@ -60,7 +63,7 @@ def topology(
         seen = vcenter.look(Scope(datacenter=where.datacenter, direct_path=True))
     seen = replace(seen, hosts=hosts_called(host, seen))
     if picture is not None:
-        site_wiring.write(picture, drawn.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
+        site_wiring.write(picture, site_page.html(seen) if picture.suffix == ".html" else drawn.svg(seen))
         terminal.say(f"drew {picture}")
     return Answer(text=tree.text(seen), data=view.data(seen))
 

@@ -48,14 +48,6 @@ def svg(inventory: Inventory) -> str:
     )
 
 
-def html(inventory: Inventory) -> str:
-    """Return the picture as a page of its own, which fetches nothing."""
-    title = escape(f"PCIe topology of {inventory.datacenter}")
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    body = f'<body style="margin:16px;overflow-x:auto">\n{svg(inventory)}</body>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n{body}</html>\n'
-
-
 def _host(host: Host, names: tables.Names) -> Box:
     leaves = {each: _leaf_of(each, host, names) for each in _devices(host)}
     nodes = [
