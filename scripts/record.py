@@ -5,9 +5,11 @@ python scripts/record.py docs/pictures/provision.svg "vsml provision" -- vsml pr
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -21,7 +23,10 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-COLUMNS, LINES = 118, 400
+COLUMNS, LINES = 100, 400
+# rich's own fetches its font from a server, and shows nothing until it has come.
+OWN_FORMAT = str(inspect.signature(Console.save_svg).parameters["code_format"].default)
+FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", OWN_FORMAT, flags=re.DOTALL)
 ANSI = {"brown": "yellow", "brightbrown": "bright_yellow"}  # pyte's names for them
 
 
@@ -34,7 +39,7 @@ def main(arguments: list[str]) -> int:
     for drawn in lines(screen):
         console.print(drawn, soft_wrap=True)
     file.parent.mkdir(parents=True, exist_ok=True)
-    console.save_svg(str(file), title=title)
+    console.save_svg(str(file), title=title, code_format=FORMAT)
     return status
 
 
