@@ -8,9 +8,10 @@ from rich.console import Group
 
 from vsphere_ml.cli.views.layout.envelope import as_data, plain
 from vsphere_ml.cli.views.layout.text import line, table
+from vsphere_ml.core.order import fold_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
     from rich.text import Text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.guests.verify import Verified
     from vsphere_ml.guest.facts.verify import Evidence
 
+_FEW = 2  # nodes whose facts are listed one by one
 STYLES = {"ok": "green", "warning": "yellow", "lacking": "red", "unknown": "yellow"}
 
 
@@ -39,7 +41,7 @@ def data(seen: Verified) -> dict[str, Any]:
 def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
     titles = ("NODE", "FACT", "STATE", "EVIDENCE", *(("COMMAND",) if commands else ()))
     if seen.evidence:
-        yield table(titles, (_row(each, commands=commands) for each in seen.evidence))
+        yield table(titles, (_row(*each, commands=commands) for each in _fold(seen.evidence, every=commands)))
     if seen.error is None:
         lab = " in the lab, where stand-ins answer for hardware" if any(each.lab for each in seen.evidence) else ""
         yield line((f"{seen.cluster} is verified{lab}", "green"), _besides(seen))
@@ -51,7 +53,30 @@ def _besides(seen: Verified) -> str:
     return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} could not be told" if unknown else "")
 
 
-def _row(each: Evidence, *, commands: bool) -> tuple[str | Text, ...]:
+def _fold(evidence: Sequence[Evidence], *, every: bool) -> Iterator[tuple[Evidence, str, str]]:
+    """Yield facts with the nodes they are true of, and what was seen: three nodes and more alike in one row.
+
+    Where all is `ok` and yet different, only an example is shown, unless `every` one is wanted.
+    """
+    if len({each.node for each in evidence}) <= _FEW:
+        yield from ((each, each.node, each.evidence) for each in evidence)
+        return
+    facts: dict[tuple[str, str], dict[str, list[Evidence]]] = {}
+    for each in evidence:
+        facts.setdefault((each.fact, each.verdict.value), {}).setdefault(each.evidence, []).append(each)
+    for (_, verdict), alike in facts.items():
+        if verdict == "ok" and len(alike) > _FEW and not every:
+            found = [each for group in alike.values() for each in group]
+            yield found[0], _names(found), f"{len(alike)} different answers, such as {found[0].evidence}"
+        else:
+            yield from ((group[0], _names(group), group[0].evidence) for group in alike.values())
+
+
+def _names(evidence: Sequence[Evidence]) -> str:
+    return ", ".join(fold_names(each.node for each in evidence))
+
+
+def _row(each: Evidence, nodes: str, seen: str, *, commands: bool) -> tuple[str | Text, ...]:
     state = each.verdict.value
-    row = (each.node, each.fact, line((state, STYLES[state])), each.evidence)
+    row = (nodes, each.fact, line((state, STYLES[state])), seen)
     return (*row, each.command) if commands else row

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import RenderableType
-    from rich.table import Table
 
+    from vsphere_ml.cli.views.layout.columns import Columns
     from vsphere_ml.lab.guests.seen import Guest
     from vsphere_ml.lab.state import Lab
 
@@ -67,7 +67,7 @@ def exports(lab: Lab) -> Text:
     return lines(*(Text(f"export {name}={value}") for name, value in values.items()))
 
 
-def topologies(shipped: Mapping[str, Path]) -> Table:
+def topologies(shipped: Mapping[str, Path]) -> Columns:
     """Return the sites that ship, with what each says of itself."""
     return table(("NAME", "WHAT IT IS"), ((name, _first_sentence(path)) for name, path in shipped.items()))
 

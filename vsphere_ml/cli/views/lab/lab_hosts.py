@@ -10,14 +10,13 @@ from vsphere_ml.lab import hosts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
+    from vsphere_ml.cli.views.layout.columns import Columns
     from vsphere_ml.cli.views.layout.text import Piece
     from vsphere_ml.lab.hosts import LabHost
     from vsphere_ml.lab.state import Lab
 
 
-def text(listed: Sequence[LabHost]) -> Table:
+def text(listed: Sequence[LabHost]) -> Columns:
     """Return a line for each host."""
     return table(("HOST (lab)", "ESXI", "STATE", "SSH", "SHELL", "FAULTS"), (_row(each) for each in listed))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
+
+from vsphere_ml.cli.views.layout.columns import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,14 +29,14 @@ def lines(*parts: Text) -> Text:
     return Text("\n").join(parts)
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Table:
-    """Return rows in aligned columns; cells fold on a narrow terminal rather than being cut."""
-    made = Table(box=None, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in titles:
-        made.add_column(title, overflow="fold")
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else line(cell) for cell in row))
-    return made
+def table(titles: Sequence[str], rows: Iterable[Sequence[Piece | Text]]) -> Columns:
+    """Return rows in aligned columns.
+
+    On a narrow terminal the hosts' common domain is left off; cells then fold between words, and where a word would
+    have to be broken each row becomes lines of its own.
+    """
+    cells = ([cell if isinstance(cell, Text) else line(cell) for cell in row] for row in rows)
+    return Columns(titles, [[*row, *(line() for _ in titles[len(row) :])] for row in cells])
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

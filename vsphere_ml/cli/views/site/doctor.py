@@ -10,8 +10,7 @@ from vsphere_ml.cli.views.layout.text import line, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
+    from vsphere_ml.cli.views.layout.columns import Columns
     from vsphere_ml.config.secrets.sign_in import Connection, Endpoint
     from vsphere_ml.core.errors import VsmlError
 
@@ -27,7 +26,7 @@ class Check:
     told: str
 
 
-def text(checks: Sequence[Check]) -> Table:
+def text(checks: Sequence[Check]) -> Columns:
     """Return one line a check."""
     rows = ((line((each.state, STYLES[each.state])), each.name, each.told) for each in checks)
     return table(("STATE", "CHECK", "WHAT WAS SEEN"), rows)

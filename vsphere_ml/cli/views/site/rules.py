@@ -11,9 +11,9 @@ from vsphere_ml.core.rules.sources import SOURCES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rich.table import Table
     from rich.text import Text
 
+    from vsphere_ml.cli.views.layout.columns import Columns
     from vsphere_ml.core.rules.rule import Breach, Rule
 
 _SHOWN = 8  # nodes of a rule
@@ -22,7 +22,7 @@ TITLES = ("NO", "RULE", "SEVERITY", "VERSIONS", "SAYS")
 OURS = "our own reasoning; no document says so"
 
 
-def table(rules: Iterable[Rule]) -> Table:
+def table(rules: Iterable[Rule]) -> Columns:
     """Return one line a rule."""
     return aligned(
         TITLES,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def descriptions(*paths: Path) -> list[str]:
-    return [str(cell) for cell in view.topologies({path.stem: path for path in paths}).columns[1].cells]
+    return [str(row[1]) for row in view.topologies({path.stem: path for path in paths}).rows]
 
 
 def test_each_topology_that_ships_is_described_by_a_whole_sentence() -> None:

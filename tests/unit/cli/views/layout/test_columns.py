@@ -1,0 +1,69 @@
+"""Tables on narrow terminals: nothing is lost, and no name or address is broken."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from vsphere_ml.cli.views.layout.text import table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TITLES = ("NODE", "STATE", "HOST", "GPU", "NIC", "LOCALITY", "ADDRESS")
+ROWS = [
+    (
+        f"node-{at:02}",
+        "running",
+        f"esx-{at:02}.lab.test",
+        "0000:3b:00.0",
+        "0000:3d:00.0",
+        "same PCIe switch",
+        "10.0.0.9",
+    )
+    for at in range(1, 5)
+]
+
+
+def drawn(width: int, rows: Sequence[tuple[str, ...]], titles: tuple[str, ...] = TITLES) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None, markup=False, highlight=False).print(table(titles, rows))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 120])
+def test_no_word_is_broken_and_no_line_is_too_long(width: int) -> None:
+    shown = drawn(width, ROWS)
+    words = set(shown.split())
+    hosts = {row[2] for row in ROWS}
+    assert all(word in words for row in ROWS for cell in row if cell not in hosts for word in cell.split())
+    assert all(host in words or host.partition(".")[0] in words for host in hosts)
+    assert max(map(len, shown.splitlines())) <= width
+
+
+def test_the_domain_that_hosts_share_is_left_off_only_where_that_is_needed() -> None:
+    assert "esx-01.lab.test" in drawn(120, ROWS)
+    assert len(drawn(80, ROWS).splitlines()) == 1 + len(ROWS)
+    assert ".lab.test" not in drawn(80, ROWS)
+    other = [(*ROWS[0][:2], "esx-9.elsewhere.test", *ROWS[0][3:])]
+    assert "esx-9.elsewhere.test" in drawn(80, [*ROWS, *other])
+
+
+def test_sentences_fold_between_words() -> None:
+    said = "a sentence that is longer than what is left of the line"
+    shown = drawn(40, [("node-1", said)], ("NODE", "SEEN"))
+    assert max(map(len, shown.splitlines())) <= 40
+    assert " ".join(shown.split()) == f"NODE SEEN node-1 {said}"
+
+
+def test_a_row_may_be_shorter_than_the_titles_and_a_table_empty() -> None:
+    assert drawn(80, [("node-1",)]).split() == [*TITLES, "node-1"]
+    assert drawn(80, []).split() == list(TITLES)
+
+
+def test_a_word_longer_than_the_line_loses_nothing() -> None:
+    name = "x" * 50
+    assert "".join(drawn(20, [(name, "y" * 30)], ("A", "B")).split()).count("x") == 50

@@ -1,0 +1,94 @@
+"""Rows in columns that never break a name or an address, however narrow the terminal is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+_GAP = 2  # blanks between columns
+_HOSTS = frozenset({"HOST", "HOSTS"})  # titles of columns with names of hosts
+
+
+class Columns:
+    """A table without lines; see `table`."""
+
+    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+        self.titles, self.rows = titles, rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        rows = self.rows
+        if _width(self.titles, rows, _longest_line) > options.max_width:
+            rows = [list(row) for row in zip(*self._shorten_hosts(), strict=True)] if rows else rows
+        if _width(self.titles, rows, _longest_word) <= options.max_width:
+            yield _align(self.titles, rows, options.max_width)
+        else:
+            yield from _as_records(self.titles, rows)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        width = _width(self.titles, self.rows, _longest_line)
+        return Measurement(min(width, options.max_width), width).clamp(max_width=options.max_width)
+
+    def _shorten_hosts(self) -> Iterator[list[Text]]:
+        """Yield the columns, the hosts without the domain they share."""
+        for title, column in zip(self.titles, zip(*self.rows, strict=True), strict=True):
+            yield _without_domain(column) if title in _HOSTS else list(column)
+
+
+def _without_domain(column: Sequence[Text]) -> list[Text]:
+    domains = {each.plain.partition(".")[2] for each in column if "." in each.plain}
+    shared = len(domains) == 1 and not any(" " in each.plain for each in column)
+    return [each[: each.plain.index(".")] if shared and "." in each.plain else each for each in column]
+
+
+def _longest_line(text: Text) -> int:
+    return max((line.cell_len for line in text.split("\n")), default=0)
+
+
+def _longest_word(text: Text) -> int:
+    return max((Text(word).cell_len for word in text.plain.split()), default=0)
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[Text]], measure: Callable[[Text], int]) -> list[int]:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in titles)
+    return [max(len(title), *map(measure, column), 0) for title, column in zip(titles, columns, strict=True)]
+
+
+def _width(titles: Sequence[str], rows: Sequence[Sequence[Text]], measure: Callable[[Text], int]) -> int:
+    return sum(_widths(titles, rows, measure)) + _GAP * (len(titles) - 1)
+
+
+def _align(titles: Sequence[str], rows: Sequence[Sequence[Text]], most: int) -> Table:
+    made = Table(box=None, pad_edge=False, show_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for title, width in zip(titles, _fit_widths(titles, rows, most), strict=True):
+        made.add_column(title, overflow="fold", width=width)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def _fit_widths(titles: Sequence[str], rows: Sequence[Sequence[Text]], most: int) -> list[int]:
+    """Return the columns' widths: as wide as their lines, the widest taken from first, never below their words."""
+    wanted, least = (_widths(titles, rows, measure) for measure in (_longest_line, _longest_word))
+    over = sum(wanted) + _GAP * (len(titles) - 1) - most
+    while over > 0:
+        at = max(range(len(wanted)), key=lambda column: (wanted[column] > least[column], wanted[column]))
+        wanted[at] -= 1
+        over -= 1
+    return wanted
+
+
+def _as_records(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> Iterator[Text]:
+    """Yield each row as lines of its own, the first column as their head; only a word longer than a line is broken."""
+    for row in rows:
+        yield Text.assemble(row[0], overflow="fold")
+        for title, cell in zip(titles[1:], row[1:], strict=True):
+            if cell.plain not in ("", "-"):
+                yield Text.assemble(("  ", ""), (f"{title.lower()} ", "bold"), cell, overflow="fold")
