@@ -392,7 +392,7 @@ def _positive(value: Any, key: str) -> float:
 def _whole(value: Any) -> int:
     read = whole(str(value))
     if read is None:
-        raise ValueError(f"{str(value)[:40]!r} is not a whole number")
+        raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 19 digits")
     return read
 
 

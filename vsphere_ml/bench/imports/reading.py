@@ -90,9 +90,18 @@ def parse(log: Log, given: Given) -> Parsed:
             return readers[0](log.lines, given.asked)
         refuse_unread(log.lines)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
-        problem = Problem(file=log.name, line=None, key="", message=f"{type(error).__name__}: {str(error)[:200]}")
+        problem = Problem(file=log.name, line=None, key="", message=_describe(error))
         raise _unknown(log.name, (problem,)) from error
     raise _unread(log)
+
+
+def _describe(error: Exception) -> str:
+    """Return what is wrong in a document, without Python's names for it."""
+    if isinstance(error, KeyError):
+        return f"{str(error)[:200]} is missing"
+    if isinstance(error, ValueError):
+        return str(error)[:200]
+    return "a value is of another kind than the tool writes"
 
 
 def _unread(log: Log) -> ConfigError:

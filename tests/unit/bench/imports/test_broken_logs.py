@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
@@ -118,3 +119,16 @@ def test_a_json_log_that_is_cut_is_told_as_that_and_two_in_a_file_as_two() -> No
     with pytest.raises(ConfigError) as two:
         public_logs.imported(content + content, Given(nodes=2))
     assert two.value.code == "import.joined"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b'"size": 67108864', b'"size": NaN'), (b'"size"', b'"sizes"'), (b'"config": {', b'"config": 5, "other": {')],
+)
+def test_json_that_is_not_as_the_tool_writes_it_is_refused_without_the_names_of_python(old: bytes, new: bytes) -> None:
+    content = WHOLES["nccl-tests.json"].content
+    assert old in content
+    with pytest.raises(ConfigError) as refused:
+        public_logs.imported(content.replace(old, new), Given(nodes=2))
+    assert refused.value.code == "import.unknown"
+    assert not [each for each in refused.value.problems if re.search(r"[a-z]Error|object|indices", each.message)]
