@@ -27,11 +27,13 @@ from vsphere_ml.core.hosts.host_changes import (
     WriteRecord,
 )
 from vsphere_ml.core.model.esxi_state import (
+    Automation,
     Connection,
     EsxiHostState,
     FunctionSeen,
     GraphicsSeen,
     KernelOption,
+    Tie,
     VmOnHost,
 )
 from vsphere_ml.core.model.host_settings import AccessMethod
@@ -141,7 +143,22 @@ class FakeHosts:
             raise VSphereError(f"{vm.name} is still powered on", code="ats.vm-stays-on", target=vm.name)
         self._power(vm, on=False)
 
+    def _migrate(self, machine: FakeEsx) -> None:
+        """Move to another host what DRS moves by itself: VMs without any device of theirs."""
+        others = [ref for ref in self.there if ref != machine.host.ref]
+        if machine.drs is None or machine.drs.automation is not Automation.FULL or not others:
+            return
+        tied = {vm.ref for vm in self._vms(machine) if vm.tie is not Tie.NONE}
+        self.site.inventory = replace(
+            self.site.inventory,
+            vms=tuple(
+                replace(vm, host=others[0]) if vm.host == machine.host.ref and vm.ref not in tied else vm
+                for vm in self.site.inventory.vms
+            ),
+        )
+
     def _enter(self, machine: FakeEsx, deadline_s: float) -> None:
+        self._migrate(machine)
         if any(vm.on and not vm.agent for vm in self._vms(machine)) or "maintenance" in machine.fails:
             self.site.clock.sleep(deadline_s)
             raise VSphereError(f"{machine.name}: the operation timed out", code="vsphere.task-failed")
@@ -262,6 +279,7 @@ class FakeHosts:
             rebinds=machine.rebinds,
             drivers={module: options[0] for module, options in machine.drivers.items()},
             pvrdma=machine.pvrdma,
+            drs=machine.drs,
         )
 
     def _vms(self, machine: FakeEsx) -> tuple[VmOnHost, ...]:
@@ -275,6 +293,7 @@ class FakeHosts:
                 resume=self.resume.get(vm.ref),
                 agent=vm.name in machine.agents,
                 tools=vm.name not in machine.tools_missing,
+                tie=machine.ties.get(vm.name, Tie.NONE),
                 addresses=frozenset(filter(None, [machine.addresses.get(vm.name, "")])),
             )
             for vm in vms

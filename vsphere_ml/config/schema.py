@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 from vsphere_ml.config import fields as f
 from vsphere_ml.core.model.spec import (
     CloneKind,
+    Evacuation,
     FirstBootBy,
     HostDoor,
     HostService,
@@ -311,6 +312,12 @@ class Ready(Table):
     virtual_functions: f.VirtualFunctions | None = Field(
         default=None,
         description="how many virtual functions a port gets that is to hand some out; default: as many as nodes need",
+    )
+    evacuate: Annotated[Evacuation, PlainValidator(f.choice(Evacuation))] | None = Field(
+        default=None,
+        description="how a host is emptied before a reboot, also by `vsml enable-ats`: `shut-down` (VMs are shut down "
+        "and powered on again; default), `drs` (DRS migrates VMs of others, the cluster's own are shut down), "
+        "`refuse` (a host where VMs run is not touched); vCLS is left to vCenter",
     )
 
 

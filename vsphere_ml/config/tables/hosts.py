@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.secrets.sources import one_source, source_of
 from vsphere_ml.config.tables.guests import check_users, jump
 from vsphere_ml.config.tables.paths import path_of
-from vsphere_ml.core.model.spec import HostAccess, HostKeys, MakeReady, ReadyKind
+from vsphere_ml.core.model.spec import Evacuation, HostAccess, HostKeys, MakeReady, ReadyKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,4 +58,8 @@ def make_ready(table: schema.Ready | None) -> MakeReady:
     """Return how far hosts are made ready; without a table, not at all."""
     if table is None:
         return MakeReady()
-    return MakeReady(kinds=frozenset(table.kinds or ()), virtual_functions=table.virtual_functions)
+    return MakeReady(
+        kinds=frozenset(table.kinds or ()),
+        virtual_functions=table.virtual_functions,
+        evacuate=table.evacuate or Evacuation.SHUT_DOWN,
+    )

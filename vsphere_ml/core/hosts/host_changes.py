@@ -45,7 +45,9 @@ class ShutDown(_OfVm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnterMaintenance(_OfHost):
-    pass
+    """Enter maintenance mode, meanwhile DRS migrates some VMs."""
+
+    migrated: tuple[str, ...] = ()  # their names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +183,8 @@ def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one 
         case ShutDown():
             return f"shut {change.vm_name} down"
         case EnterMaintenance():
-            return "enter maintenance mode"
+            moving = f" while DRS migrates {', '.join(change.migrated)}" if change.migrated else ""
+            return f"enter maintenance mode{moving}"
         case SetKernel():
             return f"set kernel setting atsSupport to {change.value} (by {change.door})"
         case SetFirmware():

@@ -25,7 +25,7 @@ from vsphere_ml.core.hosts.host_changes import (
     ShutDown,
     WriteRecord,
 )
-from vsphere_ml.core.hosts.preflight import cautions, refusals, stranger, to_stop
+from vsphere_ml.core.hosts.preflight import cautions, refusals, stranger, to_migrate, to_stop
 from vsphere_ml.core.hosts.saved_state import Record
 from vsphere_ml.core.model.host_settings import (
     FIRMWARE_SETTING,
@@ -36,6 +36,7 @@ from vsphere_ml.core.model.host_settings import (
     SettingKind,
 )
 from vsphere_ml.core.model.inventory import PciAddress
+from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.tools import roce
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class HostPlan:
     facts: HostFacts
     steps: tuple[HostChange, ...] = ()
     stopped: tuple[str, ...] = ()  # VMs of the cluster that are shut down and started again
-    foreign: tuple[str, ...] = ()  # other VMs that run there, each with whose it is
+    foreign: tuple[str, ...] = ()  # other VMs that are shut down, each with whose it is
+    migrated: tuple[str, ...] = ()  # VMs that DRS takes to other hosts, where they stay
     refusals: tuple[Finding, ...] = ()
     cautions: tuple[str, ...] = ()
     record: Record | None = None
@@ -94,6 +96,7 @@ class HostPlanInput:
     ready: bool = False  # it is made ready for nodes, not for ATS
     unsupported: str = ""  # why this ESXi can have none of it, in words
     caution: str = ""
+    evacuate: Evacuation = Evacuation.SHUT_DOWN
 
 
 def plan(case: HostPlanInput) -> HostPlan:
@@ -113,6 +116,7 @@ def plan(case: HostPlanInput) -> HostPlan:
         steps=steps,
         stopped=tuple(vm.name for vm in running if vm.cluster_mark == case.cluster),
         foreign=tuple(stranger(vm) for vm in running if vm.cluster_mark != case.cluster),
+        migrated=next((step.migrated for step in steps if isinstance(step, EnterMaintenance)), ()),
         refusals=tuple(refusals(case, running)),
         cautions=tuple(cautions(case)),
         record=case.record,
@@ -210,7 +214,8 @@ def _steps(
         hard = case.leave.power_off
         yield from (ShutDown(host=host, host_name=name, vm=vm.ref, vm_name=vm.name, hard=hard) for vm in running)
         if not case.sight.maintenance:
-            yield EnterMaintenance(host=host, host_name=name)
+            migrated = tuple(stranger(vm) for vm in to_migrate(case))
+            yield EnterMaintenance(host=host, host_name=name, migrated=migrated)
         yield from (
             each for each in settings if not (isinstance(each, SetFirmware) and each.door is AccessMethod.GUEST)
         )

@@ -84,7 +84,7 @@ def missing(spec: ClusterSpec, inventory: Inventory, *, new: bool = False) -> tu
     wishes = dict.fromkeys(wish(node, ground) for node in spec.nodes if not (new and node.name in ours))
     hosts = [host for host in ground.hosts if any(_may_lack(host, each) for each in wishes)]
     by_ref = {vm.ref: vm for vm in (*ours.values(), *vms_not_in_file(spec, inventory))}
-    now = rooms(hosts, inventory.vms, by_ref, spec.make_ready)
+    now = rooms(hosts, inventory.vms, by_ref, spec.make_ready, inventory.automated)
     then = rooms([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
     for room in then.values():
         room.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.hosts import evacuation
 from vsphere_ml.core.model.host_settings import State
+from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.plan.plan import Finding
 
 if TYPE_CHECKING:
@@ -16,10 +18,19 @@ if TYPE_CHECKING:
 _FOREIGN_HINT = "move them away, or add --allow-foreign to have them shut down and started again"
 
 
+def to_migrate(case: HostPlanInput) -> tuple[VmOnHost, ...]:
+    """Return the VMs that DRS takes away; none of the cluster's, whose places are planned."""
+    if case.evacuate is not Evacuation.DRS:
+        return ()
+    others = (vm for vm in case.sight.vms if vm.on and not vm.agent and vm.cluster_mark != case.cluster)
+    return evacuation.moved_by_drs(case.sight.drs, others)
+
+
 def to_stop(case: HostPlanInput) -> tuple[VmOnHost, ...]:
-    """Return the VMs that run: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
+    """Return the VMs to stop: the cluster's in the file's order, then others. vCenter sees to its agents itself."""
     place = {node: number for number, node in enumerate(case.nodes)}
-    running = (vm for vm in case.sight.vms if vm.on and not vm.agent)
+    migrated = to_migrate(case)
+    running = (vm for vm in case.sight.vms if vm.on and not vm.agent and vm not in migrated)
     return tuple(
         sorted(running, key=lambda vm: (vm.cluster_mark != case.cluster, place.get(vm.name, len(place)), vm.name))
     )
@@ -58,15 +69,17 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
         )
     if case.ready:
         yield from _unknown(case)
+    if running and case.evacuate is Evacuation.REFUSE:
+        yield Finding(
+            code="host.not-empty",
+            target=sight.name,
+            message=f"VMs run there, and the file has such hosts left alone: {', '.join(vm.name for vm in running)}",
+            hint="migrate them or shut them down, or set `evacuate` in [make_ready]",
+        )
+        return
     foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
     if foreign and not case.leave.foreign:
-        yield Finding(
-            code="ats.foreign-vms",
-            target=sight.name,
-            message=f"VMs run there that are not this cluster's: {', '.join(map(stranger, foreign))}",
-            hint="move them away" if case.ready else _FOREIGN_HINT,
-            flags=() if case.ready else ("--allow-foreign", *_hard_stop(case, running)),
-        )
+        yield _foreign(case, foreign, running)
     if running and not case.leave.downtime:
         yield Finding(
             code="plan.interrupts",
@@ -75,6 +88,27 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
             hint="add --allow-downtime when that is wanted",
             flags=("--allow-downtime", *_hard_stop(case, running)),
         )
+
+
+def _foreign(case: HostPlanInput, foreign: list[VmOnHost], running: tuple[VmOnHost, ...]) -> Finding:
+    """Return that others' VMs would be stopped; where DRS was to migrate them, why it does not."""
+    flags = () if case.ready else ("--allow-foreign", *_hard_stop(case, running))
+    if case.evacuate is Evacuation.DRS:
+        reasons = (f"{stranger(vm)} ({evacuation.why_not_moved(case.sight.drs, vm)})" for vm in foreign)
+        return Finding(
+            code="host.not-evacuated",
+            target=case.sight.name,
+            message=f"VMs run there that DRS does not migrate: {', '.join(reasons)}",
+            hint=evacuation.HINT,
+            flags=flags,
+        )
+    return Finding(
+        code="ats.foreign-vms",
+        target=case.sight.name,
+        message=f"VMs run there that are not this cluster's: {', '.join(map(stranger, foreign))}",
+        hint="move them away" if case.ready else _FOREIGN_HINT,
+        flags=flags,
+    )
 
 
 def _hard_stop(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> tuple[str, ...]:

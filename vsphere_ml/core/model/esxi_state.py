@@ -51,6 +51,31 @@ class GraphicsSeen:
     now: Mapping[str, str] = field(default_factory=dict)
 
 
+class Tie(OpenEnum):
+    """What keeps a running VM from being migrated."""
+
+    NONE = ""
+    VGPU = "vGPU"  # by DRS only when it is told to
+    FUNCTION = "PCI function"  # passthrough, SR-IOV, or a device group's
+
+
+class Automation(OpenEnum):
+    """How far DRS migrates VMs (vSphere API, DrsBehavior)."""
+
+    OFF = "off"
+    MANUAL = "manual"
+    PARTIAL = "partiallyAutomated"
+    FULL = "fullyAutomated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrsState:
+    """DRS of a host's cluster, as far as it empties hosts."""
+
+    automation: Automation
+    vgpus: bool = False  # an advanced option has it migrate VMs with vGPUs, too
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmOnHost:
     """A VM that is registered on a host. `resume` names the host that a run of ours stopped it for."""
@@ -63,6 +88,8 @@ class VmOnHost:
     agent: bool = False  # vCenter's own, such as vCLS: vCenter stops and starts it by itself
     tools: bool = False  # VMware Tools run, so that the guest can be asked to shut down
     addresses: frozenset[str] = frozenset()  # its guest's addresses and host name
+    tie: Tie = Tie.NONE
+    automation: Automation | None = None  # of this VM alone; None: that of its cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +113,7 @@ class EsxiHostState:
     pvrdma: Pvrdma | None = None
     ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
     record: str = ""  # what an earlier run wrote down on the host
+    drs: DrsState | None = None  # None: the host is in no cluster, or its cluster cannot be read
 
     @property
     def connected(self) -> bool:

@@ -394,6 +394,11 @@ class Inventory:
     tasks: tuple[RunningTask, ...] = ()  # only read when they are asked for
     customizations: frozenset[str] | None = None  # names of vCenter's specifications; None: not asked, or not told
 
+    @property
+    def automated(self) -> frozenset[ClusterRef]:
+        """Return the clusters in which DRS migrates VMs by itself."""
+        return frozenset(cluster.ref for cluster in self.clusters if cluster.drs == "fullyAutomated")
+
     def host(self, ref: HostRef) -> Host:
         return next(h for h in self.hosts if h.ref == ref)
 

@@ -262,12 +262,21 @@ class ReadyKind(StrEnum):
     PVRDMA = "pvrdma"
 
 
+class Evacuation(StrEnum):
+    """How a host is emptied before it is rebooted. vCenter always sees to its own agents, such as vCLS."""
+
+    SHUT_DOWN = "shut-down"  # VMs are shut down, and powered on again afterwards
+    DRS = "drs"  # DRS migrates other VMs while the host enters maintenance mode; the cluster's own are shut down
+    REFUSE = "refuse"  # a host where VMs run is not touched
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeReady:
     """How far hosts are made ready by the plan itself; no kind: what a host lacks is told, and left to a person."""
 
     kinds: frozenset[ReadyKind] = frozenset()
     virtual_functions: int | None = None  # of a port that is to hand some out; None: as many as nodes need
+    evacuate: Evacuation = Evacuation.SHUT_DOWN  # also by enable-ats
 
     def __bool__(self) -> bool:
         return bool(self.kinds)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core import json_memory
 from vsphere_ml.core.errors import ConfigError, NotPossible
+from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
 from vsphere_ml.core.plan.describe import title
 
@@ -117,7 +118,12 @@ def refuse_stale(saved: SavedPlan, proposal: Proposal, spec: ClusterSpec) -> Non
 def digest(spec: ClusterSpec) -> str:
     """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
     guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
-    ready = {"kinds": sorted(spec.make_ready.kinds), "virtual_functions": spec.make_ready.virtual_functions}
+    ready: dict[str, object] = {
+        "kinds": sorted(spec.make_ready.kinds),
+        "virtual_functions": spec.make_ready.virtual_functions,
+    }
+    if spec.make_ready.evacuate is not Evacuation.SHUT_DOWN:  # fingerprints of plans without it stay as they were
+        ready |= {"evacuate": spec.make_ready.evacuate}
     asked = (ready,) if spec.make_ready else ()
     wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
     text = json.dumps([_plain(part) for part in wish], sort_keys=True)

@@ -123,6 +123,7 @@ class HostsLook:
             sight=sight,
             record=record,
             leave=self.task.leave,
+            evacuate=self.spec.make_ready.evacuate,
             revert=self.task.revert,
             vcenter=self.task.vcenter,
             unsupported=ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor) or "",

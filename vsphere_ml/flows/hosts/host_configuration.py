@@ -118,6 +118,7 @@ class HostConfiguration:
                 sight=sight,
                 record=saved_state.parse(sight.record),
                 leave=self.door.leave,
+                evacuate=self.spec.make_ready.evacuate,
                 vcenter=self.door.vcenter,
                 ready=True,
                 caution=caution(asked),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
@@ -18,6 +19,7 @@ from vsphere_ml.core.model.host_settings import KERNEL_OPTION, KERNEL_SETTING, A
 from vsphere_ml.core.model.inventory import HostRef, VmRef
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
 from vsphere_ml.vsphere.esxi import esxcli, modules, pvrdma
+from vsphere_ml.vsphere.esxi.drs import read_drs, tie
 from vsphere_ml.vsphere.esxi.esxcli import EsxcliError
 from vsphere_ml.vsphere.faults import AWAY
 from vsphere_ml.vsphere.inventory import hosts
@@ -28,7 +30,9 @@ from vsphere_ml.vsphere.inventory.vms import is_agent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from vsphere_ml.core.model.esxi_state import Automation
     from vsphere_ml.vsphere.connection.session import Session
+    from vsphere_ml.vsphere.esxi.drs import ClusterDrs
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
 HOST = (
@@ -47,6 +51,7 @@ HOST = (
     *pvrdma.PATHS,
     modules.PATH,
     "customValue",
+    "parent",
     "vm",
 )
 VM = (
@@ -54,6 +59,7 @@ VM = (
     "runtime.powerState",
     "config.managedBy",
     "config.template",
+    "config.hardware.device",
     "guest.toolsRunningStatus",
     "guest.ipAddress",
     "guest.hostName",
@@ -67,8 +73,19 @@ def see(session: Session, fields: CustomAttributes, found: Iterable[Any]) -> dic
     """Return these hosts as they are now."""
     rows = list(collect_objects(session, found, {vim.HostSystem: HOST}))
     vms = [vm for _, props in rows for vm in props.get("vm") or ()]
-    seen = {reference(vm): props for vm, props in collect_objects(session, vms, {vim.VirtualMachine: VM})}
-    return {HostRef(reference(host)): _read_state(session, fields, host, props, seen) for host, props in rows}
+    beside = _Beside(
+        vms={reference(vm): props for vm, props in collect_objects(session, vms, {vim.VirtualMachine: VM})},
+        drs=read_drs(session, [props["parent"] for _, props in rows if "parent" in props]),
+    )
+    return {HostRef(reference(host)): _read_state(session, fields, host, props, beside) for host, props in rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """What was read beside the hosts: properties of their VMs, and DRS of their clusters, by ids."""
+
+    vms: Mapping[str, Mapping[str, Any]]
+    drs: Mapping[str, ClusterDrs]
 
 
 def _read_state(
@@ -76,13 +93,13 @@ def _read_state(
     fields: CustomAttributes,
     host: Any,
     props: Mapping[str, Any],
-    seen: Mapping[str, Mapping[str, Any]],
+    beside: _Beside,
 ) -> EsxiHostState:
     """Return a host as it is; one that does not answer counts as that, whatever vCenter shows it as."""
     try:
-        return _sight(session, fields, host, props, seen)
+        return _sight(session, fields, host, props, beside)
     except AWAY:
-        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, seen)
+        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, beside)
 
 
 def _sight(
@@ -90,12 +107,18 @@ def _sight(
     fields: CustomAttributes,
     host: Any,
     props: Mapping[str, Any],
-    seen: Mapping[str, Mapping[str, Any]],
+    beside: _Beside,
 ) -> EsxiHostState:
     connection = Connection(str(props.get("runtime.connectionState") or Connection.DISCONNECTED))
     booted = props.get("runtime.bootTime")
-    own = [(VmRef(reference(vm)), seen[reference(vm)]) for vm in props.get("vm") or () if reference(vm) in seen]
-    vms = [_vm(ref, each, fields) for ref, each in own if not each.get("config.template")]
+    there = [VmRef(reference(vm)) for vm in props.get("vm") or () if reference(vm) in beside.vms]
+    drs = beside.drs.get(reference(props["parent"])) if "parent" in props else None
+    special = drs.own if drs else {}
+    vms = [
+        _vm(ref, each, fields, special.get(ref))
+        for ref in there
+        if not (each := beside.vms[ref]).get("config.template")
+    ]
     return EsxiHostState(
         ref=HostRef(reference(host)),
         name=props.get("name", ""),
@@ -116,6 +139,7 @@ def _sight(
         pvrdma=pvrdma.pvrdma(props) if connection is Connection.CONNECTED else None,
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
+        drs=drs.state if drs else None,
     )
 
 
@@ -178,7 +202,7 @@ def _ssh(services: Any) -> bool | None:
     return next((bool(each.running) for each in known if each.key == SSH_SERVICE), None)
 
 
-def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes) -> VmOnHost:
+def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes, automation: Automation | None) -> VmOnHost:
     values = props.get("customValue")
     nets = [str(ip) for net in props.get("guest.net") or () for ip in net.ipAddress or ()]
     told = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
@@ -191,4 +215,6 @@ def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes) -> VmOnH
         agent=is_agent(props.get("config.managedBy")),
         tools=props.get("guest.toolsRunningStatus") == "guestToolsRunning",
         addresses=frozenset(str(each).lower() for each in told if each),
+        tie=tie(props.get("config.hardware.device") or ()),
+        automation=automation,
     )

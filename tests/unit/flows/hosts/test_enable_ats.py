@@ -15,10 +15,10 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
-from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.esxi_state import Automation, Connection, DrsState, Tie
 from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind, State
 from vsphere_ml.core.model.inventory import HostRef
-from vsphere_ml.core.model.spec import NicKind, NicRequest
+from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
 from vsphere_ml.core.ports.host_events import Checked
 from vsphere_ml.core.units import gib
 
@@ -157,6 +157,60 @@ def test_somebody_elses_vm_stops_the_run_unless_it_may_be_stopped(shared: Rig) -
     assert shared.running() == {"node-1", "node-2", "etl-7"}
     stopped = [each.vm_name for each in shared.hosts.changes if isinstance(each, ShutDown)]
     assert stopped == ["node-1", "node-2", "etl-7"]
+
+
+def by_file(rig: Rig, evacuate: Evacuation) -> Rig:
+    rig.spec = replace(rig.spec, make_ready=MakeReady(evacuate=evacuate))
+    return rig
+
+
+AUTOMATED = DrsState(automation=Automation.FULL)
+
+
+def test_drs_migrates_others_vms_where_the_file_has_it_so(shared: Rig) -> None:
+    rig = by_file(shared, Evacuation.DRS)
+    rig.esx(1).drs = AUTOMATED
+    report = rig.run()
+    assert report.error is None
+    assert [each.migrated for each in report.plan.hosts] == [(), ("etl-7",)]
+    stopped = [each.vm_name for each in rig.hosts.changes if isinstance(each, ShutDown)]
+    assert stopped == ["node-1", "node-2"]  # the cluster's own places are planned, so DRS is not left to choose them
+    assert next(vm.host for vm in rig.site.inventory.vms if vm.name == "etl-7") == rig.esx(0).host.ref
+
+
+@pytest.mark.parametrize(
+    ("drs", "tie", "why"),
+    [
+        (None, Tie.NONE, "there is no DRS"),
+        (DrsState(automation=Automation.PARTIAL), Tie.NONE, "partiallyAutomated"),
+        (DrsState(automation=Automation.OFF), Tie.NONE, "is off"),
+        (AUTOMATED, Tie.FUNCTION, "PCI function"),
+        (AUTOMATED, Tie.VGPU, "vGPU"),
+    ],
+)
+def test_a_vm_that_drs_does_not_migrate_is_named_with_the_reason(
+    shared: Rig, drs: DrsState | None, tie: Tie, why: str
+) -> None:
+    rig = by_file(shared, Evacuation.DRS)
+    rig.esx(1).drs, rig.esx(1).ties = drs, {"etl-7": tie}
+    refusal = refused(rig)
+    assert (refusal.code, refusal.target) == ("host.not-evacuated", rig.esx(1).name)
+    assert why in refusal.message
+    assert rig.hosts.changes == []
+    assert rig.run(leave=DisruptionPolicy(downtime=True, foreign=True)).error is None
+
+
+def test_a_vm_with_a_vgpu_is_migrated_when_drs_is_told_to(shared: Rig) -> None:
+    rig = by_file(shared, Evacuation.DRS)
+    rig.esx(1).drs, rig.esx(1).ties = DrsState(automation=Automation.FULL, vgpus=True), {"etl-7": Tie.VGPU}
+    assert rig.run(dry_run=True).plan.hosts[1].migrated == ("etl-7",)
+
+
+def test_a_host_where_vms_run_is_refused_where_the_file_has_it_so(shared: Rig) -> None:
+    rig = by_file(shared, Evacuation.REFUSE)
+    refusal = refused(rig, leave=DisruptionPolicy(downtime=True, foreign=True, power_off=True))
+    assert refusal.code == "host.not-empty"
+    assert rig.hosts.changes == []
 
 
 def test_vcenters_own_agents_are_left_to_vcenter(shared: Rig) -> None:

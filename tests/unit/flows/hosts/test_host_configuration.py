@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,9 +15,10 @@ from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+from vsphere_ml.core.model.esxi_state import Automation, DrsState
 from vsphere_ml.core.model.inventory import HostRef, PciAddress, WholeGpu
 from vsphere_ml.core.model.placement import Pairing
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.core.model.spec import Evacuation, GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
@@ -79,7 +80,7 @@ class Rig:
         return self.site.inventory.hosts[number]
 
 
-def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wish: int) -> Rig:
+def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wish: Any) -> Rig:
     spec = cluster(nodes, make_ready=MakeReady(kinds=frozenset(kinds) if kinds else ALL, **wish))
     site = FakeVCenter(picture)
     return Rig(spec, site, FakeHosts(site, {host.ref: esx(host) for host in picture.hosts}))
@@ -308,6 +309,18 @@ def test_a_host_where_nobody_else_runs_is_made_ready_instead_and_agents_are_nobo
     site.hosts.there[HostRef("host-2")].agents.add("vCLS-1")
     assert site.run().seats[0].host_name == "esx-02.lab.test"
     assert {each.host_name for each in site.hosts.changes} == {"esx-02.lab.test"}
+
+
+def test_a_host_that_drs_empties_is_a_candidate() -> None:
+    picture = unready()
+    clusters = tuple(replace(each, drs="fullyAutomated") for each in picture.clusters)
+    others = (*picture.vms, vm("web-1", "vm-9", powered_on=True))
+    nodes = (node("node-1", nic=SRIOV),)
+    site = rig(nodes, replace(picture, vms=others, clusters=clusters), evacuate=Evacuation.DRS)
+    site.hosts.there[HostRef("host-1")].drs = DrsState(automation=Automation.FULL)
+    (host,) = site.run(dry_run=True).plan.hosts
+    assert host.migrated == ("web-1",)
+    assert not host.refusals
 
 
 def test_vms_of_others_that_come_meanwhile_still_keep_the_host_from_being_rebooted() -> None:

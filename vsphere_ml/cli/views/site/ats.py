@@ -53,6 +53,7 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "reboots": each.reboots,
         "stopped": list(each.stopped),
         "foreign": list(each.foreign),
+        "migrated": list(each.migrated),
         "cautions": list(each.cautions),
         "refusals": plain(each.refusals),
         "former": plain(last.record.former) if last.record else {},

@@ -59,6 +59,8 @@ def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
     for host in todo.hosts:
         yield from (line((f"{host.name}: ", "yellow"), caution) for caution in host.cautions)
         yield from _steps(host, every_step=every_step)
+        if host.migrated:
+            yield line((f"{host.name}: DRS migrates to other hosts: ", "yellow"), ", ".join(host.migrated))
         if host.foreign:
             yield line((f"{host.name}: not this cluster's, and stopped too: ", "bold red"), ", ".join(host.foreign))
         for reason in host.refusals:

@@ -34,6 +34,8 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
             yield line(
                 ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {listed((*host.stopped, *host.foreign))}"
             )
+        if host.migrated:
+            yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {listed(host.migrated)}")
         yield from (line(("   ? ", "magenta"), f"{host.name}: {caution}") for caution in host.cautions)
         for reason in host.refusals:
             yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
@@ -69,6 +71,7 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
             "reboots": host.reboots,
             "stopped": list(host.stopped),
             "foreign": list(host.foreign),
+            "migrated": list(host.migrated),
             "refusals": plain(host.refusals),
             "cautions": list(host.cautions),
         }

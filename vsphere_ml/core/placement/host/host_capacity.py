@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.model.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.model.locality import bridges, locality_between
-from vsphere_ml.core.model.spec import MakeReady, ReadyKind
+from vsphere_ml.core.model.spec import Evacuation, MakeReady, ReadyKind
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-    from vsphere_ml.core.model.inventory import DeviceGroup, Host, HostRef, NicPort, PciAddress, Vm, VmRef, WholeGpu
+    from vsphere_ml.core.model.inventory import (
+        ClusterRef,
+        DeviceGroup,
+        Host,
+        HostRef,
+        NicPort,
+        PciAddress,
+        Vm,
+        VmRef,
+        WholeGpu,
+    )
     from vsphere_ml.core.model.placement import Locality, Pairing
     from vsphere_ml.core.nodes.requirements import NodeRequirements
 
@@ -143,12 +153,17 @@ class HostCapacity:
 
 
 def rooms(
-    hosts: Iterable[Host], vms: Iterable[Vm], ours: Mapping[VmRef, Vm], ready: MakeReady | None = None
+    hosts: Iterable[Host],
+    vms: Iterable[Vm],
+    ours: Mapping[VmRef, Vm],
+    ready: MakeReady | None = None,
+    automated: frozenset[ClusterRef] = frozenset(),
 ) -> dict[HostRef, HostCapacity]:
     """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first.
 
-    With `ready`, what the hosts could be made to give is there as well.
+    With `ready`, what the hosts could be made to give is there as well. In `automated` clusters DRS may empty hosts.
     """
+    hosts = tuple(hosts)
     asked = ready or MakeReady()
     names = {vm.ref: vm.name for vm in vms}
     own = frozenset(ours)
@@ -157,13 +172,31 @@ def rooms(
         if vm.host is not None and vm.powered_on:
             held = vm.settings.memory_reservation if vm.settings else vm.memory
             given_back[vm.host] = given_back.get(vm.host, 0) + held
-    there = _strangers(vms, own) if asked else {}
+    there = _strangers(vms, own | _migrated(hosts, vms, asked, automated)) if asked else {}
     found = {
         host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
     }
     for ref, room in found.items():
         room.strangers = tuple(there.get(ref, ()))
     return found
+
+
+def _migrated(
+    hosts: Iterable[Host], vms: Iterable[Vm], ready: MakeReady, automated: frozenset[ClusterRef]
+) -> frozenset[VmRef]:
+    """Return the VMs that DRS takes away when a host is emptied: those that hold no device of it."""
+    if ready.evacuate is not Evacuation.DRS:
+        return frozenset()
+    emptied = {host.ref for host in hosts if host.cluster in automated}
+    tied = {holder for host in hosts for holder in _device_holders(host)}
+    return frozenset(vm.ref for vm in vms if vm.host in emptied and vm.ref not in tied)
+
+
+def _device_holders(host: Host) -> Iterator[VmRef | None]:
+    yield from (use.vm for gpu in host.gpus for use in gpu.used_by)
+    yield from (gpu.held_by for gpu in host.whole_gpus)
+    for nic in host.nics:
+        yield from (nic.held_by, *nic.vf_holders)
 
 
 def _strangers(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[str]]:

@@ -136,6 +136,44 @@ func TestAFullyAutomatedClusterMovesWhatHoldsNoDevice(t *testing.T) {
 	}
 }
 
+func TestDRSMovesVMsWithVGPUsOnlyWhenAnOptionOptsIn(t *testing.T) {
+	for _, option := range []map[string]string{{"VgpuMMAutomationTimeoutSecs": "-1"}, {"PassthroughDrsAutomation": "1"}} {
+		r := newRig(t, "quad-8.0u3", func(file *topology.File) {
+			file.Clusters[0].DRS, file.Clusters[0].DRSOptions = "fullyAutomated", option
+		})
+		host := r.host("esx-02.lab.test") // etl-7 holds a vGPU there
+		if fault := r.done(host.EnterMaintenanceMode(r.ctx, 5, false, nil)); fault != nil {
+			t.Fatalf("%v: %T", option, fault)
+		}
+		on, err := r.vm("etl-7").HostSystem(r.ctx)
+		if err != nil || on.Reference() == host.Reference() {
+			t.Errorf("%v: etl-7 is on %v, %v", option, on, err)
+		}
+		if used(r.cards("esx-02.lab.test")) != 0 || used(r.cards("esx-01.lab.test")) != 1 {
+			t.Errorf("%v: the vGPU was not booked anew", option)
+		}
+	}
+}
+
+func TestDRSLeavesAVMWithALowerAutomationLevelOfItsOwn(t *testing.T) {
+	r := newRig(t, "quad-8.0u3", func(file *topology.File) { file.Clusters[0].DRS = "fullyAutomated" })
+	plain := r.create(gpuSpec("plain"), "esx-01.lab.test")
+	if fault := r.powerOn(plain); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	own := types.ClusterDrsVmConfigInfo{Key: plain.Reference(), Enabled: types.NewBool(true), Behavior: types.DrsBehaviorManual}
+	cluster, err := r.find.ClusterComputeResource(r.ctx, "gpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fault := r.done(cluster.Reconfigure(r.ctx, &types.ClusterConfigSpecEx{DrsVmConfigSpec: []types.ClusterDrsVmConfigSpec{
+		{ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: types.ArrayUpdateOperationAdd}, Info: &own},
+	}}, true)); fault != nil {
+		t.Fatalf("%T", fault)
+	}
+	mustBe(t, r.done(r.host("esx-01.lab.test").EnterMaintenanceMode(r.ctx, 1, false, nil)), "Timedout")
+}
+
 func TestNoVMStartsOnAHostThatEntersMaintenanceMode(t *testing.T) {
 	r := newRig(t, "quad-8.0u3", nil)
 	host, late := r.host("esx-02.lab.test"), r.create(gpuSpec("late"), "esx-02.lab.test")

@@ -1,17 +1,21 @@
 package server
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"vsml.dev/lab/vcenter/rack"
 )
 
 // EnterMaintenanceModeTask waits until no VM runs on the host. A fully automated cluster moves those that hold no
-// devices; VMs with vGPUs or passthrough devices are not moved, so somebody must power them off. A timeout of 0 waits
-// for ever. Meanwhile no VM starts on the host (vSphere API, HostSystem.enterMaintenanceMode).
+// devices; VMs with passthrough devices are not moved, and those with vGPUs only where DRS is told to (vgpusMove), so
+// somebody must power them off. A timeout of 0 waits for ever. Meanwhile no VM starts on the host (vSphere API, HostSystem.enterMaintenanceMode).
 func (h *host) EnterMaintenanceModeTask(ctx *simulator.Context, req *types.EnterMaintenanceMode_Task) soap.HasFault {
 	timeout := time.Duration(req.Timeout) * time.Second
 	task := h.task(ctx, "EnterMaintenanceMode_Task", func(ctx *simulator.Context, task *simulator.Task) types.BaseMethodFault {
@@ -62,34 +66,79 @@ func (h *host) running(ctx *simulator.Context) (found []*simulator.VirtualMachin
 	return found
 }
 
-// evacuate moves what DRS moves by itself: in a fully automated cluster, VMs that hold no device of the host.
+// evacuate moves what DRS moves by itself: VMs that it manages fully automatically, and that hold no device of the host.
 func (h *host) evacuate(ctx *simulator.Context) {
 	machine := h.lab.esxOf(&h.Self)
-	if !fullyAutomated(ctx, machine.cluster) {
-		return
-	}
+	drs := drsOf(ctx, machine.cluster)
 	for _, victim := range h.running(ctx) {
+		if !drs.automates(victim.Self) {
+			continue
+		}
 		for _, other := range h.lab.hostsOf(machine.cluster) {
-			if other != machine && h.lab.checkHost(ctx, other) == nil && h.lab.migrate(ctx, victim, other) {
+			if other != machine && h.lab.checkHost(ctx, other) == nil && h.lab.migrate(ctx, victim, other, drs.vgpusMove()) {
+				h.lab.refresh(ctx, machine.name)
+				h.lab.refresh(ctx, other.name)
 				break
 			}
 		}
 	}
 }
 
-func fullyAutomated(ctx *simulator.Context, cluster *simulator.ClusterComputeResource) (automated bool) {
-	locked(ctx, cluster, func() {
-		config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx)
-		automated = ok && isTrue(config.DrsConfig.Enabled) && config.DrsConfig.DefaultVmBehavior == types.DrsBehaviorFullyAutomated
-	})
-	return automated
+// drsSettings are a cluster's at one moment: its own, its advanced options, and what single VMs have instead.
+type drsSettings struct {
+	config  types.ClusterDrsConfigInfo
+	special []types.ClusterDrsVmConfigInfo
 }
 
-// migrate moves a running VM without devices to the host, if it fits there.
-func (l *Lab) migrate(ctx *simulator.Context, machine *simulator.VirtualMachine, to *esx) (moved bool) {
+func drsOf(ctx *simulator.Context, cluster *simulator.ClusterComputeResource) (found drsSettings) {
+	locked(ctx, cluster, func() {
+		if config, ok := cluster.ConfigurationEx.(*types.ClusterConfigInfoEx); ok {
+			found = drsSettings{config.DrsConfig, slices.Clone(config.DrsVmConfig)}
+		}
+	})
+	return found
+}
+
+// automates: a VM's own automation level counts instead of the cluster's, and DRS leaves alone a VM for which it is
+// disabled (vSphere API, ClusterDrsVmConfigInfo).
+func (d drsSettings) automates(machine types.ManagedObjectReference) bool {
+	if !isTrue(d.config.Enabled) {
+		return false
+	}
+	behavior := d.config.DefaultVmBehavior
+	for _, own := range d.special {
+		if own.Key != machine {
+			continue
+		}
+		if own.Enabled != nil && !*own.Enabled {
+			return false
+		}
+		if own.Behavior != "" {
+			behavior = own.Behavior
+		}
+	}
+	return behavior == types.DrsBehaviorFullyAutomated
+}
+
+// vgpusMove: DRS evacuates VMs with vGPUs only when an option opts in to it. VgpuMMAutomationTimeoutSecs = -1 does from
+// vCenter 7.0 U3f on (Broadcom KB 88271), PassthroughDrsAutomation = 1 from 8.0 U2 on (KB 313479).
+func (d drsSettings) vgpusMove() bool {
+	for _, option := range d.config.Option {
+		each := option.GetOptionValue()
+		value := fmt.Sprint(each.Value)
+		if each.Key == "VgpuMMAutomationTimeoutSecs" && value == "-1" || each.Key == "PassthroughDrsAutomation" && value == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// migrate moves a running VM to the host, if it fits there and holds no device that ties it to its host.
+func (l *Lab) migrate(ctx *simulator.Context, machine *simulator.VirtualMachine, to *esx, vgpus bool) (moved bool) {
 	locked(ctx, machine, func() {
 		request := requestOf(machine.Self.Value, present(machine.Config, machine.Runtime.PowerState))
-		if len(request.Devices) > 0 || len(request.Groups) > 0 || l.Rack.Try(to.name, request) != nil {
+		tied := func(device rack.Device) bool { return device.Kind != rack.VGPU || !vgpus }
+		if slices.ContainsFunc(request.Devices, tied) || len(request.Groups) > 0 || l.Rack.Try(to.name, request) != nil {
 			return
 		}
 		if _, refusal := l.Rack.Book(to.name, request); refusal == nil {

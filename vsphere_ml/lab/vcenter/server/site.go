@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,11 @@ func (l *Lab) addClusters() error {
 			config.DrsConfig.DefaultVmBehavior = types.DrsBehaviorManual
 		}
 		config.DrsConfig.VmotionRate = 3
-		config.DasConfig.Enabled = types.NewBool(false)
+		for _, key := range slices.Sorted(maps.Keys(described.DRSOptions)) {
+			option := &types.OptionValue{Key: key, Value: described.DRSOptions[key]}
+			config.DrsConfig.Option = append(config.DrsConfig.Option, option)
+		}
+		config.DasConfig = availability(described)
 		l.site.clusters[described.Name] = made
 	}
 	return nil

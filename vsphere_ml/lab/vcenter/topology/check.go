@@ -43,6 +43,9 @@ func checkClusters(file File, found *problems) map[string]Model {
 	}
 	for _, cluster := range file.Clusters {
 		oneOf(found, "cluster %q: drs", cluster.Name, cluster.DRS, "", "manual", "partiallyAutomated", "fullyAutomated")
+		if cluster.HA != nil {
+			oneOf(found, "cluster %q: ha.policy", cluster.Name, cluster.HA.Policy, "percentage", "slots", "dedicated", "off")
+		}
 		model, ok := named(file.Models, cluster.Model, func(m Model) string { return m.Name })
 		if !ok {
 			found.add("cluster %q: no [[model]] is named %q", cluster.Name, cluster.Model)

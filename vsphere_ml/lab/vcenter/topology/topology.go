@@ -38,6 +38,17 @@ type Cluster struct {
 	DRS   string   `toml:"drs"` // manual, partiallyAutomated, fullyAutomated, or "" for DRS off
 	Hosts []string `toml:"hosts"`
 	Model string   `toml:"model"`
+	// DRSOptions are DRS's advanced options, such as VgpuMMAutomationTimeoutSecs = "-1".
+	DRSOptions map[string]string `toml:"drs_options"`
+	HA         *HA               `toml:"ha"` // without it HA is off
+}
+
+// HA is vSphere HA with admission control.
+type HA struct {
+	Policy        string `toml:"policy"`         // percentage, slots, dedicated, or off: HA without admission control
+	CPUPercent    int    `toml:"cpu_percent"`    // of percentage: what is kept for a failure
+	MemoryPercent int    `toml:"memory_percent"` // likewise
+	Failures      int    `toml:"failures"`       // hosts that may fail, by which vCenter finds the percentages itself
 }
 
 // Model is one kind of server.

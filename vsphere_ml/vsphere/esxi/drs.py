@@ -1,0 +1,65 @@
+"""Reads how far DRS empties a host: its cluster's automation, what single VMs have instead, and what ties them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyVmomi import vim
+
+from vsphere_ml.core.hosts.evacuation import VGPU_OPTIONS
+from vsphere_ml.core.model.esxi_state import Automation, DrsState, Tie
+from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from vsphere_ml.vsphere.connection.session import Session
+
+_PATH = "configurationEx"
+_Passthrough = vim.vm.device.VirtualPCIPassthrough
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDrs:
+    """DRS of one cluster; `own` are VMs with an automation level of their own, by their ids."""
+
+    state: DrsState
+    own: Mapping[str, Automation] = field(default_factory=dict)
+
+
+def read_drs(session: Session, parents: Iterable[Any]) -> dict[str, ClusterDrs]:
+    """Return DRS of these hosts' clusters, by the cluster's id; a cluster that the account may not read is left out."""
+    clusters = {reference(each): each for each in parents if isinstance(each, vim.ClusterComputeResource)}
+    rows = collect_objects(session, clusters.values(), {vim.ClusterComputeResource: [_PATH]})
+    return {reference(found): _cluster(props[_PATH]) for found, props in rows if _PATH in props}
+
+
+def _cluster(config: Any) -> ClusterDrs:
+    drs = config.drsConfig
+    automation = Automation(str(drs.defaultVmBehavior)) if drs and drs.enabled else Automation.OFF
+    options = {(each.key, str(each.value)) for each in (drs.option if drs else None) or ()}
+    own = {reference(each.key): _own(each, automation) for each in config.drsVmConfig or ()}
+    return ClusterDrs(state=DrsState(automation=automation, vgpus=bool(options & set(VGPU_OPTIONS))), own=own)
+
+
+def _own(special: Any, automation: Automation) -> Automation:
+    if special.enabled is False or automation is Automation.OFF:
+        return Automation.OFF
+    return Automation(str(special.behavior)) if special.behavior else automation
+
+
+def tie(devices: Iterable[Any]) -> Tie:
+    """Return what ties a VM to its host; a vGPU of a device group ties it as the group's other devices do."""
+    found = Tie.NONE
+    for device in devices:
+        if isinstance(device, vim.vm.device.VirtualSriovEthernetCard):
+            return Tie.FUNCTION
+        if isinstance(device, _Passthrough):
+            if (
+                not isinstance(device.backing, _Passthrough.VmiopBackingInfo)
+                or getattr(device, "deviceGroupInfo", None) is not None
+            ):
+                return Tie.FUNCTION
+            found = Tie.VGPU
+    return found
