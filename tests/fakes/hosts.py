@@ -61,6 +61,7 @@ class FakeHosts:
     site: FakeVCenter
     there: dict[HostRef, FakeEsx]
     starts_service: bool = True
+    user: str = "root"
     cut_after: int | None = None
     changes: list[HostChange] = field(default_factory=list)
     commands: list[tuple[str, str]] = field(default_factory=list)
@@ -280,6 +281,7 @@ class FakeHosts:
             drivers={module: options[0] for module, options in machine.drivers.items()},
             pvrdma=machine.pvrdma,
             drs=machine.drs,
+            lockdown=machine.lockdown,
         )
 
     def _vms(self, machine: FakeEsx) -> tuple[VmOnHost, ...]:

@@ -54,6 +54,10 @@ class EsxiShells:
     def starts_service(self) -> bool:
         return self.access.service is HostService.START
 
+    @property
+    def user(self) -> str:
+        return self.access.user
+
     def run(self, host: str, command: str, timeout_s: float = 120.0) -> Answer:
         """Return what a command said. See `HostShells.run`."""
         out, err = bytearray(), bytearray()

@@ -39,5 +39,5 @@ def why_not_moved(drs: DrsState | None, vm: VmOnHost) -> str:
     if vm.tie is Tie.FUNCTION:
         return "it has a PCI function of the host"
     if vm.tie is Tie.VGPU and not drs.vgpus:
-        return "it has a vGPU, which DRS migrates only when told to"
+        return "it has a vGPU, which DRS migrates only where an option says so"
     return ""

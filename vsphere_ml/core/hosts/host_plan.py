@@ -97,6 +97,7 @@ class HostPlanInput:
     unsupported: str = ""  # why this ESXi can have none of it, in words
     caution: str = ""
     evacuate: Evacuation = Evacuation.SHUT_DOWN
+    user: str = ""  # who enters the host's shell; empty where nobody does
 
 
 def plan(case: HostPlanInput) -> HostPlan:

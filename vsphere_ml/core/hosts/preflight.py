@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.hosts import evacuation
-from vsphere_ml.core.model.host_settings import State
+from vsphere_ml.core.model.esxi_state import LockdownMode
+from vsphere_ml.core.model.host_settings import SettingKind, State
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.plan.plan import Finding
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.hosts.host_plan import HostPlanInput
     from vsphere_ml.core.model.esxi_state import VmOnHost
+    from vsphere_ml.core.model.host_settings import HostSetting
 
 _FOREIGN_HINT = "move them away, or add --allow-foreign to have them shut down and started again"
 
@@ -67,6 +69,8 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
             message=f"the vCenter itself runs there, as {here[0]}",
             hint="move that VM to another host",
         )
+    if (lockdown := _lockdown_finding(case)) is not None:
+        yield lockdown
     if case.ready:
         yield from _unknown(case)
     if running and case.evacuate is Evacuation.REFUSE:
@@ -79,7 +83,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
         return
     foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
     if foreign and not case.leave.foreign:
-        yield _foreign(case, foreign, running)
+        yield _foreign_finding(case, foreign, running)
     if running and not case.leave.downtime:
         yield Finding(
             code="plan.interrupts",
@@ -90,7 +94,31 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
         )
 
 
-def _foreign(case: HostPlanInput, foreign: list[VmOnHost], running: tuple[VmOnHost, ...]) -> Finding:
+_BY_SHELL = frozenset({SettingKind.FIRMWARE, SettingKind.MIG})
+
+
+def _lockdown_finding(case: HostPlanInput) -> Finding | None:
+    """Return that lockdown mode keeps vsml from settings that take the host's shell; None where it does not."""
+    lockdown = case.sight.lockdown
+    unread = [fact for fact in case.facts.facts if _takes_shell(fact) and fact.state is State.UNKNOWN]
+    if not (case.user and unread and lockdown.refuses(case.user)):
+        return None
+    users = ", ".join(f"'{user}'" for user in (*(lockdown.exceptions or ()), case.user))
+    return Finding(
+        code="host.lockdown",
+        target=case.sight.name,
+        message=f"it is in {lockdown.words}, which refuses SSH to {case.user}; {unread[0].name} takes the host's shell",
+        hint=f"make {case.user} an exception user of the host (Configure > Security Profile > Lockdown Mode), by "
+        f"PowerCLI: (Get-View (Get-VMHost {case.sight.name}).ExtensionData.ConfigManager.HostAccessManager)"
+        f".UpdateLockdownExceptions(@({users}))",
+    )
+
+
+def _takes_shell(fact: HostSetting) -> bool:
+    return fact.part in _BY_SHELL and not fact.guest
+
+
+def _foreign_finding(case: HostPlanInput, foreign: list[VmOnHost], running: tuple[VmOnHost, ...]) -> Finding:
     """Return that others' VMs would be stopped; where DRS was to migrate them, why it does not."""
     flags = () if case.ready else ("--allow-foreign", *_hard_stop(case, running))
     if case.evacuate is Evacuation.DRS:
@@ -136,6 +164,8 @@ def cautions(case: HostPlanInput) -> Iterator[str]:
         yield case.caution
     if case.revert and (left := _left_by_revert(case)):
         yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
+    if sight.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
+        yield f"it is in {sight.lockdown.words}: SSH is for its exception users alone"
     if sight.maintenance and not (case.record and case.record.maintenance):
         yield "it is in maintenance mode, which vsml did not begin: it stays so"
     for vm in sight.vms:

@@ -22,6 +22,38 @@ class Connection(OpenEnum):
     NOT_RESPONDING = "notResponding"
 
 
+class LockdownMode(OpenEnum):
+    """vSphere API, HostLockdownMode; normal and strict differ in the local console only."""
+
+    DISABLED = "lockdownDisabled"
+    NORMAL = "lockdownNormal"
+    STRICT = "lockdownStrict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lockdown:
+    """Who may enter a host beside vCenter. `exceptions` is None where the host does not tell its exception users."""
+
+    mode: LockdownMode
+    exceptions: tuple[str, ...] | None = ()
+
+    @property
+    def words(self) -> str:
+        return f"{self.mode.value.removeprefix('lockdown').lower()} lockdown mode"
+
+    def refuses(self, user: str) -> bool:
+        """Return whether SSH is closed to a user, whatever it signs in with.
+
+        To everybody but exception users, root too: Broadcom KB 425190. The vSphere Security guide's table (Lockdown
+        Mode Behavior) names the users of DCUI.Access as well, its text does not.
+        """
+        closed = self.mode is not LockdownMode.DISABLED
+        return closed and self.exceptions is not None and user not in self.exceptions
+
+
+NO_LOCKDOWN = Lockdown(mode=LockdownMode.DISABLED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelOption:
     """`atsSupport` as a host told it; `runtime` is None through a door that shows only what is configured."""
@@ -112,6 +144,7 @@ class EsxiHostState:
     drivers: Mapping[str, str] | None = None  # options of the NICs' drivers at the next boot; None: not told
     pvrdma: Pvrdma | None = None
     ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
+    lockdown: Lockdown = NO_LOCKDOWN
     record: str = ""  # what an earlier run wrote down on the host
     drs: DrsState | None = None  # None: the host is in no cluster, or its cluster cannot be read
 

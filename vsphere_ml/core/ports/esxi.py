@@ -50,6 +50,11 @@ class HostShells(Protocol):
         """Whether the SSH service may be started where it is stopped, and stopped again."""
         ...
 
+    @property
+    def user(self) -> str:
+        """Who signs in."""
+        ...
+
     def run(self, host: str, command: str, timeout_s: float = 120.0) -> Answer:
         """Return what a command said; one that fails is an answer like any other. Raises VSphereError `host.ssh-…`."""
         ...

@@ -124,6 +124,7 @@ class HostsLook:
             record=record,
             leave=self.task.leave,
             evacuate=self.spec.make_ready.evacuate,
+            user=self.site.shells.user if self.site.shells else "",
             revert=self.task.revert,
             vcenter=self.task.vcenter,
             unsupported=ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor) or "",

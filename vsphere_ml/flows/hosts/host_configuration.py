@@ -119,6 +119,7 @@ class HostConfiguration:
                 record=saved_state.parse(sight.record),
                 leave=self.door.leave,
                 evacuate=self.spec.make_ready.evacuate,
+                user=self.door.shells.user if self.door.shells else "",
                 vcenter=self.door.vcenter,
                 ready=True,
                 caution=caution(asked),

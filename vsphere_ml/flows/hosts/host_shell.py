@@ -22,6 +22,8 @@ def shut(shells: HostShells | None, sight: EsxiHostState) -> str:
         return "the host does not answer"
     if shells is None:
         return "the cluster file opens no door to the hosts' shells ([hosts] door)"
+    if sight.lockdown.refuses(shells.user):
+        return f"the host is in {sight.lockdown.words}, which refuses SSH to {shells.user}"
     if sight.ssh_running is False and not shells.starts_service:
         return (
             "the host's SSH service is stopped, and the cluster file leaves it so ([hosts] service);"

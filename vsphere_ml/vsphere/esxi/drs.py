@@ -39,11 +39,11 @@ def _cluster(config: Any) -> ClusterDrs:
     drs = config.drsConfig
     automation = Automation(str(drs.defaultVmBehavior)) if drs and drs.enabled else Automation.OFF
     options = {(each.key, str(each.value)) for each in (drs.option if drs else None) or ()}
-    own = {reference(each.key): _own(each, automation) for each in config.drsVmConfig or ()}
+    own = {reference(each.key): _own_level(each, automation) for each in config.drsVmConfig or ()}
     return ClusterDrs(state=DrsState(automation=automation, vgpus=bool(options & set(VGPU_OPTIONS))), own=own)
 
 
-def _own(special: Any, automation: Automation) -> Automation:
+def _own_level(special: Any, automation: Automation) -> Automation:
     if special.enabled is False or automation is Automation.OFF:
         return Automation.OFF
     return Automation(str(special.behavior)) if special.behavior else automation

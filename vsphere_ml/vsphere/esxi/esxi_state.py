@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.model.esxi_state import (
+    NO_LOCKDOWN,
     Connection,
     EsxiHostState,
     FunctionSeen,
@@ -18,7 +19,7 @@ from vsphere_ml.core.model.esxi_state import (
 from vsphere_ml.core.model.host_settings import KERNEL_OPTION, KERNEL_SETTING, AccessMethod
 from vsphere_ml.core.model.inventory import HostRef, VmRef
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
-from vsphere_ml.vsphere.esxi import esxcli, modules, pvrdma
+from vsphere_ml.vsphere.esxi import esxcli, lockdown, modules, pvrdma
 from vsphere_ml.vsphere.esxi.drs import read_drs, tie
 from vsphere_ml.vsphere.esxi.esxcli import EsxcliError
 from vsphere_ml.vsphere.faults import AWAY
@@ -50,6 +51,7 @@ HOST = (
     "capability.deviceRebindWithoutRebootSupported",
     *pvrdma.PATHS,
     modules.PATH,
+    *lockdown.PATHS,
     "customValue",
     "parent",
     "vm",
@@ -73,16 +75,16 @@ def see(session: Session, fields: CustomAttributes, found: Iterable[Any]) -> dic
     """Return these hosts as they are now."""
     rows = list(collect_objects(session, found, {vim.HostSystem: HOST}))
     vms = [vm for _, props in rows for vm in props.get("vm") or ()]
-    beside = _Beside(
+    related = _Related(
         vms={reference(vm): props for vm, props in collect_objects(session, vms, {vim.VirtualMachine: VM})},
         drs=read_drs(session, [props["parent"] for _, props in rows if "parent" in props]),
     )
-    return {HostRef(reference(host)): _read_state(session, fields, host, props, beside) for host, props in rows}
+    return {HostRef(reference(host)): _read_state(session, fields, host, props, related) for host, props in rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Beside:
-    """What was read beside the hosts: properties of their VMs, and DRS of their clusters, by ids."""
+class _Related:
+    """What was read with the hosts: properties of their VMs, and DRS of their clusters, by ids."""
 
     vms: Mapping[str, Mapping[str, Any]]
     drs: Mapping[str, ClusterDrs]
@@ -93,13 +95,13 @@ def _read_state(
     fields: CustomAttributes,
     host: Any,
     props: Mapping[str, Any],
-    beside: _Beside,
+    related: _Related,
 ) -> EsxiHostState:
     """Return a host as it is; one that does not answer counts as that, whatever vCenter shows it as."""
     try:
-        return _sight(session, fields, host, props, beside)
+        return _sight(session, fields, host, props, related)
     except AWAY:
-        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, beside)
+        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, related)
 
 
 def _sight(
@@ -107,17 +109,17 @@ def _sight(
     fields: CustomAttributes,
     host: Any,
     props: Mapping[str, Any],
-    beside: _Beside,
+    related: _Related,
 ) -> EsxiHostState:
     connection = Connection(str(props.get("runtime.connectionState") or Connection.DISCONNECTED))
     booted = props.get("runtime.bootTime")
-    there = [VmRef(reference(vm)) for vm in props.get("vm") or () if reference(vm) in beside.vms]
-    drs = beside.drs.get(reference(props["parent"])) if "parent" in props else None
+    there = [VmRef(reference(vm)) for vm in props.get("vm") or () if reference(vm) in related.vms]
+    drs = related.drs.get(reference(props["parent"])) if "parent" in props else None
     special = drs.own if drs else {}
     vms = [
         _vm(ref, each, fields, special.get(ref))
         for ref in there
-        if not (each := beside.vms[ref]).get("config.template")
+        if not (each := related.vms[ref]).get("config.template")
     ]
     return EsxiHostState(
         ref=HostRef(reference(host)),
@@ -140,6 +142,7 @@ def _sight(
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
         drs=drs.state if drs else None,
+        lockdown=lockdown.read_lockdown(session, props) if connection is Connection.CONNECTED else NO_LOCKDOWN,
     )
 
 

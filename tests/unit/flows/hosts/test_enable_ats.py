@@ -15,7 +15,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
-from vsphere_ml.core.model.esxi_state import Automation, Connection, DrsState, Tie
+from vsphere_ml.core.model.esxi_state import Automation, Connection, DrsState, Lockdown, LockdownMode, Tie
 from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind, State
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
@@ -211,6 +211,33 @@ def test_a_host_where_vms_run_is_refused_where_the_file_has_it_so(shared: Rig) -
     refusal = refused(rig, leave=DisruptionPolicy(downtime=True, foreign=True, power_off=True))
     assert refusal.code == "host.not-empty"
     assert rig.hosts.changes == []
+
+
+def locked(*exceptions: str, mode: LockdownMode = LockdownMode.STRICT) -> Rig:
+    rig = standing(2)
+    rig.esx(1).lockdown = Lockdown(mode=mode, exceptions=exceptions)
+    return rig
+
+
+@pytest.mark.parametrize("mode", [LockdownMode.NORMAL, LockdownMode.STRICT])
+def test_lockdown_is_a_finding_before_the_first_host_is_touched(mode: LockdownMode) -> None:
+    rig = locked("backup", mode=mode)
+    refusal = refused(rig)
+    assert (refusal.code, refusal.target) == ("host.lockdown", rig.esx(1).name)
+    assert refusal.hint.endswith("UpdateLockdownExceptions(@('backup', 'root'))")
+    assert not [host for host, _ in rig.hosts.commands if host == rig.esx(1).name]
+
+
+def test_an_exception_user_enters_a_host_in_lockdown() -> None:
+    assert locked("root").run().error is None
+
+
+def test_where_no_shell_is_entered_lockdown_is_a_caution() -> None:
+    rig = locked()
+    rig.shells = False
+    (first, second) = rig.run(dry_run=True).plan.hosts
+    assert not second.refusals
+    assert len(set(second.cautions) - set(first.cautions)) == 1
 
 
 def test_vcenters_own_agents_are_left_to_vcenter(shared: Rig) -> None:

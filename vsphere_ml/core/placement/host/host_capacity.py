@@ -172,7 +172,7 @@ def rooms(
         if vm.host is not None and vm.powered_on:
             held = vm.settings.memory_reservation if vm.settings else vm.memory
             given_back[vm.host] = given_back.get(vm.host, 0) + held
-    there = _strangers(vms, own | _migrated(hosts, vms, asked, automated)) if asked else {}
+    there = _strangers(vms, own | _migrated_vms(hosts, vms, asked, automated)) if asked else {}
     found = {
         host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
     }
@@ -181,7 +181,7 @@ def rooms(
     return found
 
 
-def _migrated(
+def _migrated_vms(
     hosts: Iterable[Host], vms: Iterable[Vm], ready: MakeReady, automated: frozenset[ClusterRef]
 ) -> frozenset[VmRef]:
     """Return the VMs that DRS takes away when a host is emptied: those that hold no device of it."""

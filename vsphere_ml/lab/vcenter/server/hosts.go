@@ -27,6 +27,7 @@ type esx struct {
 	passthru *passthruSystem
 	hardware *assignableHardware
 	services *serviceSystem
+	access   *accessManager
 	address  string       // of its management interface
 	ssh      *esxi.Server // nil until its SSH service was first started
 	entering atomic.Int32 // tasks that put it into maintenance mode
@@ -142,6 +143,9 @@ func (l *Lab) employ(machine *esx) {
 	managers.GraphicsManager = l.appoint(machine.graphics, &machine.graphics.Self, "HostGraphicsManager", "graphicsManager", machine)
 	managers.PciPassthruSystem = l.appoint(machine.passthru, &machine.passthru.Self, "HostPciPassthruSystem", "pciPassthruSystem", machine)
 	managers.ServiceSystem = l.appoint(machine.services, &machine.services.Self, "HostServiceSystem", "serviceSystem", machine)
+	own, _ := l.File.HostNamed(machine.name)
+	machine.access = newAccessManager(machine, own)
+	managers.HostAccessManager = l.appoint(machine.access, &machine.access.Self, "HostAccessManager", "hostAccessManager", machine)
 	modules := &moduleSystem{lab: l, esx: machine}
 	managers.KernelModuleSystem = l.appoint(modules, &modules.Self, "HostKernelModuleSystem", "kernelModuleSystem", machine)
 	managers.ImageConfigManager = l.appointImageConfig(machine)

@@ -152,6 +152,9 @@ func loopback(number int) string {
 func (l *Lab) runSSH(machine *esx, run bool) error {
 	if machine.ssh == nil {
 		access := esxi.Access{HostKey: l.hostKey(machine.name), Password: l.shells.password, Authorized: l.shells.authorized}
+		access.Admits = func(user string) bool {
+			return machine.access.admits(&simulator.Context{Map: l.Context.Map}, user)
+		}
 		machine.ssh = esxi.NewServer(hostShell{l, machine}, access, func() bool { return l.view(machine).Fails("ssh-refused") })
 	}
 	if !run {

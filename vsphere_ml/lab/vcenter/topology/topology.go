@@ -91,6 +91,9 @@ type Host struct {
 	Model    string   `toml:"model"`  // instead of the cluster's
 	Faults   []string `toml:"faults"` // see HostFaults
 	RebootMS *int     `toml:"reboot_ms"`
+	// Lockdown is its lockdown mode: normal, strict, or "" for none; LockdownExceptions are the users whom it spares.
+	Lockdown           string   `toml:"lockdown"`
+	LockdownExceptions []string `toml:"lockdown_exceptions"`
 }
 
 // NUMANode is one socket's share of cores and memory.
