@@ -217,6 +217,9 @@ class HostsContract:
         devices = [found.name for port in PORTS if (found := mft.device_at(listed, port, None))]
         assert len(devices) == 2
         assert self.firmware(hosts, devices[0]) == mft.FirmwareValue(next_boot=False, current=False)
+        printed = hosts.shells.run(hosts.name, mft.query(devices[0])).out
+        assert mft.number(printed, "SRIOV_EN") == mft.FirmwareNumber(1, 1)
+        assert mft.number(printed, "NUM_OF_VFS") == mft.FirmwareNumber(8, 8)
         assert hosts.shells.run(hosts.name, mft.setting(devices[0], value=True)).ok
         assert self.firmware(hosts, devices[0]) == mft.FirmwareValue(next_boot=True, current=False)
         hosts.empty()

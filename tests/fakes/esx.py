@@ -21,6 +21,7 @@ class Function:
     vfs: list[int]
     passthrough: list[bool]
     ats: list[bool]
+    sriov: tuple[bool, int] = (True, 8)  # SRIOV_EN and NUM_OF_VFS of its firmware
 
 
 @dataclass(slots=True)

@@ -45,7 +45,9 @@ def _query(machine: FakeEsx, device: str) -> Answer:
     port = _port(machine, device)
     if port is None:
         return Answer(3, "", "-E- Failed to open the device\n")
-    rows = [_row("SRIOV_EN", now=True, next_boot=True)]
+    on, count = port.sriov
+    rows = [_row("SRIOV_EN", now=on, next_boot=on)]
+    rows.append(_ROW.format(mark=" ", name="NUM_OF_VFS", default=8, now=count, next=count))
     if "no setting" not in machine.fails:
         rows.append(_row("ATS_ENABLED", now=port.ats[1], next_boot=port.ats[0]))
     head = f"\nDevice #1:\n----------\n\nDevice type:    ConnectX6DX\nDevice:         {device}\n\n"

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog.ats_versions import release
 from vsphere_ml.core.model.host_settings import (
     FIRMWARE_SETTING,
+    FUNCTIONS_SETTING,
     KERNEL_SETTING,
     SHARED_DIRECT,
+    SRIOV_SETTING,
     TRUE,
     AccessMethod,
     HostFacts,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.saved_state import Record
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.inventory import Inventory, PciAddress
-    from vsphere_ml.core.tools.mft import FirmwareValue
+    from vsphere_ml.core.tools.mft import FirmwareNumber, FirmwareValue
 
 KERNEL_BY_HAND = (
     f"esxcli system settings kernel set -s {KERNEL_SETTING} -v TRUE",
@@ -46,6 +48,8 @@ class FirmwareSeen:
     why: str = ""
     installed: bool = True  # false: the tools are missing
     guest: str = ""
+    sriov: FirmwareNumber | None = None  # SRIOV_EN; None where it is not listed
+    functions: FirmwareNumber | None = None  # NUM_OF_VFS, likewise
 
 
 def facts(
@@ -67,7 +71,10 @@ def _facts(
 ) -> Iterator[HostSetting]:
     yield _kernel(sight, record)
     for port in wish.ports:
-        yield _firmware(port, firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked")))
+        seen = firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked"))
+        yield _firmware(port, seen)
+        if port.vfs:
+            yield from _sriov_firmware(port, seen)
     if wish.vgpu:
         yield graphics(sight)
     for port in wish.ports:
@@ -114,6 +121,33 @@ def _firmware(port: PortSettings, seen: FirmwareSeen) -> HostSetting:
         why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
         by_hand=_firmware_by_hand(device, seen),
     )
+
+
+def _sriov_firmware(port: PortSettings, seen: FirmwareSeen) -> Iterator[HostSetting]:
+    """Yield what a port needs in its firmware to hand out functions at all, as far as mlxconfig lists it.
+
+    NVIDIA's nmlx5 manual, chapter on SR-IOV. vsml does not write it: more functions want more of the host's MMIO space,
+    which a BIOS may not give.
+    """
+    count = max(port.vfs, mft.DEFAULT_FUNCTIONS)
+    typed = (mft.MST_START, mft.sriov_setting(seen.device or port.device, count))
+    plain = HostSetting(
+        part=SettingKind.FIRMWARE_SRIOV,
+        name=SRIOV_SETTING,
+        on=port.address,
+        wanted="True",
+        door=seen.door,
+        device=seen.device,
+        read_only=True,
+        by_hand=typed,
+    )
+    if (sriov := seen.sriov) is not None:
+        now = None if sriov.current is None else str(bool(sriov.current))
+        yield replace(plain, configured=str(bool(sriov.next_boot)), effective=now)
+    if (functions := seen.functions) is not None:
+        now = None if functions.current is None else str(functions.current)
+        asked = replace(plain, name=FUNCTIONS_SETTING, wanted=str(port.vfs))
+        yield replace(asked, configured=str(functions.next_boot), effective=now)
 
 
 def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:

@@ -127,7 +127,8 @@ def plan(case: HostPlanInput) -> HostPlan:
 def _needs_no_reboot(case: HostPlanInput) -> bool:
     """Return whether all that lacks takes effect as soon as it is written, on a host that no run has emptied."""
     begun = case.record is not None and case.record.maintenance
-    return not begun and all(fact.at_once for fact in case.facts.facts if not fact.is_configured or fact.is_pending)
+    open_facts = (fact for fact in case.facts.facts if not (fact.is_configured or fact.read_only) or fact.is_pending)
+    return not begun and all(fact.at_once for fact in open_facts)
 
 
 def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterator[HostChange]:
@@ -164,7 +165,7 @@ def _settings(case: HostPlanInput) -> Iterator[Setting]:
             yield _setting(case.sight, fact)
 
 
-def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: PLR0911 - one arm for each part
+def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901, PLR0911 - one arm for each part
     host, name = sight.ref, sight.name
     port = PciAddress(fact.on)
     match fact.part:
@@ -175,6 +176,8 @@ def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: PLR09
             return SetFirmware(
                 host=host, host_name=name, port=port, device=fact.device, value=value, door=fact.door, guest=fact.guest
             )
+        case SettingKind.FIRMWARE_SRIOV:
+            raise AssertionError("a person sets it")
         case SettingKind.GRAPHICS:
             default, own = graphics_types(fact.wanted, sight.graphics.devices)
             odd = tuple(sorted(item for item in own.items() if item not in sight.graphics.devices.items()))

@@ -35,7 +35,6 @@ _RULES = {
     ReadyKind.MIG: "mig-or-time-sliced",
     ReadyKind.PVRDMA: "host-pvrdma",
 }
-FIRMWARE_VFS = 8  # what NUM_OF_VFS is by default (printed queries of mlxconfig)
 _ALL = MakeReady(kinds=frozenset(_RULES))
 _PIECES = {
     ReadyKind.GRAPHICS: "its graphics type is not Shared Direct",
@@ -142,7 +141,7 @@ def _without_sriov(host: Host) -> frozenset[PciAddress]:
 def _with_sriov(host: Host) -> Host:
     """Return the host as it would be with its ports' SR-IOV on."""
     off = _without_sriov(host)
-    nics = tuple(replace(nic, most_vfs=FIRMWARE_VFS) if nic.address in off else nic for nic in host.nics)
+    nics = tuple(replace(nic, most_vfs=mft.DEFAULT_FUNCTIONS) if nic.address in off else nic for nic in host.nics)
     return replace(host, nics=nics)
 
 
@@ -159,7 +158,7 @@ def _missing(
 def _firmware(host: Host, ports: Iterable[PciAddress]) -> Iterator[str]:
     yield mft.MST_START
     for port in ports:
-        yield mft.sriov_setting(mst_name(host, port), FIRMWARE_VFS)
+        yield mft.sriov_setting(mst_name(host, port), mft.DEFAULT_FUNCTIONS)
     yield "a reboot (a cold one, where this shows no change)"
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 KERNEL_SETTING = "atsSupport"
 KERNEL_OPTION = "VMkernel.Boot.atsSupport"
 FIRMWARE_SETTING = "ATS_ENABLED"
+SRIOV_SETTING = "SRIOV_EN"
+FUNCTIONS_SETTING = "NUM_OF_VFS"
 SHARED_DIRECT = "sharedDirect"
 TRUE = "TRUE"
 
@@ -25,6 +27,7 @@ class SettingKind(StrEnum):
 
     KERNEL = "ESXi kernel"
     FIRMWARE = "NIC firmware"
+    FIRMWARE_SRIOV = "NIC firmware, SR-IOV"
     GRAPHICS = "graphics"
     SRIOV = "SR-IOV"
     PASSTHROUGH = "passthrough"
@@ -71,6 +74,7 @@ class HostSetting:
     why: str = ""
     by_hand: tuple[str, ...] = ()  # what a person can type on the host (or in the guest)
     at_once: bool = False  # what is written takes effect without a reboot
+    read_only: bool = False  # vsml writes it not: a person types `by_hand`
     exact: bool = False  # more than what is wanted is not enough: a former value is to come back
 
     @property
@@ -99,7 +103,7 @@ class HostSetting:
     @property
     def can_be_set(self) -> bool:
         """Whether vsml can write it: it was read through a door, so that door is open."""
-        return self.configured is not None and self.door is not AccessMethod.NONE
+        return self.configured is not None and self.door is not AccessMethod.NONE and not self.read_only
 
     @property
     def key(self) -> str:
@@ -109,7 +113,8 @@ class HostSetting:
     def _meets(self, value: str | None) -> bool:
         if value is None:
             return False
-        if self.part is SettingKind.SRIOV and not self.exact:  # so many virtual functions, or more
+        counted = self.part is SettingKind.SRIOV or self.name == FUNCTIONS_SETTING
+        if counted and not self.exact:  # so many virtual functions, or more
             return int(value) >= int(self.wanted)
         return value == self.wanted
 

@@ -21,6 +21,7 @@ ESXI_FOLDER = "/opt/mellanox/bin"
 MST_START = f"{ESXI_FOLDER}/mst start"
 MST_STATUS = f"{ESXI_FOLDER}/mst status -vv"
 NOT_FOUND = 127
+DEFAULT_FUNCTIONS = 8  # what NUM_OF_VFS is by default (printed queries of mlxconfig)
 INSTALL = (
     "install NVIDIA's firmware tools on the host: the MFT and the NMST package for this ESXi, each with "
     "`esxcli software component apply -d /vmfs/volumes/DATASTORE/FILE.zip` in maintenance mode, and a reboot"
@@ -52,6 +53,14 @@ class FirmwareValue:
 
     next_boot: bool
     current: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareNumber:
+    """A setting of a port's firmware as a number, True(1) as 1; `current` is None when not told."""
+
+    next_boot: int
+    current: int | None
 
 
 def query(device: str) -> str:
@@ -94,13 +103,22 @@ def value(printed: str) -> FirmwareValue | None:
 
     With `-e` the columns are Default, Current and Next Boot; an older one prints what the next boot brings only.
     """
+    found = number(printed, FIRMWARE_SETTING)
+    if found is None:
+        return None
+    return FirmwareValue(bool(found.next_boot), None if found.current is None else bool(found.current))
+
+
+def number(printed: str, name: str) -> FirmwareNumber | None:
+    """Return any setting as `mlxconfig query` printed it; None when this firmware does not have it, or as a word."""
     for line in printed.splitlines():
         words = line.replace("*", " ", 1).split()
-        if words[:1] == [FIRMWARE_SETTING]:
-            values = [_truth(word) for word in words[1:]]
-            if not values or None in values:
+        if words[:1] == [name]:
+            values = [_number(word) for word in words[1:]]
+            last = values[-1] if values else None
+            if last is None or None in values:
                 return None
-            return FirmwareValue(bool(values[-1]), values[1] if len(values) == 3 else None)  # noqa: PLR2004
+            return FirmwareNumber(last, values[1] if len(values) == 3 else None)  # noqa: PLR2004
     return None
 
 
@@ -127,6 +145,6 @@ def _uplinks(rest: str) -> tuple[str, ...]:
     return tuple(re.findall(r"vmnic\d+", rest))
 
 
-def _truth(word: str) -> bool | None:
+def _number(word: str) -> int | None:
     match = _VALUE.fullmatch(word)
-    return None if match is None else bool(int(match[1] or match[2]))
+    return None if match is None else int(match[1] or match[2])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.hosts.ats_facts import FirmwareSeen
 from vsphere_ml.core.model.guest import Answer
-from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, AccessMethod
+from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, FUNCTIONS_SETTING, SRIOV_SETTING, AccessMethod
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
 from vsphere_ml.flows.guests.boot import patiently
@@ -114,7 +114,15 @@ def _asked(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
         value = mft.value(answer.out)
         why = "" if value else f"mlxconfig lists no {FIRMWARE_SETTING}: this firmware, or this mlxconfig, has none"
     door = seen.door if value else AccessMethod.NONE
-    return FirmwareSeen(door=door, device=seen.device, value=value, why=why, installed=installed, guest=seen.guest)
+    return replace(
+        seen,
+        door=door,
+        value=value,
+        why=why,
+        installed=installed,
+        sriov=mft.number(answer.out, SRIOV_SETTING),
+        functions=mft.number(answer.out, FUNCTIONS_SETTING),
+    )
 
 
 def _read_in_guest(shell: Shell, port: PortSettings) -> FirmwareSeen:

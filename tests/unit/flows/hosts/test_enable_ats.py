@@ -16,7 +16,14 @@ from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
 from vsphere_ml.core.model.esxi_state import Automation, Connection, DrsState, Lockdown, LockdownMode, Tie
-from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind, State
+from vsphere_ml.core.model.host_settings import (
+    FUNCTIONS_SETTING,
+    SRIOV_SETTING,
+    AccessMethod,
+    HostSetting,
+    SettingKind,
+    State,
+)
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
 from vsphere_ml.core.ports.host_events import Checked
@@ -211,6 +218,31 @@ def test_a_host_where_vms_run_is_refused_where_the_file_has_it_so(shared: Rig) -
     refusal = refused(rig, leave=DisruptionPolicy(downtime=True, foreign=True, power_off=True))
     assert refusal.code == "host.not-empty"
     assert rig.hosts.changes == []
+
+
+def of_firmware(rig: Rig, name: str) -> HostSetting:
+    report = rig.run(dry_run=True)
+    return next(fact for fact in report.facts[0].facts if fact.name == name)
+
+
+@pytest.mark.parametrize(
+    ("sriov", "name"), [((False, 8), SRIOV_SETTING), ((True, 0), FUNCTIONS_SETTING), ((False, 0), SRIOV_SETTING)]
+)
+def test_firmware_without_functions_is_told_with_its_command_and_left_to_a_person(
+    sriov: tuple[bool, int], name: str
+) -> None:
+    nodes = (node("node-1", nic=NicRequest(kind=NicKind.SRIOV, port_group="roce")),)
+    rig = standing(1, spec=cluster(nodes))
+    assert of_firmware(rig, name).is_effective
+    for function in rig.esx(0).functions.values():
+        function.sriov = sriov
+    fact = of_firmware(rig, name)
+    assert (fact.state, fact.can_be_set) == (State.LACKING, False)
+    assert fact.by_hand[-1].endswith("-y set SRIOV_EN=1 NUM_OF_VFS=8")
+    report = rig.run()
+    assert report.error is not None
+    assert report.error.code == "ats.not-enabled"
+    assert not [command for _, command in rig.hosts.commands if "NUM_OF_VFS" in command]
 
 
 def locked(*exceptions: str, mode: LockdownMode = LockdownMode.STRICT) -> Rig:

@@ -134,7 +134,7 @@ def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
     for host in hosts:
         commands: dict[str, None] = {}  # each once, in order
         for fact in host.lacking:
-            if fact.state in {State.UNKNOWN, State.UNPROVEN}:
+            if fact.state in {State.UNKNOWN, State.UNPROVEN} or (fact.read_only and fact.state is State.LACKING):
                 place = f" of {fact.on}" if fact.on else ""
                 yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
                 commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.by_hand)
