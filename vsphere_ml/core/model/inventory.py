@@ -315,6 +315,22 @@ class Rule:
     enabled: bool
 
 
+class AdmissionPolicy(OpenEnum):
+    """How vSphere HA counts what it keeps for a host's failure."""
+
+    PERCENTAGE = "percentage"
+    SLOTS = "slots"
+    DEDICATED = "dedicated failover hosts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Admission control of vSphere HA. `memory_percent` is of the percentage policy alone."""
+
+    policy: AdmissionPolicy
+    memory_percent: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """A compute cluster."""
@@ -326,6 +342,7 @@ class Cluster:
     root_pool: PoolRef
     pools: Mapping[PoolRef, str] = field(default_factory=dict)  # reference → inventory path
     rules: tuple[Rule, ...] = ()
+    admission: Admission | None = None  # None: HA is off, or keeps nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.model.inventory import AdmissionPolicy
 from vsphere_ml.core.model.marks import node_of
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, UNTOLD, in_words
 from vsphere_ml.core.placement.backing import wrong_gpus
@@ -11,6 +12,7 @@ from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
 from vsphere_ml.core.plan.plan import Finding
 from vsphere_ml.core.plan.vm_location import misplaced
+from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +41,44 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
     yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
     yield from (_no_answer(host) for host in placement.ground.hosts if host.no_answer)
+    yield from _admission(placement, inventory)
+
+
+def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield when vSphere HA will not let all VMs start, or nobody can say.
+
+    Rule: vSphere Availability guide, Cluster Resource Percentage Admission Control. vCenter counts less memory (ESXi's
+    own is not for VMs) and more need (each VM's overhead) than here, so it may refuse where this does not.
+    """
+    cluster = placement.ground.cluster
+    starting = [seat for seat in placement.seats if seat.standing is None or not seat.standing.powered_on]
+    if cluster.admission is None or not starting:
+        return
+    if cluster.admission.policy is not AdmissionPolicy.PERCENTAGE:
+        yield Finding(
+            code="cluster.ha-not-computed",
+            target=cluster.name,
+            message=f"vSphere HA admission control counts by {cluster.admission.policy}, which vsml does not: "
+            "whether HA lets these VMs start is known when they do",
+            hint="in vCenter, Monitor > vSphere HA shows what is left",
+        )
+        return
+    hosts = [
+        each for each in inventory.hosts if each.cluster == cluster.ref and each.connected and not each.maintenance
+    ]
+    total = sum(host.memory for host in hosts)
+    needed = sum(seat.node.memory for seat in starting)
+    left = total - sum(host.memory_reserved for host in hosts) - needed
+    kept = cluster.admission.memory_percent
+    if total and left * 100 < kept * total:
+        yield Finding(
+            code="cluster.ha-admission",
+            target=cluster.name,
+            message=f"vSphere HA keeps {kept} % of {Bytes(total)} memory for a failure, and "
+            f"starting {len(starting)} VMs with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %",
+            hint="ask for fewer nodes or less memory, or lower what HA keeps "
+            "(Configure > vSphere Availability > Admission Control)",
+        )
 
 
 def _is_left_out(spec: ClusterSpec, vm: Vm) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim
 
 from vsphere_ml.core.model.inventory import (
+    Admission,
+    AdmissionPolicy,
     Cluster,
     ClusterRef,
     Datastore,
@@ -121,6 +123,7 @@ class Surroundings:
             root_pool=PoolRef(reference(props["resourcePool"])),
             pools=self._pools(reference(found), path),
             rules=_rules(config),
+            admission=_admission(getattr(config, "dasConfig", None)),
         )
 
     def _parents(self, props: Mapping[str, Any]) -> str:
@@ -192,6 +195,22 @@ def _distributed_switch(row: Row) -> Switch:
 
 def _uplinks(backing: Any) -> tuple[str, ...]:
     return tuple(sorted(spec.pnicDevice for spec in getattr(backing, "pnicSpec", None) or ()))
+
+
+_POLICIES = (
+    (vim.cluster.FailoverResourcesAdmissionControlPolicy, AdmissionPolicy.PERCENTAGE),
+    (vim.cluster.FailoverLevelAdmissionControlPolicy, AdmissionPolicy.SLOTS),
+    (vim.cluster.FailoverHostAdmissionControlPolicy, AdmissionPolicy.DEDICATED),
+)
+
+
+def _admission(das: Any) -> Admission | None:
+    """Return HA's admission control; with percentages that vCenter finds itself they are in the same field."""
+    if das is None or not das.enabled or not das.admissionControlEnabled:
+        return None
+    asked = das.admissionControlPolicy
+    policy = next((name for kind, name in _POLICIES if isinstance(asked, kind)), AdmissionPolicy(type(asked).__name__))
+    return Admission(policy=policy, memory_percent=getattr(asked, "memoryFailoverResourcesPercent", 0))
 
 
 def _rules(config: Any) -> tuple[Rule, ...]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,10 +12,13 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
-from tests.unit.core.sites import changed, kinds, one_node, only, planned, seen
-from vsphere_ml.core.model.inventory import VmRef
+from tests.unit.core.sites import changed, kinds, one_node, only, planned, provisioned, seen
+from vsphere_ml.core.model.inventory import Admission, AdmissionPolicy, VmRef
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.plan.changes import DeleteRule, MakeRule, PowerOff, SetSettings
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.plan.plan import Finding
 
 
 def test_spread_nodes_get_a_rule_that_is_kept_up_to_date() -> None:
@@ -108,3 +112,34 @@ def test_a_group_started_on_the_other_numa_node_is_found() -> None:
     (finding,) = plan.findings
     assert finding.code == "placement.gpu-elsewhere"
     assert finding.message == "runs on GPU 0000:b3:00.0 of NUMA node 1, and is bound to NUMA node 0"
+
+
+def admission(policy: AdmissionPolicy, percent: int = 0) -> list[Finding]:
+    """Return what is found of HA where two nodes with 64 GiB each are to start on two hosts of 1 TiB."""
+    site = quad_8u3(hosts=2, taken=False)
+    clusters = (replace(site.clusters[0], admission=Admission(policy=policy, memory_percent=percent)),)
+    plan = planned(cluster(2), replace(site, clusters=clusters))
+    return [each for each in plan.findings if each.code.startswith("cluster.ha-")]
+
+
+@pytest.mark.parametrize(("percent", "refused"), [(50, False), (93, False), (94, True), (100, True)])
+def test_memory_that_ha_keeps_is_counted_before_the_start(percent: int, *, refused: bool) -> None:
+    found = admission(AdmissionPolicy.PERCENTAGE, percent)
+    assert [each.code for each in found] == (["cluster.ha-admission"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    "policy", [AdmissionPolicy.SLOTS, AdmissionPolicy.DEDICATED, AdmissionPolicy("of a later vSphere")]
+)
+def test_policies_of_ha_that_are_not_counted_are_named(policy: AdmissionPolicy) -> None:
+    (found,) = admission(policy)
+    assert (found.code, found.target) == ("cluster.ha-not-computed", "gpu")
+    assert str(policy) in found.message
+
+
+def test_ha_is_no_matter_where_nothing_starts() -> None:
+    spec, site = cluster(2), quad_8u3(hosts=2, taken=False)
+    done = provisioned(spec, site)
+    kept = Admission(policy=AdmissionPolicy.PERCENTAGE, memory_percent=100)
+    plan = planned(spec, replace(done, clusters=(replace(done.clusters[0], admission=kept),)))
+    assert not [each for each in plan.findings if each.code.startswith("cluster.ha-")]

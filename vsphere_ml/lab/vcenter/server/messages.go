@@ -22,6 +22,7 @@ var sentences = map[string]string{
 	"GuestOperationsUnavailable":          "The guest operations agent could not be contacted.",
 	"HostNotConnected":                    "Unable to communicate with the remote host, since it is disconnected.",
 	"HostNotReachable":                    "Unable to communicate with the remote host, either due to network errors or because the host is not responding.",
+	"InsufficientFailoverResourcesFault":  "Insufficient resources to satisfy configured failover level for vSphere HA.",
 	"InsufficientGraphicsResourcesFault":  "The amount of graphics resource available in the parent resource pool is insufficient for the operation.",
 	"InsufficientHostMemoryCapacityFault": "The host does not have sufficient memory resources to satisfy the reservation.",
 	"InsufficientMemoryResourcesFault":    "The amount of memory resource available in the parent resource pool is insufficient for the operation.",

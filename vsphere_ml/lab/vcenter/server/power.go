@@ -59,6 +59,9 @@ func (l *Lab) checkPowerOn(ctx *simulator.Context, machine *simulator.VirtualMac
 	if fault := l.checkHost(ctx, host); fault != nil {
 		return fault
 	}
+	if fault := l.keptForFailure(ctx, machine, host); fault != nil {
+		return fault
+	}
 	return l.checkStart(present(machine.Config, machine.Runtime.PowerState), host)
 }
 
