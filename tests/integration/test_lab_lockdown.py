@@ -33,6 +33,7 @@ lockdown_exceptions = ["backup"]
 
 [[host]]
 name = "esx-02.lab.test"
+ssh_key = "rsa"
 lockdown = "normal"
 lockdown_exceptions = ["root"]
 """
@@ -63,6 +64,8 @@ def test_only_exception_users_enter_a_host_in_lockdown(lab: Lab, tmp_path: Path)
         for host in (strict, normal):
             with_ssh(host)
         assert shells.run(normal.name, "true").ok
+        pinned = next(line for line in (tmp_path / "known_hosts").read_text().splitlines() if " ssh-rsa " in line)
+        assert shells.target(normal.name).host in pinned
         with pytest.raises(VSphereError) as refused:
             shells.run(strict.name, "true")
         assert refused.value.code == "host.sign-in"

@@ -35,8 +35,10 @@ _CODES = {
     "guest.sign-in": "host.sign-in",
 }
 _HINTS = {
-    "host.key-unknown": "on the host's console: ssh-keygen -lf /etc/ssh/ssh_host_rsa_key.pub (or ssh_host_ed25519_key);"
-    " compare, then give it in the cluster file: [hosts] host_keys",
+    # ESXi makes an RSA and an ECDSA key, and has ssh-keygen beside its PATH (vSphere Security, ESXi keys; KB 313767).
+    "host.key-unknown": "on the host's console: /usr/lib/vmware/openssh/bin/ssh-keygen -lf "
+    "/etc/ssh/ssh_host_rsa_key.pub (or ssh_host_ecdsa_key.pub, whichever SSH shows); compare, then give it in the "
+    "cluster file: [hosts] host_keys",
 }
 
 

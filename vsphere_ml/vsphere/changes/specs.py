@@ -147,7 +147,8 @@ def dynamic(wanted: WantDynamic) -> Any:
 
 def matching_backing(vendor: int, device: int, label: str) -> Any:
     """Return the backing that any function of a kind meets; one with a label must carry it, none asks for none."""
-    allowed = _device.VirtualPCIPassthrough.AllowedDevice(vendorId=to_signed(vendor), deviceId=to_signed(device))
+    # Ids are an `xsd:int` here, unlike the signed short of a fixed device's backing (vSphere API).
+    allowed = _device.VirtualPCIPassthrough.AllowedDevice(vendorId=vendor, deviceId=device)
     return _device.VirtualPCIPassthrough.DynamicBackingInfo(allowedDevice=[allowed], customLabel=label, deviceName="")
 
 

@@ -13,8 +13,15 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4}):)?([0-9a-f]{1,4}):([0-9a-f]{2})\.([0-7])", re.IGNORECASE)
 
 
+# The spelling of a VM's configuration file: five digits, and the bus as three decimal ones (vmware/govmomi issue 2248:
+# `00000:101:00.0` is 0000:65:00.0).
+_DECIMAL = re.compile(r"(?<![0-9a-f])(\d{5}):(\d{3}):([0-9a-f]{2}\.[0-7])", re.IGNORECASE)
+
+
 def address(text: str) -> PciAddress:
     """Return a PCI address in one spelling, `0000:3b:00.0`; text that holds none comes back in lower case."""
+    if (decimal := _DECIMAL.search(text)) is not None:
+        return PciAddress(f"{int(decimal[1]):04x}:{int(decimal[2]):02x}:{decimal[3].lower()}")
     match = _ADDRESS.search(text)
     if match is None:
         return PciAddress(text.lower())

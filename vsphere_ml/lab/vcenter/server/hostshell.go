@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/json"
 	"encoding/pem"
@@ -132,8 +133,31 @@ func (l *Lab) Shell(name string) HostShell {
 	return HostShell{Name: name, Address: machine.address, Port: l.shells.port, Fingerprint: ssh.FingerprintSHA256(l.hostKey(name).PublicKey())}
 }
 
+// rsaKey is a 2048-bit key in the state folder, as ESXi makes one at its first boot (vSphere Security guide, "ESXi SSH keys").
+func (l *Lab) rsaKey(name string) ssh.Signer {
+	text, err := l.stored("esxi_rsa_"+name, func() ([]byte, error) {
+		private, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, err
+		}
+		block, err := ssh.MarshalPrivateKey(private, "")
+		return pem.EncodeToMemory(block), err
+	})
+	if err != nil {
+		panic(err) // the state folder was written a moment ago
+	}
+	signer, err := ssh.ParsePrivateKey(text)
+	if err != nil {
+		panic(err)
+	}
+	return signer
+}
+
 // hostKey is the same for the host whenever it is asked for.
 func (l *Lab) hostKey(name string) ssh.Signer {
+	if own, _ := l.File.HostNamed(name); own.SSHKey == "rsa" {
+		return l.rsaKey(name)
+	}
 	digest := hmac.New(sha256.New, l.shells.secret)
 	digest.Write([]byte(name))
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(digest.Sum(nil)))

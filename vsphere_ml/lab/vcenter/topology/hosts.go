@@ -56,6 +56,7 @@ func checkHosts(file File, hosts map[string]Model, found *problems) {
 		if host.RebootMS != nil && *host.RebootMS < 0 {
 			found.add("host %q: reboot_ms is %d: it must be 0 or more", host.Name, *host.RebootMS)
 		}
+		oneOf(found, "host %q: ssh_key", host.Name, host.SSHKey, "", "ed25519", "rsa")
 		oneOf(found, "host %q: lockdown", host.Name, host.Lockdown, "", "normal", "strict")
 		for _, fault := range host.Faults {
 			oneOf(found, "host %q: fault", host.Name, fault, HostFaults...)

@@ -94,6 +94,7 @@ type Host struct {
 	// Lockdown is its lockdown mode: normal, strict, or "" for none; LockdownExceptions are the users whom it spares.
 	Lockdown           string   `toml:"lockdown"`
 	LockdownExceptions []string `toml:"lockdown_exceptions"`
+	SSHKey             string   `toml:"ssh_key"` // of its SSH service: ed25519 (the default) or rsa
 }
 
 // NUMANode is one socket's share of cores and memory.
