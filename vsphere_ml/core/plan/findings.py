@@ -69,12 +69,12 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     total = sum(host.memory for host in hosts)
     needed = sum(seat.node.memory for seat in starting)
     left = total - sum(host.memory_reserved for host in hosts) - needed
-    kept = cluster.admission.memory_percent
-    if total and left * 100 < kept * total:
+    percent = cluster.admission.memory_percent
+    if total and left * 100 < percent * total:
         yield Finding(
             code="cluster.ha-admission",
             target=cluster.name,
-            message=f"vSphere HA keeps {kept} % of {Bytes(total)} memory for a failure, and "
+            message=f"vSphere HA keeps {percent} % of {Bytes(total)} memory for a failure, and "
             f"starting {len(starting)} VMs with {Bytes(needed)} reserved leaves {max(0, left) * 100 // total} %",
             hint="ask for fewer nodes or less memory, or lower what HA keeps "
             "(Configure > vSphere Availability > Admission Control)",
