@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.gpu_capacity import MIG
-from vsphere_ml.core.model.esxi_state import NO_LOCKDOWN, Connection
+from vsphere_ml.core.model.esxi_state import NO_LOCKDOWN, Connection, DesiredState
 from vsphere_ml.core.model.inventory import VgpuProfile
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class FakeEsx:
     tools_missing: set[str] = field(default_factory=set)
     agents: set[str] = field(default_factory=set)
     lockdown: Lockdown = NO_LOCKDOWN
+    desired: DesiredState = field(default_factory=DesiredState)
     drs: DrsState | None = None  # what DRS does with the host's VMs
     ties: dict[str, Tie] = field(default_factory=dict)  # by VM, what keeps it here
     addresses: dict[str, str] = field(default_factory=dict)

@@ -282,6 +282,7 @@ class FakeHosts:
             pvrdma=machine.pvrdma,
             drs=machine.drs,
             lockdown=machine.lockdown,
+            desired=machine.desired,
         )
 
     def _vms(self, machine: FakeEsx) -> tuple[VmOnHost, ...]:

@@ -10,7 +10,7 @@ from pyVmomi import vim
 from tests.integration import labs
 from tests.integration.esxi import with_ssh
 from vsphere_ml.core.errors import VSphereError
-from vsphere_ml.core.model.esxi_state import Lockdown, LockdownMode
+from vsphere_ml.core.model.esxi_state import DesiredState, Lockdown, LockdownMode
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.lab import hosts
 from vsphere_ml.lab.server import topology_file
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.lab
 
+IMAGE = "[[cluster]]\nimage = true"
 LOCKED = """
 [[host]]
 name = "esx-01.lab.test"
+profile = true
 lockdown = "strict"
 lockdown_exceptions = ["backup"]
 
@@ -42,7 +44,7 @@ lockdown_exceptions = ["root"]
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
     topology = tmp_path / "locked.toml"
-    topology.write_text(topology_file("quad-8.0u3").read_text() + LOCKED)
+    topology.write_text(topology_file("quad-8.0u3").read_text().replace("[[cluster]]", IMAGE, 1) + LOCKED)
     with labs.running(tmp_path / "state", str(topology)) as started:
         yield started
 
@@ -60,6 +62,10 @@ def test_only_exception_users_enter_a_host_in_lockdown(lab: Lab, tmp_path: Path)
         assert [each.lockdown for each in seen.values()] == [
             Lockdown(mode=LockdownMode.STRICT, exceptions=("backup",)),
             Lockdown(mode=LockdownMode.NORMAL, exceptions=("root",)),
+        ]
+        assert [each.desired for each in seen.values()] == [
+            DesiredState(image=True, profile=True),
+            DesiredState(image=True),
         ]
         for host in (strict, normal):
             with_ssh(host)

@@ -72,7 +72,7 @@ def _facts(
     yield _kernel(sight, record)
     for port in wish.ports:
         seen = firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked"))
-        yield _firmware(port, seen)
+        yield _firmware(port, seen, by_image=sight.desired.image)
         if port.vfs:
             yield from _sriov_firmware(port, seen)
     if wish.vgpu:
@@ -105,7 +105,7 @@ def _booted_with(configured: str, sight: EsxiHostState, record: Record | None) -
     return configured if booted_since else None
 
 
-def _firmware(port: PortSettings, seen: FirmwareSeen) -> HostSetting:
+def _firmware(port: PortSettings, seen: FirmwareSeen, *, by_image: bool) -> HostSetting:
     value = seen.value
     device = seen.device or port.device
     return HostSetting(
@@ -119,7 +119,7 @@ def _firmware(port: PortSettings, seen: FirmwareSeen) -> HostSetting:
         device=device,
         guest=seen.guest,
         why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
-        by_hand=_firmware_by_hand(device, seen),
+        by_hand=_firmware_by_hand(device, seen, mft.INSTALL_BY_IMAGE if by_image else mft.INSTALL),
     )
 
 
@@ -150,11 +150,11 @@ def _sriov_firmware(port: PortSettings, seen: FirmwareSeen) -> Iterator[HostSett
         yield replace(asked, configured=str(functions.next_boot), effective=now)
 
 
-def _firmware_by_hand(device: str, seen: FirmwareSeen) -> tuple[str, ...]:
+def _firmware_by_hand(device: str, seen: FirmwareSeen, how: str) -> tuple[str, ...]:
     if seen.guest:
         place = seen.device or "PCI-ADDRESS"
         return (f"mlxconfig -d {place} -e query", f"mlxconfig -d {place} -y set {FIRMWARE_SETTING}=true")
-    install = () if seen.installed else (f"# first {mft.INSTALL}",)
+    install = () if seen.installed else (f"# first {how}",)
     return (*install, mft.MST_START, mft.MST_STATUS, mft.query(device), mft.setting(device, value=True))
 
 

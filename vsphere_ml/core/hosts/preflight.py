@@ -166,11 +166,23 @@ def cautions(case: HostPlanInput) -> Iterator[str]:
         yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
     if sight.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
         yield f"it is in {sight.lockdown.words}: SSH is for its exception users alone"
+    if keepers := _keepers(case):
+        yield f"{' and '.join(keepers)} may set back what is changed here at the next remediation; put it there, too"
     if sight.maintenance and not (case.record and case.record.maintenance):
         yield "it is in maintenance mode, which vsml did not begin: it stays so"
     for vm in sight.vms:
         if vm.resume not in {None, sight.name}:
             yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"
+
+
+def _keepers(case: HostPlanInput) -> list[str]:
+    """Return what else decides on the settings that would be changed, in words."""
+    changed = any(not fact.is_configured and fact.can_be_set for fact in case.facts.facts)
+    named = {
+        "the host profile": case.sight.desired.profile,
+        "vSphere Configuration Profiles of the cluster": case.sight.desired.configuration,
+    }
+    return [words for words, there in named.items() if there and changed]
 
 
 def _left_by_revert(case: HostPlanInput) -> list[str]:

@@ -51,6 +51,15 @@ class Lockdown:
         return closed and self.exceptions is not None and user not in self.exceptions
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredState:
+    """What else decides on a host's software and settings, and sets back what differs at the next remediation."""
+
+    image: bool = False  # of its cluster, by vSphere Lifecycle Manager
+    configuration: bool = False  # of its cluster, by vSphere Configuration Profiles
+    profile: bool = False  # a host profile
+
+
 NO_LOCKDOWN = Lockdown(mode=LockdownMode.DISABLED)
 
 
@@ -145,6 +154,7 @@ class EsxiHostState:
     pvrdma: Pvrdma | None = None
     ssh_running: bool | None = None  # the service TSM-SSH; None when the host does not tell
     lockdown: Lockdown = NO_LOCKDOWN
+    desired: DesiredState = field(default_factory=DesiredState)
     record: str = ""  # what an earlier run wrote down on the host
     drs: DrsState | None = None  # None: the host is in no cluster, or its cluster cannot be read
 

@@ -26,6 +26,11 @@ INSTALL = (
     "install NVIDIA's firmware tools on the host: the MFT and the NMST package for this ESXi, each with "
     "`esxcli software component apply -d /vmfs/volumes/DATASTORE/FILE.zip` in maintenance mode, and a reboot"
 )
+# On a cluster with an image whatever `esxcli software` installs is drift, which the next remediation takes away.
+INSTALL_BY_IMAGE = (
+    "in vCenter, import NVIDIA's MFT and NMST depots for this ESXi (Lifecycle Manager > Import Updates), add both "
+    "components to the cluster's image (Updates > Image > Edit), and remediate the host"
+)
 # On Linux either name will do: mstflint's programs are the same ones.
 _IN_GUEST = "$(command -v mlxconfig || command -v mstconfig || echo mlxconfig)"
 GUEST_PORTS = "lspci -D -n -d 15b3:"

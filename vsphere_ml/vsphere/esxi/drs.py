@@ -1,4 +1,4 @@
-"""Reads how far DRS empties a host: its cluster's automation, what single VMs have instead, and what ties them."""
+"""Reads what clusters tell of how their hosts are emptied and managed: DRS, images, configuration profiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyVmomi import vim
 
 from vsphere_ml.core.hosts.evacuation import VGPU_OPTIONS
-from vsphere_ml.core.model.esxi_state import Automation, DrsState, Tie
+from vsphere_ml.core.model.esxi_state import Automation, DesiredState, DrsState, Tie
 from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 
 if TYPE_CHECKING:
@@ -17,30 +17,38 @@ if TYPE_CHECKING:
     from vsphere_ml.vsphere.connection.session import Session
 
 _PATH = "configurationEx"
+_IMAGE, _CONFIGURATION = "lifecycleManaged", "configManagerEnabled"
 _Passthrough = vim.vm.device.VirtualPCIPassthrough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDrs:
-    """DRS of one cluster; `own` are VMs with an automation level of their own, by their ids."""
+    """DRS of one cluster, and what it keeps its hosts by; `own` are VMs with a level of their own, by their ids."""
 
     state: DrsState
+    desired: DesiredState
     own: Mapping[str, Automation] = field(default_factory=dict)
 
 
 def read_drs(session: Session, parents: Iterable[Any]) -> dict[str, ClusterDrs]:
     """Return DRS of these hosts' clusters, by the cluster's id; a cluster that the account may not read is left out."""
     clusters = {reference(each): each for each in parents if isinstance(each, vim.ClusterComputeResource)}
-    rows = collect_objects(session, clusters.values(), {vim.ClusterComputeResource: [_PATH]})
-    return {reference(found): _cluster(props[_PATH]) for found, props in rows if _PATH in props}
+    wanted = {vim.ClusterComputeResource: [_PATH, _IMAGE, _CONFIGURATION]}
+    rows = collect_objects(session, clusters.values(), wanted)
+    return {reference(found): _cluster(props) for found, props in rows if _PATH in props}
 
 
-def _cluster(config: Any) -> ClusterDrs:
+def _cluster(props: Mapping[str, Any]) -> ClusterDrs:
+    config = props[_PATH]
     drs = config.drsConfig
     automation = Automation(str(drs.defaultVmBehavior)) if drs and drs.enabled else Automation.OFF
     options = {(each.key, str(each.value)) for each in (drs.option if drs else None) or ()}
     own = {reference(each.key): _own_level(each, automation) for each in config.drsVmConfig or ()}
-    return ClusterDrs(state=DrsState(automation=automation, vgpus=bool(options & set(VGPU_OPTIONS))), own=own)
+    return ClusterDrs(
+        state=DrsState(automation=automation, vgpus=bool(options & set(VGPU_OPTIONS))),
+        desired=DesiredState(image=bool(props.get(_IMAGE)), configuration=bool(props.get(_CONFIGURATION))),
+        own=own,
+    )
 
 
 def _own_level(special: Any, automation: Automation) -> Automation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
@@ -10,6 +10,7 @@ from pyVmomi import vim, vmodl
 from vsphere_ml.core.model.esxi_state import (
     NO_LOCKDOWN,
     Connection,
+    DesiredState,
     EsxiHostState,
     FunctionSeen,
     GraphicsSeen,
@@ -51,6 +52,7 @@ HOST = (
     "capability.deviceRebindWithoutRebootSupported",
     *pvrdma.PATHS,
     modules.PATH,
+    "complianceCheckResult",
     *lockdown.PATHS,
     "customValue",
     "parent",
@@ -142,6 +144,7 @@ def _sight(
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
         drs=drs.state if drs else None,
+        desired=replace(drs.desired if drs else DesiredState(), profile=_has_profile(props)),
         lockdown=lockdown.read_lockdown(session, props) if connection is Connection.CONNECTED else NO_LOCKDOWN,
     )
 
@@ -198,6 +201,12 @@ def _function(info: Any) -> FunctionSeen:
         vfs=int(info.numVirtualFunctionRequested or 0) if sriov and info.sriovEnabled else 0,
         vfs_now=int(info.numVirtualFunction or 0) if sriov and info.sriovActive else 0,
     )
+
+
+def _has_profile(props: Mapping[str, Any]) -> bool:
+    """Return whether a host profile is attached, as far as the last check against it tells."""
+    checked = props.get("complianceCheckResult")
+    return checked is not None and checked.profile is not None
 
 
 def _ssh(services: Any) -> bool | None:

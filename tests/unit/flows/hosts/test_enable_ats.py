@@ -15,7 +15,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
-from vsphere_ml.core.model.esxi_state import Automation, Connection, DrsState, Lockdown, LockdownMode, Tie
+from vsphere_ml.core.model.esxi_state import Automation, Connection, DesiredState, DrsState, Lockdown, LockdownMode, Tie
 from vsphere_ml.core.model.host_settings import (
     FUNCTIONS_SETTING,
     SRIOV_SETTING,
@@ -27,6 +27,7 @@ from vsphere_ml.core.model.host_settings import (
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
 from vsphere_ml.core.ports.host_events import Checked
+from vsphere_ml.core.tools import mft
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
@@ -270,6 +271,22 @@ def test_where_no_shell_is_entered_lockdown_is_a_caution() -> None:
     (first, second) = rig.run(dry_run=True).plan.hosts
     assert not second.refusals
     assert len(set(second.cautions) - set(first.cautions)) == 1
+
+
+@pytest.mark.parametrize("desired", [DesiredState(profile=True), DesiredState(configuration=True)])
+def test_what_sets_settings_back_is_a_caution_where_something_is_changed(desired: DesiredState) -> None:
+    rig = standing(1)
+    rig.esx(0).desired = desired
+    assert len(rig.run(dry_run=True).plan.hosts[0].cautions) == 1
+    assert rig.run().error is None
+    assert rig.run(dry_run=True).plan.hosts[0].cautions == ()
+
+
+@pytest.mark.parametrize(("image", "how"), [(True, mft.INSTALL_BY_IMAGE), (False, mft.INSTALL)])
+def test_where_a_cluster_has_an_image_the_tools_come_with_it(*, image: bool, how: str) -> None:
+    rig = standing(1)
+    rig.esx(0).desired, rig.esx(0).mft = DesiredState(image=image), False
+    assert firmware(rig.run(dry_run=True))[0].by_hand[0] == f"# first {how}"
 
 
 def test_vcenters_own_agents_are_left_to_vcenter(shared: Rig) -> None:

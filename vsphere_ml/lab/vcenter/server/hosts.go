@@ -65,6 +65,12 @@ func (l *Lab) addHost(owner *simulator.ClusterComputeResource, name string, mode
 	l.site.byReference[host.Self] = machine
 	if own, ok := l.File.HostNamed(name); ok {
 		l.site.reboots.change(name, hostChange{RebootMS: own.RebootMS})
+		if own.Profile {
+			host.ComplianceCheckResult = &types.ComplianceResult{
+				Profile:          &types.ManagedObjectReference{Type: "HostProfile", Value: "hostprofile-1"},
+				ComplianceStatus: string(types.ComplianceResultStatusCompliant), Entity: &host.Self, CheckTime: types.NewTime(l.Started),
+			}
+		}
 	}
 	l.refresh(ctx, name)
 }

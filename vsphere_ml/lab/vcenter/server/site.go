@@ -80,6 +80,7 @@ func (l *Lab) addClusters() error {
 			config.DrsConfig.Option = append(config.DrsConfig.Option, option)
 		}
 		config.DasConfig = availability(described)
+		made.LifecycleManaged = types.NewBool(described.Image)
 		l.site.clusters[described.Name] = made
 	}
 	return nil

@@ -40,7 +40,8 @@ type Cluster struct {
 	Model string   `toml:"model"`
 	// DRSOptions are DRS's advanced options, such as VgpuMMAutomationTimeoutSecs = "-1".
 	DRSOptions map[string]string `toml:"drs_options"`
-	HA         *HA               `toml:"ha"` // without it HA is off
+	HA         *HA               `toml:"ha"`    // without it HA is off
+	Image      bool              `toml:"image"` // vSphere Lifecycle Manager keeps its hosts' software by one image
 }
 
 // HA is vSphere HA with admission control.
@@ -95,6 +96,7 @@ type Host struct {
 	Lockdown           string   `toml:"lockdown"`
 	LockdownExceptions []string `toml:"lockdown_exceptions"`
 	SSHKey             string   `toml:"ssh_key"` // of its SSH service: ed25519 (the default) or rsa
+	Profile            bool     `toml:"profile"` // a host profile is attached, and the host was checked against it
 }
 
 // NUMANode is one socket's share of cores and memory.
