@@ -37,6 +37,7 @@ GUEST_PORTS = "lspci -D -n -d 15b3:"
 # Physical functions of ConnectX-5 to -7; those of mlx5's virtual ones are even (PCI ID database).
 _PHYSICAL = re.compile(r"^(\S+) \S+ 15b3:(1017|1019|101b|101d|101f|1021)\b", re.MULTILINE)
 _DEVICE = re.compile(r"^\S+\s+(?:/dev/)?(mt\S+)\s+([0-9a-f:.]+)\s+(.*)$", re.IGNORECASE)
+_COLUMNS = frozenset({"Default", "Current", "Next"})
 _VALUE = re.compile(r"[^()\s]+\((\d+)\)|(\d+)")
 
 
@@ -115,15 +116,20 @@ def value(printed: str) -> FirmwareValue | None:
 
 
 def number(printed: str, name: str) -> FirmwareNumber | None:
-    """Return any setting as `mlxconfig query` printed it; None when this firmware does not have it, or as a word."""
+    """Return any setting as `mlxconfig query` printed it; None when this firmware does not have it, or as a word.
+
+    Which columns there are the header tells: a firmware that knows no current or default values has neither, and a
+    setting that it cannot tell is `N/A` (mlxcfg_ui.cpp of Mellanox/mstflint, which is the same program).
+    """
+    columns: list[str] = ["Next"]
     for line in printed.splitlines():
         words = line.replace("*", " ", 1).split()
-        if words[:1] == [name]:
-            values = [_number(word) for word in words[1:]]
-            last = values[-1] if values else None
-            if last is None or None in values:
-                return None
-            return FirmwareNumber(last, values[1] if len(values) == 3 else None)  # noqa: PLR2004
+        if words[:1] == ["Configurations:"]:
+            columns = [word for word in words if word in _COLUMNS]
+        elif words[:1] == [name]:
+            values = dict(zip(columns, map(_number, words[1:]), strict=False))
+            later = values.get("Next")
+            return None if later is None else FirmwareNumber(later, values.get("Current"))
     return None
 
 

@@ -42,6 +42,41 @@ Configurations:                                      Next boot
 """
 
 
+# In the words of mlxcfg_ui.cpp (https://github.com/Mellanox/mstflint/blob/master/mlxconfig/mlxcfg_ui.cpp).
+CURRENT_ONLY = """
+Configurations:                             Current         Next Boot
+*        ATS_ENABLED                         False(0)        True(1)
+"""
+NOT_TOLD = """
+Configurations:                             Default         Current         Next Boot
+*        ATS_ENABLED                         N/A             N/A             True(1)
+         NUM_OF_VFS                          8               16              N/A
+         PCI_WR_ORDERING                     per_mkey(0)     per_mkey(0)     force_relax(1)
+         PARTITIONS                          Array[0..7]     Array[0..7]     Array[0..7]
+"""
+# As on an ESXi host with a ConnectX-3: two devices at one address, of which the first is the one to ask
+# (https://docs.nvidia.com/networking/display/mftv43106021/vmware+esxi).
+TWO_OF_ONE = """\
+DEVICE_TYPE             MST                           PCI       RDMA            NET                       NUMA
+ConnectX3(rev:1)        mt4099_pciconf0               01:00.0   net-vmnic0
+ConnectX3(rev:1)        mt4099_pci_cr0                01:00.0   net-vmnic0
+"""
+
+
+def test_columns_are_those_of_the_header() -> None:
+    assert mft.value(CURRENT_ONLY) == FirmwareValue(next_boot=True, current=False)
+    assert mft.value(NOT_TOLD) == FirmwareValue(next_boot=True, current=None)
+    assert mft.number(NOT_TOLD, "NUM_OF_VFS") is None
+    assert mft.number(NOT_TOLD, "PCI_WR_ORDERING") == mft.FirmwareNumber(1, 0)
+    assert mft.number(NOT_TOLD, "PARTITIONS") is None
+
+
+def test_of_two_devices_at_one_address_the_configuration_space_is_asked() -> None:
+    found = mft.device_at(mft.devices(TWO_OF_ONE), PciAddress("0000:01:00.0"), "vmnic0")
+    assert found is not None
+    assert found.name == "mt4099_pciconf0"
+
+
 def test_devices_of_a_status_are_found_by_address_or_uplink() -> None:
     devices = mft.devices(STATUS)
     assert [each.name for each in devices] == ["mt4125_pciconf0", "mt4125_pciconf0.1", "mt4103_pciconf0"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import GuestPlace
 
 T = TypeVar("T")
-ROW = "        ATS_ENABLED    False(0)    {}    {}\n"
+ROW = "Configurations:    Default    Current    Next Boot\n        ATS_ENABLED    False(0)    {}    {}\n"
 
 
 @dataclass(slots=True)
