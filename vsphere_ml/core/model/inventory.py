@@ -278,6 +278,7 @@ class VmSettings:
     datastore: DatastoreRef | None = None  # of the first disk; None where nobody tells
     cores_per_socket: int | None = None  # None where nobody tells
     limited: bool = False  # memory or CPU have an upper limit of their own
+    tools_version: int = 0  # of VMware Tools that have run in the guest; 0 where none have
     guest_id: str = ""  # what vCenter has the guest's system for, such as ubuntu64Guest; empty when it does not say
 
 

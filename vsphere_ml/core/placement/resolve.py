@@ -53,6 +53,15 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
     )
 
 
+def find_source(spec: ClusterSpec, inventory: Inventory) -> Vm:
+    """Return what nodes are cloned from, whether or not it can be used. Raises as `resolve` of its name alone."""
+    search = _Search()
+    source = search.source(spec, inventory)
+    if source is None:
+        raise search.error(inventory)
+    return source
+
+
 def folder_path(folder: str | None, datacenter: str) -> str:
     """Return a folder's path below the data centre's VM folder, however it was written."""
     path = (folder or "").strip("/")

@@ -64,6 +64,7 @@ FULL = (
     "config.deviceGroups",
     "config.annotation",
     "config.guestId",
+    "config.tools.toolsVersion",
     "guest.ipAddress",
     "guest.toolsRunningStatus",
     "snapshot.currentSnapshot",
@@ -158,6 +159,7 @@ def settings(vm: Vm, props: Mapping[str, Any]) -> VmSettings:
         datastore=_datastore(disk) if disk else None,
         cores_per_socket=props.get("config.hardware.numCoresPerSocket") or None,
         limited=any((props.get(f"config.{each}Allocation.limit") or -1) >= 0 for each in ("memory", "cpu")),
+        tools_version=props.get("config.tools.toolsVersion") or 0,
         guest_id=props.get("config.guestId") or "",
     )
 

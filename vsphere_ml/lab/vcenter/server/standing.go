@@ -41,6 +41,7 @@ func (l *Lab) addTemplate(described topology.Template) error {
 		return err
 	}
 	limitTemplate(machine.Config, described)
+	setTools(machine.Config, described)
 	l.origins.add(machine.Self, described)
 	if described.Snapshot != "" {
 		body := machine.CreateSnapshotTask(l.Context, &types.CreateSnapshot_Task{This: machine.Self, Name: described.Snapshot})
@@ -53,6 +54,23 @@ func (l *Lab) addTemplate(described topology.Template) error {
 		return fmt.Errorf("%s", fault.String)
 	}
 	return nil
+}
+
+// setTools leaves what vCenter knows of VMware Tools from the template's last boot; 12389 is of open-vm-tools 12.3.5.
+func setTools(config *types.VirtualMachineConfigInfo, described topology.Template) {
+	tools := types.ToolsConfigInfo{}
+	if config.Tools != nil {
+		tools = *config.Tools
+	}
+	tools.ToolsVersion = 12389
+	if described.Tools != nil && !*described.Tools {
+		tools.ToolsVersion = 0
+	}
+	config.Tools = &tools
+	if described.Silent {
+		key := &types.OptionValue{Key: "isolation.tools.setinfo.disable", Value: "TRUE"}
+		config.ExtraConfig = mergeExtraConfig(config.ExtraConfig, []types.BaseOptionValue{key})
+	}
 }
 
 // limitTemplate sets what somebody may have left in a template: cores per socket, and limits of memory and CPU.

@@ -190,6 +190,10 @@ type Template struct {
 	Snapshot        string `toml:"snapshot"`
 	// CloudInit tells whether its guests read guestinfo at their first boot; default: true.
 	CloudInit *bool `toml:"cloud_init"`
+	// Tools tells whether VMware Tools have run in it, so that vCenter knows their version; default: true. Silent keeps its
+	// guests from telling vCenter anything, as hardening guides have it (isolation.tools.setinfo.disable).
+	Tools  *bool `toml:"tools"`
+	Silent bool  `toml:"silent"`
 	// User can sign in with AuthorizedKeys, whatever the first boot is told.
 	User           string   `toml:"user"`
 	AuthorizedKeys []string `toml:"authorized_keys"`
