@@ -232,8 +232,16 @@ def _refusal(node: nodes.Node) -> str | None:
         return f"there is no filter `{node.name}`"
     if isinstance(node, nodes.Test) and node.name not in _environment().tests:
         return f"there is no test `{node.name}`"
+    return _constant_refusal(node)
+
+
+def _constant_refusal(node: nodes.Node) -> str | None:
+    """Refuse constants that Jinja2 cannot turn into Python without a word on stderr, or at all."""
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice) and _is_lone_value(node.node):
         return "a number, true, false or none has no parts"
+    # Compiling a number takes writing it, which Python refuses of 4,300 digits.
+    if isinstance(node, nodes.Const) and isinstance(node.value, int) and node.value.bit_length() > _BITS:
+        return "a number in it has too many digits"
     return None
 
 

@@ -88,6 +88,8 @@ def test_a_part_of_what_has_none_is_refused_with_its_line_and_without_a_warning(
         "{% for a in peers recursive %}{% endfor %}",
         "{{ name | pprint }}",
         "{{ name is filter }}",
+        f"{{{{ 0x{'f' * 4000} }}}}",
+        f"{{{{ {'9' * 400} }}}}",
     ],
 )
 def test_what_templates_do_not_need_is_refused_before_they_are_rendered(text: str) -> None:
