@@ -81,13 +81,13 @@ class Journal:
     def begin(self, change: Change | HostChange) -> str:
         """Write that a change begins; return the number under which its end is written."""
         number = str(next(self.numbers))
-        self._write({"event": "begin", "change": number, **describe_change(change)})
+        self._write({"event": "begin", "change": number, **change_entry(change)})
         return number
 
     def end(self, number: str, change: Change | HostChange, error: VsmlError | None) -> None:
         failed = {"code": error.code, "message": error.message} if error is not None else None
         outcome = "failed" if failed else "done"
-        about = {key: value for key, value in describe_change(change).items() if key in {"object", "what"}}
+        about = {key: value for key, value in change_entry(change).items() if key in {"object", "what"}}
         self._write({"event": "end", "change": number, **about, "outcome": outcome, "error": failed})
 
     def _write(self, entry: Mapping[str, object]) -> None:
@@ -116,10 +116,10 @@ def _separator(descriptor: int) -> bytes:
     return b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b""
 
 
-def describe_change(change: Change | HostChange) -> dict[str, Any]:
+def change_entry(change: Change | HostChange) -> dict[str, Any]:
     """Return a change as the journal has it: its object, what differs, and every field but what guests are told."""
     if isinstance(change, HostChange):
-        return _describe_host_change(change)
+        return _host_change_entry(change)
     stages: Any = stages_of(Plan(stages=(Stage(title="", changes=(change,)),)))
     fields = dict(stages[0]["changes"][0])
     kind = fields.pop("change")
@@ -137,7 +137,7 @@ def describe_change(change: Change | HostChange) -> dict[str, Any]:
     }
 
 
-def _describe_host_change(change: HostChange) -> dict[str, Any]:
+def _host_change_entry(change: HostChange) -> dict[str, Any]:
     fields = {each.name: getattr(change, each.name) for each in dataclasses.fields(change)}
     after = {key: value if isinstance(value, bool | int) else str(value) for key, value in fields.items()}
     kind = type(change).__name__

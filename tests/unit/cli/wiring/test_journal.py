@@ -16,7 +16,7 @@ from vsphere_ml.cli.wiring.journal import (
     NAME,
     Author,
     Journal,
-    describe_change,
+    change_entry,
     journal_changes,
     journal_host_steps,
     read_entries,
@@ -93,7 +93,7 @@ def test_clusters_share_the_file_and_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_before_and_after_stand_beside_each_other() -> None:
-    told = describe_change(UpgradeHardware(vm="node-1", version=21, was=19))
+    told = change_entry(UpgradeHardware(vm="node-1", version=21, was=19))
     assert (told["object"], told["before"], told["after"]["version"]) == ("node-1", {"was": 19}, 21)
 
 
