@@ -47,7 +47,7 @@ class Boots:
 
 
 def main() -> int:
-    if lack := needs.lacking():
+    if lack := needs.missing_need():
         print(f"cannot run: {lack}", file=sys.stderr)
         return 1
     print(

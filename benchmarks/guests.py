@@ -169,7 +169,7 @@ def as_root(script: str) -> str:
 
 
 def main() -> int:
-    if lack := needs.lacking():
+    if lack := needs.missing_need():
         print(f"cannot run: {lack}", file=sys.stderr)
         return 1
     print(
@@ -216,11 +216,11 @@ def site(file: Path, lab: Lab) -> Site:
     clock = SystemClock()
     spec = load(file)
     playbooks = guest_wiring.playbooks(spec)
-    given = guest_wiring.given(spec, playbooks)
+    given = guest_wiring.step_inputs(spec, playbooks)
     entered = guest_wiring.guests(spec, clock, PARALLEL)
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
     look = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.up(spec, look, gateway, entered, boot.within(60.0, clock))
+    found = boot.wait_ready(spec, look, gateway, entered, boot.start_deadline(60.0, clock))
     facts = guests.facts(spec, found, entered, given)
     return Site(
         spec=spec,

@@ -138,10 +138,10 @@ def variables() -> list[str]:
 
 
 def main() -> int:
-    if lack := needs.lacking() or runtime.lacking():
+    if lack := needs.missing_need() or runtime.missing_need():
         print(f"cannot run: {lack}", file=sys.stderr)
         return 1
-    runtime.made()
+    runtime.make_runtime()
     print(
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.platform()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
@@ -166,10 +166,10 @@ def targets(file: Path) -> dict[str, SshTarget]:
     """Return how each node is entered."""
     spec, clock = load(file), SystemClock()
     guests = guest_wiring.guests(spec, clock)
-    lab = state.running("bench")
+    lab = state.running_lab("bench")
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file))
     look = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.up(spec, look, gateway, guests, boot.within(60.0, clock))
+    found = boot.wait_ready(spec, look, gateway, guests, boot.start_deadline(60.0, clock))
     return {place.name: guests.target(place) for place in found.places}
 
 

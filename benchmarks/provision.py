@@ -53,11 +53,11 @@ def running(topology: str, *, guests: bool = False) -> Iterator[Lab]:
     """Run a lab of its own called `bench`, and take it down."""
     with tempfile.TemporaryDirectory() as state:
         os.environ["VSML_STATE_DIR"] = state
-        lab, _ = server.up(str(HERE / topology), name="bench", guests=guests)
+        lab, _ = server.start_lab(str(HERE / topology), name="bench", guests=guests)
         try:
             yield lab
         finally:
-            server.down("bench")
+            server.stop_lab("bench")
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ SMALL = ("--repeats", "1", "--steps", "30", "--sizes", "1048576,4194304", "--swe
 @contextmanager
 def cluster(folder: Path) -> Iterator[Cluster]:
     """Run a cluster whose guests are ready for Open MPI 4."""
-    runtime.made()
+    runtime.make_runtime()
     with trained.cluster(folder) as made:
         settings(made, "openmpi-4")
         done = made.configure()

@@ -33,7 +33,7 @@ SWEEP = (*ONCE, *ALLREDUCE)
 @contextmanager
 def cluster(folder: Path, nodes: int = 3) -> Iterator[Cluster]:
     """Run a cluster whose guests are ready for MPICH."""
-    mpich.made()
+    mpich.make_mpich()
     with trained.cluster(folder) as made:
         settings(made, MPICH, nodes)
         built = made.shell.here("provision", "--yes")

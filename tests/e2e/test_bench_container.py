@@ -36,7 +36,7 @@ ONCE = ("bench", "cluster.toml", "--repeats", "1")
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    runtime.made()
+    runtime.make_runtime()
     with trained.cluster(tmp_path_factory.mktemp("container")) as made:
         settings(made, "openmpi-4")
         done = made.configure()

@@ -29,7 +29,7 @@ SCRIPT = "[j]ob.sh"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    runtime.made()
+    runtime.make_runtime()
     with trained.cluster(tmp_path_factory.mktemp("ends")) as made:
         home = runtime.IN_GUESTS
         made.playbooks(
@@ -92,7 +92,7 @@ def test_a_full_disk_ends_the_launch_though_no_status_can_be_written_and_is_name
     try:
         begun(process)
         assert cluster.shell.here("lab", "fault", "node-1", "disk-full").status == 0
-        faults._in(cluster.home, vm, "pkill -f '[f]orever.py'")
+        faults._run_in_guest(cluster.home, vm, "pkill -f '[f]orever.py'")
         done = ended(process)
     finally:
         cluster.shell.here("lab", "fault", "node-1", "--clear")
@@ -117,10 +117,10 @@ def test_an_sshd_that_went_silent_ends_the_launch_and_is_told(cluster: Cluster) 
     vm = cluster.moid("node-1")
     begun(process)
     try:
-        faults._in(cluster.home, vm, "pkill -STOP sshd")
+        faults._run_in_guest(cluster.home, vm, "pkill -STOP sshd")
         done = ended(process)
     finally:
-        faults._in(cluster.home, vm, "pkill -CONT sshd")
+        faults._run_in_guest(cluster.home, vm, "pkill -CONT sshd")
     assert done.status in {5, 6}, done.err
     (run,) = recorded(cluster, "silent")
     assert run["outcome"] == "failed"

@@ -25,7 +25,7 @@ PAYLOAD = 1448 / 1514
 def test_all_reduce_keeps_the_bound_and_comes_near_it_on_two_three_and_four_guests(
     rate: int, launches: int, tmp_path: Path
 ) -> None:
-    mpich.made()
+    mpich.make_mpich()
     how = ("--rate", f"{rate}mbit", "--launches", str(launches))
     ended = bench(Shell(tmp_path, clean_environment(tmp_path)), "selftest", *how, "--into", "record")
     assert ended.status == 0, ended.out + ended.err

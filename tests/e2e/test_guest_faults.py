@@ -153,7 +153,7 @@ def test_a_package_that_fails_to_install(broken: Broken) -> None:
 
 def test_a_slow_guest(broken: Broken) -> None:
     broken.playbook(FILE.format(name="slow"))
-    faults.slow(broken.home, broken.first)
+    faults.slow_guest(broken.home, broken.first)
     broken.mended()
     faults.fast(broken.home, broken.first)
 

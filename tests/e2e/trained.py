@@ -40,7 +40,7 @@ SETTINGS = {
 
 def on_guests() -> list[pytest.MarkDecorator]:
     """Return the marks of tests that launch Horovod on lab guests."""
-    lacking = runtime.lacking()
+    lacking = runtime.missing_need()
     return [
         pytest.mark.e2e,
         pytest.mark.lab,
@@ -132,8 +132,8 @@ def lab_with_guests(shell: Shell, topology: str = server.DEFAULT_TOPOLOGY) -> It
     """Run the lab that the shell's commands find."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", shell.env["VSML_STATE_DIR"])
-        lab, _ = server.up(topology, guests=True)
+        lab, _ = server.start_lab(topology, guests=True)
         try:
             yield lab
         finally:
-            server.down()
+            server.stop_lab()

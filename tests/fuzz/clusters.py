@@ -39,4 +39,4 @@ def run(seconds: float, seed: int, most: int | None = None) -> int:
 
 def checked(spec: ClusterSpec) -> None:
     """Do with a cluster what `vsml check` does."""
-    nodes.text(spec, rules.broken(check.of_file(spec)))
+    nodes.text(spec, rules.diagnostic_lines(check.of_file(spec)))

@@ -39,7 +39,7 @@ def books(seconds: float, seed: int, most: int | None) -> int:
     count = 0
     for content in inputs(BOOKS, seconds, seed, most):
         try:
-            text = playbook.decoded(content, Path("mine.toml"))
+            text = playbook.decode_playbook(content, Path("mine.toml"))
             book = playbook.load_text(text, ROOT / "mine.toml", values=VALUES, positions=positions)
         except ConfigError as error:
             check_refusal(error, content, unreadable="playbook.unreadable")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.ssh.session.shell import SshShell
 
-REASON = needs.lacking()
+REASON = needs.missing_need()
 needed = pytest.mark.skipif(REASON is not None, reason=f"no lab guests: {REASON}")
 
 _CLUSTER = ClusterSpec(
@@ -163,14 +163,14 @@ def _processes(home: Path) -> Iterator[str]:
 def running(folder: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[Site]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(folder / "state"))
-        lab, _ = server.up(topology, guests=True)
+        lab, _ = server.start_lab(topology, guests=True)
         session = labs.sign_in(lab)
         try:
             yield Site(lab, session.content, folder, finished)
         finally:
             with suppress(VSphereError):
                 session.close()
-            server.down()
+            server.stop_lab()
 
 
 def finished(task: Any) -> Any:

@@ -57,11 +57,11 @@ def running(state: Path, topology: str = server.DEFAULT_TOPOLOGY) -> Iterator[La
     """Run a lab; its folder is `state`, so that tests side by side do not meet."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(state))
-        started, _ = server.up(topology)
+        started, _ = server.start_lab(topology)
         try:
             yield started
         finally:
-            server.down()
+            server.stop_lab()
 
 
 def sign_in(lab: Lab, *, timeout_s: float = 60.0, trace: Path | None = None) -> session.Session:

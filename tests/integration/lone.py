@@ -39,7 +39,7 @@ def guest(
     folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0, nic: str = "passthrough"
 ) -> Iterator[Guest]:
     """Run one guest with a fast NIC of this kind and these GPUs."""
-    lab_folder.make(folder, DRIVER, {image.CLOUD.name: image.made()})
+    lab_folder.make(folder, DRIVER, {image.CLOUD.name: image.make_image()})
     lifeline, held = os.pipe()
     center = hub.start(folder, lifeline)
     try:

@@ -74,7 +74,7 @@ def prep(name: str, ip: Any) -> Any:
 
 def enter(site: Site, vm: Any) -> SshShell:
     """Go in as somebody does who has read the fingerprint on the console."""
-    (guest,) = seen.named(site.home.parent, [vm.name])
+    (guest,) = seen.guests_named(site.home.parent, [vm.name])
     target = SshTarget(
         name=vm.name,
         host=vm.guest.ipAddress,

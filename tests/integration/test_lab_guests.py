@@ -147,4 +147,4 @@ def test_a_lab_that_runs_without_guests_is_not_taken_for_one_with_guests(tmp_pat
     with labs.running(tmp_path), pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(tmp_path))
         with pytest.raises(NotPossible, match="its VMs have no guests"):
-            server.up(guests=True)
+            server.start_lab(guests=True)

@@ -150,10 +150,10 @@ def test_the_command_line_lists_hosts_and_makes_them_fail(lab: Lab, capsys: pyte
 
 def test_sixteen_hosts_of_which_one_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path))
-    started, _ = server.up("sixteen-7.0u2")
+    started, _ = server.start_lab("sixteen-7.0u2")
     try:
         listed = hosts.hosts(started)
         assert len(listed) == len({each.address for each in listed}) == len({each.fingerprint for each in listed}) == 16
         assert [each.name for each in listed if each.faults] == ["esx-11.lab.test"]
     finally:
-        server.down()
+        server.stop_lab()

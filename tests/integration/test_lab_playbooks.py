@@ -34,7 +34,7 @@ BOOKS = [
     (playbook.load(playbook.find("base", Path()), values=VALUES), Selection(from_step="time_sync")),
     (playbook.load(playbook.find("mpi", Path()), values=VALUES), None),
 ]
-WANTED = wanted.of(book for book, _ in BOOKS)
+WANTED = wanted.wanted_by_playbooks(book for book, _ in BOOKS)
 
 
 def ignore(_event: GuestEvent) -> None:

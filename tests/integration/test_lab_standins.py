@@ -89,7 +89,9 @@ def test_it_is_all_there_after_a_reboot(guest: Guest, shell: SshShell) -> None:
 
 
 def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
-    evidence = {each.fact: each for each in verify(shell, FACTS, wanted.of([shipped(guest.home, "container")]))}
+    evidence = {
+        each.fact: each for each in verify(shell, FACTS, wanted.wanted_by_playbooks([shipped(guest.home, "container")]))
+    }
     assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
     right = {name for name, each in evidence.items() if each.verdict is Verdict.OK}
     assert right >= {"GPUs and profile", "driver branch", "licence", "NVLink", "GPU and NIC distance", "RDMA device"}

@@ -120,7 +120,7 @@ def test_a_cut_in_the_middle_of_a_step_happens_once(site: Site, guest: Any) -> N
 
 
 def test_a_slow_guest_is_held_up_again_and_again_until_it_is_fast(site: Site, guest: Any) -> None:
-    faults.slow(site.home, guest._moId)
+    faults.slow_guest(site.home, guest._moId)
     try:
         for state in "TSTS":  # stopped, and awake again
             wanted = {state}
@@ -175,6 +175,6 @@ def test_what_cannot_be_meant_is_told(arguments: tuple[str, ...], code: str, hin
 
 
 def test_guests_are_found_by_name_in_the_order_asked_for(site: Site, guest: Any) -> None:
-    assert [each.vm for each in seen.named(site.home.parent, ["node-1"])] == [guest._moId]
+    assert [each.vm for each in seen.guests_named(site.home.parent, ["node-1"])] == [guest._moId]
     with pytest.raises(ConfigError):
-        seen.named(site.home.parent, ["node-1", "nobody"])
+        seen.guests_named(site.home.parent, ["node-1", "nobody"])

@@ -24,31 +24,31 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_labs_answer_side_by_side_and_neither_trusts_the_others_password() -> None:
-    quad, _ = server.up(name="quad")
+    quad, _ = server.start_lab(name="quad")
     try:
-        seed, _ = server.up("seed-7.0u2", name="seed")
+        seed, _ = server.start_lab("seed-7.0u2", name="seed")
         for lab, version in ((quad, "8.0.3.0"), (seed, "7.0.2.0")):
             session = labs.sign_in(lab)
             assert session.api_version == version
             session.close()
         assert quad.password() != seed.password()
-        assert server.down("seed")
-        assert state.running("quad") == quad
+        assert server.stop_lab("seed")
+        assert state.running_lab("quad") == quad
     finally:
-        server.down("seed")
-        server.down("quad")
+        server.stop_lab("seed")
+        server.stop_lab("quad")
 
 
 def test_a_port_that_is_taken_is_refused_with_a_way_out_and_leaves_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(NotPossible) as refusal:
-        server.up(port=taken.getsockname()[1])
+        server.start_lab(port=taken.getsockname()[1])
     assert refusal.value.code == "lab.start-failed"
     assert "--port" in refusal.value.hint
     assert not state.folder("default").exists()
 
 
 def test_a_lab_says_on_sight_that_it_is_no_hardware() -> None:
-    lab, _ = server.up()
+    lab, _ = server.start_lab()
     try:
         session = labs.sign_in(lab)
         assert "vsml lab, simulated" in session.about
@@ -56,4 +56,4 @@ def test_a_lab_says_on_sight_that_it_is_no_hardware() -> None:
         assert "simulated" in view.text(lab).plain.splitlines()[0]
         assert view.data(lab)["simulated"] is True
     finally:
-        server.down()
+        server.stop_lab()

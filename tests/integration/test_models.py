@@ -12,7 +12,7 @@ import pytest
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.lab import runtime
 
-LACKING = runtime.lacking()
+LACKING = runtime.missing_need()
 pytestmark = [
     pytest.mark.lab,
     pytest.mark.skipif(LACKING is not None, reason=f"no TensorFlow and Horovod to train with: {LACKING}"),
@@ -22,7 +22,7 @@ pytestmark = [
 
 def train(*options: str) -> dict[str, list[dict[str, float]]]:
     """Return the lines that the workload printed, by kind."""
-    home = runtime.made()
+    home = runtime.make_runtime()
     told = subprocess.run(
         [runtime.python(home), remote_job.WORKLOADS / "train.py", "--precision", "fp16", "--steps", "3", *options],
         capture_output=True,

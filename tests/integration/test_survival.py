@@ -48,7 +48,7 @@ GARBAGE: dict[str, str | bytes] = {
 def answers_on(lab: Lab) -> Iterator[None]:
     """Hold after each test that the same process still answers, at once, what it holds."""
     yield
-    running = state.running(lab.name)
+    running = state.running_lab(lab.name)
     assert running.pid == lab.pid
     session = labs.sign_in(lab, timeout_s=60)
     try:

@@ -19,7 +19,7 @@ def ansible() -> Path:
     sources = LOCK.read_bytes() + sys.version.encode()
     home = folders.cache() / f"peers-{hashlib.sha256(sources).hexdigest()[:16]}"
     done = home / "made"
-    with folders.alone(home.with_suffix(".lock")):
+    with folders.hold_lock(home.with_suffix(".lock")):
         if not done.exists():
             venv.create(home, clear=True, with_pip=True)
             pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -43,7 +43,7 @@ def _go_program(module: Path, package: str) -> Path:
     sources = (module / "go.mod").read_bytes() + (module / "go.sum").read_bytes()
     home = folders.cache() / f"peers-{hashlib.sha256(sources).hexdigest()[:16]}"
     program = home / Path(package).name
-    with folders.alone(home.with_suffix(".lock")):
+    with folders.hold_lock(home.with_suffix(".lock")):
         if not program.exists():
             go = toolchain.find(build.to_stderr)
             command = [str(go), "build", "-ldflags=-s -w", "-o", f"{program}.new", package]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(tmp_path_factory.mktemp("state")))
-        started, _ = server.up()
+        started, _ = server.start_lab()
         try:
             yield started
         finally:
-            server.down()
+            server.stop_lab()
 
 
 @pytest.fixture(scope="session")

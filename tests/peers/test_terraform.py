@@ -175,11 +175,11 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(tmp_path_factory.mktemp("state")))
-        started, _ = server.up("spectrum-8.0u3")
+        started, _ = server.start_lab("spectrum-8.0u3")
         try:
             yield started
         finally:
-            server.down()
+            server.stop_lab()
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_ci_switches_it_on(environment: dict[str, str], fails: bool) -> None:  #
 
 def test_guests_name_their_reasons_as_the_list_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert skips.unavoidable(str(needs.lacking()))
+    assert skips.unavoidable(str(needs.missing_need()))
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert skips.unavoidable(str(needs.lacking()))
+    assert skips.unavoidable(str(needs.missing_need()))

@@ -106,7 +106,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         from vsphere_ml.cli import exits, usage_words
 
-        error.message = usage_words.of(error) or error.message
+        error.message = usage_words.describe_usage_error(error) or error.message
         context = getattr(error, "ctx", None)
         return exits.usage(arguments, error.format_message(), context.command_path if context else "vsml")
     except typer.Abort:

@@ -46,11 +46,11 @@ def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> in
     except VsmlError as error:
         return fail(shell, name, error)
     except KeyboardInterrupt as interrupt:
-        return fail(shell, name, _interrupted(interrupt))
+        return fail(shell, name, _interruption(interrupt))
     except Exception as error:  # noqa: BLE001 - the one place that may: the top of the command line
         return fail(shell, name, _bug(error))
     _show(shell, name, answer)
-    return _unwritten(shell) or answer.status
+    return _report_unwritten(shell) or answer.status
 
 
 def fail(shell: Terminal, name: str, error: VsmlError) -> int:
@@ -78,7 +78,7 @@ def _show(shell: Terminal, name: str, answer: Answer) -> None:
         show(shell.err, view.text(error, code=shell.settings.verbose))
 
 
-def _unwritten(shell: Terminal) -> int:
+def _report_unwritten(shell: Terminal) -> int:
     """Return the status of an answer that could not be written, after saying so; 0 when it was."""
     from vsphere_ml.cli.views.layout import error as view
 
@@ -93,7 +93,7 @@ def _unwritten(shell: Terminal) -> int:
     return error.status
 
 
-def _interrupted(interrupt: KeyboardInterrupt) -> Cut:
+def _interruption(interrupt: KeyboardInterrupt) -> Cut:
     if isinstance(interrupt, Interrupted):
         in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
@@ -142,7 +142,7 @@ def usage(arguments: list[str], message: str, command_path: str) -> int:
 
 def cut(arguments: list[str]) -> int:
     """Show that Ctrl-C came before a command had begun, in the form that the command line asks for."""
-    return fail(_shell(arguments), "", _interrupted(KeyboardInterrupt()))
+    return fail(_shell(arguments), "", _interruption(KeyboardInterrupt()))
 
 
 def _shell(arguments: list[str]) -> Terminal:

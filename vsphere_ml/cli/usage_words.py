@@ -19,15 +19,15 @@ _LIMITS = {
 }
 
 
-def of(error: BaseException) -> str | None:
+def describe_usage_error(error: BaseException) -> str | None:
     """Return what is wrong with the value that a usage error is about; None when it is about something else."""
     errors = getattr(error.__cause__, "errors", None)
     if errors is None:
         return None
-    return _told(errors()[0])
+    return _describe_value(errors()[0])
 
 
-def _told(detail: dict[str, Any]) -> str:
+def _describe_value(detail: dict[str, Any]) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind in _LIMITS:
         name, words = _LIMITS[kind]

@@ -13,7 +13,7 @@ from vsphere_ml.config.secrets import thumbprints
 from vsphere_ml.config.tables import ranges
 from vsphere_ml.core.catalog import reserved_keys
 from vsphere_ml.core.model.spec import GpuKind, HostKeys, NicKind
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.plan.describe import clip as clip  # noqa: PLC0414 - its readers are this module's
 from vsphere_ml.core.units import GIB, MIB, Bytes, parse_size
@@ -178,7 +178,7 @@ def _choice(value: object, kind: type[Any], shown: list[Any] | None = None) -> A
         refuse_type(f"{'one of ' if len(known) > 1 else ''}{', '.join(known)}", value)
     if value in {str(each) for each in kind}:
         return kind(value)
-    near = nearest(value, [str(each) for each in kind])
+    near = nearest_name(value, [str(each) for each in kind])
     meant = f"; did you mean `{near}`?" if near else ""
     return refuse(f"`{clip(value)}` is {'none of' if len(known) > 1 else 'not'} {', '.join(known)}{meant}")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from pydantic import ValidationError
 
 from vsphere_ml.config.fields import OURS, clip, value_kind
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,13 +59,13 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
 
 def report_unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
     """Tell that a key is not known, and which one was probably meant."""
-    near = nearest(str(path[-1]), known)
+    near = nearest_name(str(path[-1]), known)
     mistakes.add(path, f"unknown {what}{_suggestion(near)}", "" if near else _join_names(known), meant=near)
 
 
 def unknown_name(name: str, path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str) -> None:
     """Tell that a value is the name of nothing known, and which one was probably meant."""
-    near = nearest(name, known)
+    near = nearest_name(name, known)
     mistakes.add(path, f"unknown {what} `{clip(name)}`{_suggestion(near)}", "" if near else _join_names(known))
 
 

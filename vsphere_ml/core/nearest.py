@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _MANY, _LONG = 1000, 200
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known name closest to `name`, whatever its case, or None when nothing is close.
 
     Among very many names, and for very long ones, nothing is looked for: it would take minutes.

@@ -13,7 +13,7 @@ _NUMBERED = re.compile(r"(?P<before>[^.]*?)(?P<number>\d+)(?P<after>[^.\d]*(?:\.
 _FEW = 2  # names that are listed one by one
 
 
-def natural(name: str) -> tuple[tuple[int, str], ...]:
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key that puts node-2 before node-10."""
     return tuple((int(digits), digits) if digits else (0, text) for digits, text in _PARTS.findall(name))
 
@@ -21,7 +21,7 @@ def natural(name: str) -> tuple[tuple[int, str], ...]:
 def fold_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return names in order, three and more that count up as one, as cluster files write it: `node-[01-04]`."""
     runs: list[list[str]] = []
-    for name in sorted(set(names), key=natural):
+    for name in sorted(set(names), key=natural_key):
         if runs and _follows(runs[-1][-1], name):
             runs[-1].append(name)
         else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.core.report.capacity_report import answered, asks, differences, stock, sums
+from vsphere_ml.core.report.capacity_report import asks, differences, stock, sums, with_vcenter_counts
 
 if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import VCenter
@@ -32,5 +32,5 @@ def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -
     inventory = vcenter.look(Scope(datacenter=datacenter, direct_path=True))
     found = stock(inventory, host)
     counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
-    told = answered(found, counts)
+    told = with_vcenter_counts(found, counts)
     return Offers(hosts=told, clusters=sums(told, counts), differences=tuple(differences(told)))

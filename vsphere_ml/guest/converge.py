@@ -95,7 +95,7 @@ def converge_as_far(
     playbook: Playbook, shell: Shell, facts: GuestFacts, tell: GuestListener, selection: Selection | None = None
 ) -> tuple[Convergence, VsmlError | None]:
     """As `converge`, with the error beside what became of the steps before it: those were changed all the same."""
-    run = _Run(playbook, shell, facts, tell, _chosen(playbook, selection))
+    run = _Run(playbook, shell, facts, tell, _selected_steps(playbook, selection))
     try:
         run.whole()
     except VsmlError as error:
@@ -123,7 +123,7 @@ class _Run:
             self.rebooted = True
             again = self.once()
             if again:
-                raise _failed(self.facts, again[0], "it asks for a reboot again right after one")
+                raise _step_error(self.facts, again[0], "it asks for a reboot again right after one")
         if self.applied:
             self.settled()
 
@@ -158,7 +158,7 @@ class _Run:
         for at, step in enumerate(self.steps):
             lack = step.lack(seen[at], self.facts)
             if lack is not None:
-                raise _failed(self.facts, step.title, f"a later step undid it: {lack}")
+                raise _step_error(self.facts, step.title, f"a later step undid it: {lack}")
 
     def convergence(self) -> Convergence:
         outcomes = tuple(
@@ -193,7 +193,7 @@ class _Run:
         try:
             return step.apply(self.shell, self.facts)
         except GuestError as error:
-            raise _during(self.facts, step.title, error) from error
+            raise _error_in_step(self.facts, step.title, error) from error
 
     def _believe(self, at: int, seen: Mapping[str, Answer]) -> None:
         step = self.steps[at]
@@ -201,7 +201,7 @@ class _Run:
         if lack is not None:
             self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
-            raise _failed(self.facts, step.title, f"it was applied, and still {lack}", commands)
+            raise _step_error(self.facts, step.title, f"it was applied, and still {lack}", commands)
 
 
 def waits_for_reboot(step: Step) -> bool:
@@ -209,7 +209,7 @@ def waits_for_reboot(step: Step) -> bool:
     return bool(getattr(step, "AFTER_REBOOT", False))
 
 
-def _chosen(playbook: Playbook, selection: Selection | None) -> tuple[Step, ...]:
+def _selected_steps(playbook: Playbook, selection: Selection | None) -> tuple[Step, ...]:
     return playbook.steps if selection is None else selection.of(playbook)
 
 
@@ -230,7 +230,7 @@ def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0)
     return seen
 
 
-def _during(facts: GuestFacts, step: str, error: GuestError) -> GuestError:
+def _error_in_step(facts: GuestFacts, step: str, error: GuestError) -> GuestError:
     """Return the error with the step it came up in. What is no command's failure keeps its code."""
     failed = error.code == "guest.command-failed"
     why = error.message.removeprefix(f"{facts.name}: ")
@@ -243,7 +243,7 @@ def _during(facts: GuestFacts, step: str, error: GuestError) -> GuestError:
     )
 
 
-def _failed(facts: GuestFacts, step: str, why: str, details: tuple[str, ...] = ()) -> GuestError:
+def _step_error(facts: GuestFacts, step: str, why: str, details: tuple[str, ...] = ()) -> GuestError:
     return GuestError(
         f"{facts.name}: step `{step}` failed: {why}", code="guest.step-failed", target=facts.name, details=details
     )

@@ -20,14 +20,14 @@ HOST_KEYS = "guestinfo.vsml.hostkeys"
 def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str, FirstBoot]:
     """Return what each node's guest is told at its first boot, by node; `public_keys` are lines of authorized_keys."""
     if cluster.guest.first_boot is FirstBootBy.CUSTOMIZATION:
-        return {node.name: _customized(node, cluster) for node in cluster.nodes}
-    userdata = _encoded("userdata", _userdata(cluster, public_keys))
+        return {node.name: _customization_data(node, cluster) for node in cluster.nodes}
+    userdata = _encode_guestinfo("userdata", _userdata(cluster, public_keys))
     return {
         node.name: FirstBoot(
             user=cluster.guest.user,
             address=node.address,
             keys={
-                **_encoded("metadata", _metadata(node, cluster)),
+                **_encode_guestinfo("metadata", _metadata(node, cluster)),
                 **userdata,
                 ADDRESS_KEY: in_words(node.address),
                 HOST_KEYS: "",  # a template that booted with our script has left its own
@@ -37,7 +37,7 @@ def first_boots(cluster: ClusterSpec, public_keys: Sequence[str]) -> Mapping[str
     }
 
 
-def _customized(node: NodeSpec, cluster: ClusterSpec) -> FirstBoot:
+def _customization_data(node: NodeSpec, cluster: ClusterSpec) -> FirstBoot:
     guest = cluster.guest
     return FirstBoot(
         user=guest.user,
@@ -60,7 +60,9 @@ def first_boot(node: NodeSpec, cluster: ClusterSpec, public_key: str) -> Mapping
     The guest gets its name, its address, a user with this public key and no password, and a script that publishes
     the SSH host keys at every boot.
     """
-    return _encoded("metadata", _metadata(node, cluster)) | _encoded("userdata", _userdata(cluster, (public_key,)))
+    return _encode_guestinfo("metadata", _metadata(node, cluster)) | _encode_guestinfo(
+        "userdata", _userdata(cluster, (public_key,))
+    )
 
 
 def host_keys(published: str) -> tuple[tuple[str, str], ...]:
@@ -78,7 +80,7 @@ def _metadata(node: NodeSpec, cluster: ClusterSpec) -> str:
         "gateway": node.address.gateway if node.address else None,
         "dns": node.address.dns if node.address else (),
     }
-    return _rendered("metadata.yaml", values)
+    return _render_cloud_init("metadata.yaml", values)
 
 
 def _userdata(cluster: ClusterSpec, public_keys: Sequence[str]) -> str:
@@ -87,13 +89,13 @@ def _userdata(cluster: ClusterSpec, public_keys: Sequence[str]) -> str:
         "public_keys": [key.strip() for key in public_keys],
         "publish": render.shipped_template("cloud-init/publish-hostkeys.sh").rstrip("\n"),
     }
-    return _rendered("userdata.yaml", values)
+    return _render_cloud_init("userdata.yaml", values)
 
 
-def _rendered(name: str, values: Mapping[str, object]) -> str:
+def _render_cloud_init(name: str, values: Mapping[str, object]) -> str:
     return render.render(render.shipped_template(f"cloud-init/{name}"), values, name)
 
 
-def _encoded(name: str, text: str) -> dict[str, str]:
+def _encode_guestinfo(name: str, text: str) -> dict[str, str]:
     encoded = base64.b64encode(text.encode()).decode()
     return {f"guestinfo.{name}": encoded, f"guestinfo.{name}.encoding": "base64"}

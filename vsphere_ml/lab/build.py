@@ -46,27 +46,27 @@ def to_stderr(line: str) -> None:
 
 def binary(say: Callable[[str], None] = to_stderr) -> Path:
     """Return the lab vCenter's program, built when its sources changed."""
-    return built(LAB, say)
+    return build_program(LAB, say)
 
 
 def govc(say: Callable[[str], None] = to_stderr) -> Path:
     """Return govmomi's command line, for cross-checks."""
-    return built(GOVC, say)
+    return build_program(GOVC, say)
 
 
 def vcsim(say: Callable[[str], None] = to_stderr) -> Path:
     """Return govmomi's unmodified simulator, for cross-checks."""
-    return built(VCSIM, say)
+    return build_program(VCSIM, say)
 
 
-def built(program: Program, say: Callable[[str], None]) -> Path:
+def build_program(program: Program, say: Callable[[str], None]) -> Path:
     """Return `program` from the cache, or build it; NotPossible when that cannot be done here."""
     _linux_only()
     home = folders.cache() / checksum(program)
     path = home / program.name
     if path.exists():
         return path
-    with folders.alone(home.with_name(home.name + ".lock")):
+    with folders.hold_lock(home.with_name(home.name + ".lock")):
         if not path.exists():  # somebody else may have built it while we waited
             _build(program, path, say)
     _forget_old_builds(keep=home)
@@ -75,7 +75,7 @@ def built(program: Program, say: Callable[[str], None]) -> Path:
 
 def checksum(program: Program) -> str:
     """Return what names a build: every source that goes into it, and the Go version they ask for."""
-    digest = hashlib.sha256(f"{program.package} {toolchain.wanted()}\0".encode())
+    digest = hashlib.sha256(f"{program.package} {toolchain.wanted_go_version()}\0".encode())
     for source in sorted(_sources(program.module)):
         digest.update(f"{source.relative_to(program.module)}\0".encode())
         digest.update(source.read_bytes())

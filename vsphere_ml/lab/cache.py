@@ -90,7 +90,7 @@ def _size(path: Path) -> int:
 
 def _users(paths: Mapping[str, Path]) -> dict[str, str]:
     """Return by name what uses a cached thing: a lab that runs, a process of it, or a mount of it in a guest."""
-    found = dict(_linked(paths))
+    found = dict(_linked_files(paths))
     for process in PROC.glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
@@ -104,7 +104,7 @@ def _users(paths: Mapping[str, Path]) -> dict[str, str]:
     return found
 
 
-def _linked(paths: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
+def _linked_files(paths: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
     """Yield what the guests of running labs will be given at their next start."""
     labs = [name for name in state.names() if state.find(name) is not None]
     for lab in labs:

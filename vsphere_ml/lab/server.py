@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab import build, folders, state
 from vsphere_ml.lab import topology as sites
 from vsphere_ml.lab.guests import folder, hub, image, needs
@@ -43,7 +43,7 @@ def topology_file(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_file():
         return path.absolute()
-    near = nearest(name, shipped)
+    near = nearest_name(name, shipped)
     raise ConfigError(
         f"there is no topology `{name}`",
         code="lab.unknown-topology",
@@ -52,7 +52,7 @@ def topology_file(name: str) -> Path:
     )
 
 
-def up(
+def start_lab(
     topology: str = DEFAULT_TOPOLOGY,
     name: str = state.DEFAULT,
     port: int = 0,
@@ -69,7 +69,7 @@ def up(
     file = topology_file(topology)
     sites.read(file)
     home = state.folder(name)
-    with folders.alone(home.with_name(f".{name}.lock")):
+    with folders.hold_lock(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:
             _same_topology(lab, file)
             _same_guests(lab, guests=guests)
@@ -80,12 +80,12 @@ def up(
         return _start(program, file, home, port, images), True
 
 
-def down(name: str = state.DEFAULT) -> bool:
+def stop_lab(name: str = state.DEFAULT) -> bool:
     """Stop the lab and remove what it kept; return whether one ran."""
     home = state.folder(name)
     if not home.is_dir():
         return False
-    with folders.alone(home.with_name(f".{name}.lock")):
+    with folders.hold_lock(home.with_name(f".{name}.lock")):
         lab = state.find(name)
         _sweep(home)
     return lab is not None
@@ -128,7 +128,7 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
         arguments += ["--power-hook", str(power_hook.write(home))]
     pid, name = _spawn(arguments, home / "log"), home.name
     try:
-        lab = _answering(pid, name, home)
+        lab = _wait_answer(pid, name, home)
         if images:
             datastores.lay(topology, home / power_hook.GUESTS / "packages", home / "datastores")
     except BaseException:
@@ -152,7 +152,7 @@ def _spawn(arguments: list[str], log: Path) -> int:
     )
 
 
-def _answering(pid: int, name: str, home: Path) -> state.Lab:
+def _wait_answer(pid: int, name: str, home: Path) -> state.Lab:
     (home / "pid").write_text(str(pid))
     deadline = time.monotonic() + START_DEADLINE_S
     while time.monotonic() < deadline:

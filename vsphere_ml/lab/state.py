@@ -65,7 +65,7 @@ def find(name: str = DEFAULT) -> Lab | None:
     return lab if runs(lab.pid, home) else None
 
 
-def running(name: str = DEFAULT) -> Lab:
+def running_lab(name: str = DEFAULT) -> Lab:
     """Return the running lab called `name`; NotPossible `lab.not-running` when it does not run."""
     if (lab := find(name)) is not None:
         return lab

@@ -34,11 +34,11 @@ FLAGS = "-mod=readonly -trimpath -buildvcs=false"
 Version = tuple[int, ...]
 
 
-def quiet(_line: str) -> None:
+def say_nothing(_line: str) -> None:
     """Tell nobody."""
 
 
-def wanted() -> Version:
+def wanted_go_version() -> Version:
     """Return the Go version that the lab's go.mod asks for."""
     match = re.search(r"^go (\d+(?:\.\d+)*)$", (SOURCES / "go.mod").read_text(), re.MULTILINE)
     if match is None:
@@ -48,9 +48,9 @@ def wanted() -> Version:
     return _parts(match[1])
 
 
-def find(say: Callable[[str], None] = quiet) -> Path:
+def find(say: Callable[[str], None] = say_nothing) -> Path:
     """Return a `go` that can build the lab; NotPossible `lab.no-toolchain` when none can be had."""
-    least = wanted()
+    least = wanted_go_version()
     for go in _candidates():
         if (found := version(go)) is not None and found >= least:
             return go
@@ -102,7 +102,7 @@ def _own_root() -> Path:
 
 def _install(least: Version) -> Path:
     root = _own_root()
-    with folders.alone(root.with_suffix(".lock")):
+    with folders.hold_lock(root.with_suffix(".lock")):
         shutil.rmtree(root, ignore_errors=True)
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         try:

@@ -19,7 +19,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         return values(read_bytes(path, LARGEST), str(path))
     except OSError as error:
-        raise _invalid(str(path), f"cannot be read: {error.strerror or error}") from error
+        raise _invalid_error(str(path), f"cannot be read: {error.strerror or error}") from error
 
 
 def values(content: bytes, file: str) -> dict[str, Any]:
@@ -28,9 +28,9 @@ def values(content: bytes, file: str) -> dict[str, Any]:
         return toml.values(content.decode())
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _invalid(file, "is not UTF-8 text", line) from error
+        raise _invalid_error(file, "is not UTF-8 text", line) from error
     except toml.NotToml as error:
-        raise _invalid(file, f"not TOML: {error.why}", error.line) from error
+        raise _invalid_error(file, f"not TOML: {error.why}", error.line) from error
 
 
 def tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def tables(found: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [each for each in there if isinstance(each, dict)] if isinstance(there, list) else []
 
 
-def _invalid(file: str, message: str, line: int | None = None) -> ConfigError:
+def _invalid_error(file: str, message: str, line: int | None = None) -> ConfigError:
     return ConfigError(
         "the topology file has a mistake",
         problems=(Problem(file=file, line=line, key="", message=message),),

@@ -34,13 +34,13 @@ def told(path: Path) -> str:
 
 def test_a_program_is_built_once_and_again_when_a_source_changes(program: build.Program) -> None:
     said: list[str] = []
-    first = build.built(program, said.append)
+    first = build.build_program(program, said.append)
     assert told(first) == "one\n"
     count = len(said)
-    assert build.built(program, said.append) == first
+    assert build.build_program(program, said.append) == first
     assert len(said) == count
     (program.module / "cmd/small/main.go").write_text(MAIN.replace("one", "two"))
-    second = build.built(program, said.append)
+    second = build.build_program(program, said.append)
     assert second != first
     assert told(second) == "two\n"
 
@@ -58,7 +58,7 @@ def test_tests_and_nested_modules_do_not_make_a_new_build(program: build.Program
 
 def _build(program: build.Program) -> str:
     said: list[str] = []
-    build.built(program, said.append)
+    build.build_program(program, said.append)
     return "\n".join(said)
 
 
@@ -71,7 +71,7 @@ def test_of_several_builders_one_builds_and_the_others_wait(program: build.Progr
 def test_a_failed_build_shows_the_compilers_words_and_leaves_nothing_to_run(program: build.Program) -> None:
     (program.module / "cmd/small/main.go").write_text("package main\n\nfunc main() { nonsense }\n")
     with pytest.raises(NotPossible) as failure:
-        build.built(program, build.to_stderr)
+        build.build_program(program, build.to_stderr)
     assert failure.value.code == "lab.build-failed"
     assert any("undefined: nonsense" in line for line in failure.value.details)
     assert not list(folders.cache().glob("*/small"))
@@ -82,7 +82,7 @@ def test_old_builds_are_forgotten_but_the_newest_stay(program: build.Program) ->
         home = folders.cache() / f"{number:032}"
         home.mkdir(parents=True)
         os.utime(home, (number, number))
-    path = build.built(program, build.to_stderr)
+    path = build.build_program(program, build.to_stderr)
     homes = {home.name for home in folders.cache().iterdir() if home.is_dir()}
     assert homes == {path.parent.name, *(f"{number:032}" for number in range(3, build.KEPT + 3))}
 
@@ -96,7 +96,7 @@ def test_the_labs_programs_have_sources(each: build.Program) -> None:
 def test_the_lab_needs_linux_and_says_so(program: build.Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(NotPossible, match="Linux only"):
-        build.built(program, build.to_stderr)
+        build.build_program(program, build.to_stderr)
 
 
 def test_the_pinned_toolchain_is_the_locked_one() -> None:

@@ -98,7 +98,7 @@ def test_the_program_of_a_running_lab_is_kept(home: Path) -> None:
 
 
 def test_what_somebody_is_making_is_kept(home: Path) -> None:
-    with folders.alone(home / f"{RUNTIME}.lock"):
+    with folders.hold_lock(home / f"{RUNTIME}.lock"):
         removed, kept = cache.remove()
     assert names(kept) == [RUNTIME]
     assert names(removed) == [BUILD, IMAGE]

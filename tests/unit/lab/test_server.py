@@ -26,12 +26,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
     yield use
     for name in state.names():
-        server.down(name)
+        server.stop_lab(name)
 
 
 def test_a_lab_that_was_started_is_found_and_its_password_is_for_its_owner_only(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    lab, started = server.up()
+    lab, started = server.start_lab()
     assert started
     assert state.find() == lab
     assert stat.S_IMODE(lab.password_file.stat().st_mode) == 0o600
@@ -41,43 +41,43 @@ def test_a_lab_that_was_started_is_found_and_its_password_is_for_its_owner_only(
 
 def test_the_lab_leads_a_session_of_its_own_so_that_ctrl_c_does_not_reach_it(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    lab, _ = server.up()
+    lab, _ = server.start_lab()
     assert os.getsid(lab.pid) == lab.pid
 
 
 def test_up_twice_leaves_the_running_one_alone(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    first, _ = server.up()
-    again, started = server.up()
+    first, _ = server.start_lab()
+    again, started = server.start_lab()
     assert not started
     assert again == first
 
 
 def test_up_with_another_topology_refuses_rather_than_pretend(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    server.up("quad-8.0u3")
+    server.start_lab("quad-8.0u3")
     with pytest.raises(NotPossible, match="runs another topology") as refusal:
-        server.up("seed-7.0u2")
+        server.start_lab("seed-7.0u2")
     assert refusal.value.code == "lab.other-topology"
 
 
 def test_two_labs_stand_side_by_side(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    one, _ = server.up(name="one")
-    two, _ = server.up(name="two")
+    one, _ = server.start_lab(name="one")
+    two, _ = server.start_lab(name="two")
     assert one.pid != two.pid
     assert state.names() == ["one", "two"]
-    assert server.down("one")
+    assert server.stop_lab("one")
     assert state.find("two") == two
 
 
 def test_down_ends_the_process_and_removes_what_it_kept(install: Callable[[str], None], tmp_path: Path) -> None:
     install(standin.GOOD)
-    lab, _ = server.up()
-    assert server.down()
+    lab, _ = server.start_lab()
+    assert server.stop_lab()
     assert not state.runs(lab.pid, state.folder("default"))
     assert not state.folder("default").exists()
-    assert not server.down()
+    assert not server.stop_lab()
 
 
 def test_a_lab_that_ignores_the_request_to_end_is_killed(
@@ -85,36 +85,36 @@ def test_a_lab_that_ignores_the_request_to_end_is_killed(
 ) -> None:
     monkeypatch.setattr(server, "STOP_DEADLINE_S", 0.2)
     install(standin.STUBBORN)
-    lab, _ = server.up()
-    assert server.down()
+    lab, _ = server.start_lab()
+    assert server.stop_lab()
     assert not state.runs(lab.pid, state.folder("default"))
 
 
 def test_what_a_killed_lab_left_behind_is_no_lab_and_does_not_hinder_the_next(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    dead, _ = server.up()
+    dead, _ = server.start_lab()
     os.kill(dead.pid, 9)
     os.waitpid(dead.pid, 0)
     assert state.find() is None
-    lab, started = server.up()
+    lab, started = server.start_lab()
     assert started
     assert lab.pid != dead.pid
 
 
 def test_another_process_with_the_same_id_is_not_taken_for_the_lab(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
-    lab, _ = server.up()
+    lab, _ = server.start_lab()
     told = state.folder("default") / "server.json"
     told.write_text(told.read_text().replace(f'"pid": {lab.pid}', f'"pid": {os.getpid()}'))
     assert state.find() is None
-    assert not server.down()
+    assert not server.stop_lab()
     assert not state.runs(lab.pid, state.folder("default"))  # the one we started is ended all the same
 
 
 def test_a_refused_topology_shows_the_programs_own_words(install: Callable[[str], None]) -> None:
     install(standin.REFUSING)
     with pytest.raises(ConfigError) as refusal:
-        server.up()
+        server.start_lab()
     assert refusal.value.code == "lab.topology-invalid"
     assert refusal.value.details == ("topology.toml:3: unknown key `hots`",)
     assert not state.folder("default").exists()
@@ -123,7 +123,7 @@ def test_a_refused_topology_shows_the_programs_own_words(install: Callable[[str]
 def test_a_lab_that_ends_at_once_shows_its_last_words(install: Callable[[str], None]) -> None:
     install(standin.CRASHING)
     with pytest.raises(NotPossible, match="status 3") as failure:
-        server.up()
+        server.start_lab()
     assert failure.value.details == ("panic: out of memory",)
 
 
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_a_way_out(
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv(variable, str(tmp_path / "file"))
     with pytest.raises(NotPossible) as refusal:
-        server.up()
+        server.start_lab()
     assert refusal.value.code == "lab.no-folder"
     assert refusal.value.target == str(tmp_path / "file" / "lab")
     assert variable in refusal.value.hint
@@ -144,14 +144,14 @@ def test_a_folder_that_cannot_be_written_is_named_with_a_way_out(
 def test_an_unknown_topology_names_the_nearest(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
     with pytest.raises(ConfigError) as refusal:
-        server.up("quad-8.0u2")
+        server.start_lab("quad-8.0u2")
     assert refusal.value.hint == "did you mean `quad-8.0u3`?"
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 60])
 def test_a_name_that_could_leave_the_folder_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="cannot be the name of a lab"):
-        server.up(name=name)
+        server.start_lab(name=name)
 
 
 def test_asking_for_a_lab_that_does_not_run_says_how_to_start_it(
@@ -159,5 +159,5 @@ def test_asking_for_a_lab_that_does_not_run_says_how_to_start_it(
 ) -> None:
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path))
     with pytest.raises(NotPossible) as refusal:
-        state.running("seed")
+        state.running_lab("seed")
     assert refusal.value.hint == "vsml lab up --name seed"

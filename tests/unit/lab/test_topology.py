@@ -23,7 +23,7 @@ def test_what_is_no_toml_is_refused(content: bytes, line: int | None, tmp_path: 
     file = tmp_path / "site.toml"
     file.write_bytes(content)
     with pytest.raises(ConfigError) as raised:
-        server.up(str(file), name="never-started")
+        server.start_lab(str(file), name="never-started")
     assert raised.value.code == "lab.topology-invalid"
     assert [(each.file, each.line) for each in raised.value.problems] == [(str(file), line)]
 

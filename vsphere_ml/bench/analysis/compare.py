@@ -55,7 +55,7 @@ def compare(first: Sequence[Run], second: Sequence[Run], *, force: bool = False)
     synthetic or not, on one host or on several); `force` compares what is most alike all the same.
     """
     ours, theirs = _complete(first), _complete(second)
-    unlike = list(_unlike(ours, theirs))
+    unlike = list(_find_differences(ours, theirs))
     pairs = _pairs(ours, theirs, force=force)
     if not pairs or (unlike and not force):
         raise _refusal(ours, theirs, unlike)
@@ -118,7 +118,9 @@ def _pairs(first: Sequence[Run], second: Sequence[Run], *, force: bool) -> list[
     pairs = []
     for asked in _configurations(first):
         mine = [run for run in first if run.configuration == asked]
-        same = [run for run in second if run.configuration == asked or (force and _alike(run.configuration, asked))]
+        same = [
+            run for run in second if run.configuration == asked or (force and _is_same_scale(run.configuration, asked))
+        ]
         same = same or [run for run in second if alike_but_sizes(run.configuration, asked)]
         if same and common_sizes((*mine, *same)) != frozenset():
             pairs.append((mine, same))
@@ -148,11 +150,11 @@ def _configurations(runs: Sequence[Run]) -> list[Configuration]:
     return found
 
 
-def _alike(one: Configuration, other: Configuration) -> bool:
+def _is_same_scale(one: Configuration, other: Configuration) -> bool:
     return (one.workload, one.model, one.ranks) == (other.workload, other.model, other.ranks)
 
 
-def _unlike(first: Sequence[Run], second: Sequence[Run]) -> Iterator[str]:
+def _find_differences(first: Sequence[Run], second: Sequence[Run]) -> Iterator[str]:
     """Yield what makes two records no repeats of each other though their configurations are equal."""
     for name, of in (("lab", _lab), ("synthetic", _synthetic), ("nodes on one host", _on_one_host)):
         sides = [{of(run) for run in side} for side in (first, second)]
@@ -204,9 +206,9 @@ def _sizes_left_out(runs: Sequence[Run]) -> Iterator[str]:
 
 def _of_pair(mine: Run, other: Run) -> Iterator[str]:
     for name in ("configuration", "link", "cluster"):
-        yield from _changed(name, encode(getattr(mine, name)), encode(getattr(other, name)))
-    yield from _changed("versions", encode(mine.environment.versions), encode(other.environment.versions))
-    yield from _changed("variables", _variables(mine), _variables(other))
+        yield from _find_changes(name, encode(getattr(mine, name)), encode(getattr(other, name)))
+    yield from _find_changes("versions", encode(mine.environment.versions), encode(other.environment.versions))
+    yield from _find_changes("variables", _variables(mine), _variables(other))
 
 
 def _variables(run: Run) -> dict[str, str]:
@@ -214,21 +216,21 @@ def _variables(run: Run) -> dict[str, str]:
     return {name: value.replace(run.run_id, "RUN") for name, value in run.environment.variables.items()}
 
 
-def _changed(name: str, mine: Any, other: Any) -> Iterator[str]:
+def _find_changes(name: str, mine: Any, other: Any) -> Iterator[str]:
     if isinstance(mine, dict) and isinstance(other, dict):
         for key in dict.fromkeys((*mine, *other)):
-            yield from _changed(f"{name}.{key}", mine.get(key), other.get(key))
-    elif mine != other and not _near(mine, other):
-        yield f"{name}: {_told(mine)} in A, {_told(other)} in B"
+            yield from _find_changes(f"{name}.{key}", mine.get(key), other.get(key))
+    elif mine != other and not _is_near_value(mine, other):
+        yield f"{name}: {_format_value(mine)} in A, {_format_value(other)} in B"
 
 
-def _near(mine: Any, other: Any) -> bool:
+def _is_near_value(mine: Any, other: Any) -> bool:
     """Return whether two measured numbers differ by no more than measuring them again would."""
     measured = isinstance(mine, float) and isinstance(other, float)
     return measured and abs(mine - other) <= AGAIN * max(abs(mine), abs(other))
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or value == "":
         return "nothing"
     return figures.number(value) if isinstance(value, float) else str(value)
@@ -238,7 +240,7 @@ def _refusal(first: Sequence[Run], second: Sequence[Run], unlike: Sequence[str])
     details = list(unlike)
     if first and second and not unlike:
         mine, other = encode(first[0].configuration), encode(second[0].configuration)
-        details += [*_changed("configuration", mine, other)]
+        details += [*_find_changes("configuration", mine, other)]
     if not first or not second:
         details.append(f"{'A' if not first else 'B'} has no complete launch")
     return NotPossible(

@@ -35,19 +35,19 @@ SPREAD = 1.5  # the slowest twentieth against the median
 def explain(seen: Study) -> tuple[Remark, ...]:
     """Return what holds the record's figures up, or makes them worthless."""
     return (
-        *_once(each for run in seen.runs for each in _proofs(run, seen.titles(run.configuration))),
+        *_list_once(each for run in seen.runs for each in _proofs(run, seen.titles(run.configuration))),
         *_failures(seen),
-        *_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
+        *_list_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
         *_links(seen),
-        *(each for scaling in seen.scalings for each in _standing(scaling)),
+        *(each for scaling in seen.scalings for each in _explain_bounds_check(scaling)),
         *(each for sweep in seen.sweeps for each in _sweep(sweep)),
-        *_once(_mtu(run) for run in seen.runs),
+        *_list_once(_mtu(run) for run in seen.runs),
         *(each for scaling in seen.scalings for each in _quality(scaling.point)),
     )
 
 
-def _once(remarks: Iterator[Remark | None]) -> list[Remark]:
+def _list_once(remarks: Iterator[Remark | None]) -> list[Remark]:
     return [each for each in dict.fromkeys(remarks) if each is not None]
 
 
@@ -117,7 +117,7 @@ def _links(seen: Study) -> Iterator[Remark]:
     wires += [(wire, asked) for asked, wire in seen.link_wires if asked.transport is Transport.TCP]
     for asked, wire in seen.link_wires:
         if wire.share is not None and wire.share > AT_CEILING:
-            yield _above(seen.titles(asked), wire.share)
+            yield _report_above_link(seen.titles(asked), wire.share)
     for wire, asked in {each[0]: each for each in wires}.values():
         usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
@@ -133,7 +133,7 @@ def _links(seen: Study) -> Iterator[Remark]:
 def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
     """Yield each link that carries clearly less than the other links do, or than its own line rate."""
     for link in links:
-        usable = frames.usable_of(link)
+        usable = frames.usable_of_link_result(link)
         if usable is not None and link.bytes_per_s < LINK_WELL * usable:
             yield Remark(
                 code="bench.slow-link",
@@ -143,7 +143,7 @@ def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
                 f"at an RDMA MTU of {link.rdma_mtu_bytes}",
                 hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
             )
-        others = [each.bytes_per_s for each in links if each is not link and _alike(each, link)]
+        others = [each.bytes_per_s for each in links if each is not link and _is_same_measurement(each, link)]
         usual = statistics.median(others) if others else 0.0
         if link.bytes_per_s < SLOW_LINK * usual:
             yield Remark(
@@ -155,11 +155,11 @@ def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
             )
 
 
-def _alike(one: LinkResult, other: LinkResult) -> bool:
+def _is_same_measurement(one: LinkResult, other: LinkResult) -> bool:
     return (one.tool, one.message_bytes, one.gpu_memory) == (other.tool, other.message_bytes, other.gpu_memory)
 
 
-def _standing(scaling: Scaling) -> Iterator[Remark]:
+def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:
     where = scaling.point.title
     told, bounds = scaling.efficiency, scaling.bracket
     if told is None or bounds is None or scaling.point.configuration.nodes == 1:
@@ -181,10 +181,10 @@ def _standing(scaling: Scaling) -> Iterator[Remark]:
             hint="measure the base again by the same launcher on the same nodes; see parameters and compression",
         )
     else:
-        yield _inside(scaling, f"{measured} lies where the wire puts it ({between})")
+        yield _explain_network_share(scaling, f"{measured} lies where the wire puts it ({between})")
 
 
-def _inside(scaling: Scaling, message: str) -> Remark:
+def _explain_network_share(scaling: Scaling, message: str) -> Remark:
     asked, bounds, base = scaling.point.configuration, scaling.bracket, scaling.base
     exposed = scaling.point.step.value - base.step.value if base is not None else 0.0
     if bounds is not None and exposed > 0:
@@ -207,7 +207,7 @@ def _sweep(sweep: Sweep) -> Iterator[Remark]:
     best, wire, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
     what = collective(sweep.configuration).replace("_", "-")
     if share is not None and share > AT_CEILING:
-        yield _above(where, share)
+        yield _report_above_link(where, share)
     if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
         yield Remark(
             code="bench.collective",
@@ -228,7 +228,7 @@ def _sweep(sweep: Sweep) -> Iterator[Remark]:
             )
 
 
-def _above(where: str, share: float) -> Remark:
+def _report_above_link(where: str, share: float) -> Remark:
     return Remark(
         code="bench.above-wire",
         target=where,

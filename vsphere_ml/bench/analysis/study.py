@@ -12,7 +12,7 @@ from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Ru
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.network import sweeps
 from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, Bracket, Shape, bracket, gradient_bytes
-from vsphere_ml.bench.network.frames import usable, usable_of
+from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
 
 def _slowest_link(runs: Sequence[Run]) -> Wire:
     """Return the link with the smallest share of its own, and what headers leave it."""
-    of_run = usable(runs[0].link, runs[0].configuration.transport)
+    of_run = usable_of_link(runs[0].link, runs[0].configuration.transport)
     wires = [
-        Wire(usable_bytes_per_s=usable_of(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
+        Wire(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
         for each in _links(runs)
     ]
     return min(wires, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
@@ -212,7 +212,7 @@ def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
 def _wire(runs: Sequence[Run]) -> Wire:
     calibrated = [each for run in runs if (each := run.link.calibrated_bytes_per_s) is not None]
     return Wire(
-        usable_bytes_per_s=usable(runs[0].link, runs[0].configuration.transport),
+        usable_bytes_per_s=usable_of_link(runs[0].link, runs[0].configuration.transport),
         calibrated_bytes_per_s=statistics.median(calibrated) if calibrated else None,
     )
 
@@ -230,7 +230,7 @@ def _scaling(point: Point, points: Sequence[Point]) -> Scaling:
         efficiency=efficiency,
         efficiency_of_ranks=None if single is None else quotient(single.step, point.step),
         bracket=bounds,
-        standing=_standing(efficiency, bounds),
+        standing=_check_bounds(efficiency, bounds),
     )
 
 
@@ -252,7 +252,7 @@ def _bracket(point: Point, base: Point | None) -> Bracket | None:
     )
 
 
-def _standing(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
+def _check_bounds(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
     """Return where the efficiency lies; outside only when its whole interval does."""
     if efficiency is None or bounds is None:
         return Standing.UNKNOWN

@@ -51,7 +51,7 @@ def training(run: Run) -> Training | None:
     """Return what the run's steps say; None when it has none."""
     if run.steps is None:
         return None
-    job = slowest(run.steps)
+    job = slowest_steps(run.steps)
     warm_up = detect(job)
     times = job[warm_up.dropped :]
     each = run.steps.samples_per_step
@@ -65,7 +65,7 @@ def training(run: Run) -> Training | None:
     )
 
 
-def slowest(steps: Steps) -> tuple[float, ...]:
+def slowest_steps(steps: Steps) -> tuple[float, ...]:
     """Return each step's time: the job moves at its slowest rank."""
     return tuple(map(max, zip(*steps.step_s, strict=True)))
 

@@ -27,13 +27,15 @@ FEWEST = 2  # launches of a configuration: of one alone nobody knows how launche
 THRESHOLDS = "thresholds.toml"
 
 
-def chosen(runs: Sequence[Run], fewest: int = FEWEST, again: str = "") -> tuple[Run, ...]:
+def choose_runs(runs: Sequence[Run], fewest: int = FEWEST, again: str = "") -> tuple[Run, ...]:
     """Return the runs that make a baseline: complete, measured, with no proof that failed.
 
     `again` is the command that adds the launches which are missing. NotPossible `bench.no-baseline` when there is none,
     or a configuration has fewer launches than `fewest`.
     """
-    good = tuple(run for run in runs if run.outcome is Outcome.COMPLETE and _proven(run) and metric(run) is not None)
+    good = tuple(
+        run for run in runs if run.outcome is Outcome.COMPLETE and _has_no_failed_proof(run) and metric(run) is not None
+    )
     titles = Titles.of(run.configuration for run in runs)
     few = [f"{titles(same[0].configuration)}: {len(same)} of {fewest}" for same in groups(good) if len(same) < fewest]
     if not good or few:
@@ -75,7 +77,7 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
     titles = Titles.of(run.configuration for run in runs)
     for same in groups(runs):
         asked = same[0].configuration
-        yield f"\n# {titles(asked)}: {_told(same)}\n[[threshold]]"
+        yield f"\n# {titles(asked)}: {_describe_estimate(same)}\n[[threshold]]"
         yield f'workload = "{asked.workload}"\nnodes = {asked.nodes}\ntransport = "{asked.transport}"'
         if asked.model:
             yield f'model = {json.dumps(asked.model)}\ngradients = "{asked.gradients}"'
@@ -90,7 +92,7 @@ def _tolerance_percent(same: Sequence[Run]) -> float:
     return max(TOLERANCE * 100, math.ceil(within * 1000) / 10)
 
 
-def _told(same: Sequence[Run]) -> str:
+def _describe_estimate(same: Sequence[Run]) -> str:
     measured = [each for run in same if (each := metric(run)) is not None]
     told = across_launches([value for _, value in measured])
     name = measured[0][0]
@@ -98,5 +100,5 @@ def _told(same: Sequence[Run]) -> str:
     return f"{value} {figures.plus_minus(told)}, {told.basis}"
 
 
-def _proven(run: Run) -> bool:
+def _has_no_failed_proof(run: Run) -> bool:
     return all(each.verdict is not Verdict.NO for each in run.proofs)

@@ -11,7 +11,7 @@ from vsphere_ml.bench.analysis.compare import alike_but_sizes, compare
 from vsphere_ml.bench.analysis.metric import BUS, LINK, metric
 from vsphere_ml.bench.analysis.study import AT_CEILING, groups, study
 from vsphere_ml.bench.gate.thresholds import Threshold, limits
-from vsphere_ml.bench.launch.matrix import same
+from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import VSML, Outcome, Transport
 from vsphere_ml.bench.model.titles import Titles
@@ -62,8 +62,8 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
         *_paths(seen),
         *(() if baseline is None else _baseline(runs, baseline, thresholds)),
         *_bounds(seen, thresholds),
-        *_absolute(seen, thresholds),
-        *_unused(runs, thresholds),
+        *_check_thresholds(seen, thresholds),
+        *_check_unused_thresholds(runs, thresholds),
     )
 
 
@@ -90,11 +90,11 @@ def _cannot_tell(unknown: Sequence[Check], of: int, again: Callable[[int], str])
         f"{len(unknown)} of {of} checks cannot be told",
         code="bench.path-unproven" if only_paths else "bench.too-noisy",
         details=tuple(f"{each.name}: {each.message}" for each in unknown),
-        hint="vsml bench explain says what proves it" if only_paths else _more(unknown, again),
+        hint="vsml bench explain says what proves it" if only_paths else _suggest_more_launches(unknown, again),
     )
 
 
-def _more(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
+def _suggest_more_launches(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
     """Return what to type so that it can be told."""
     noisy = [each for each in unknown if each.noisy]
     launches = [each.launches for each in noisy if each.launches is not None]
@@ -105,7 +105,7 @@ def _more(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
 
 def _outcomes(seen: Study) -> Iterator[Check]:
     for run in seen.runs:
-        if _made_again(run, seen.runs):
+        if _is_repeated(run, seen.runs):
             continue
         whole = run.outcome is Outcome.COMPLETE
         told = [run.outcome.value, *filter(None, [run.reason])]
@@ -117,10 +117,12 @@ def _outcomes(seen: Study) -> Iterator[Check]:
         )
 
 
-def _made_again(run: Run, runs: Iterable[Run]) -> bool:
+def _is_repeated(run: Run, runs: Iterable[Run]) -> bool:
     """Return whether a launch was cut, which says nothing of the cluster, and the record has it complete as well."""
     return run.outcome is Outcome.CUT and any(
-        each.outcome is Outcome.COMPLETE and each.launch == run.launch and same(each.configuration, run.configuration)
+        each.outcome is Outcome.COMPLETE
+        and each.launch == run.launch
+        and is_same_configuration(each.configuration, run.configuration)
         for each in runs
     )
 
@@ -139,21 +141,27 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
     for row in compared.rows:
         tolerance = limits(thresholds, row.configuration).below_baseline
         if tolerance is not None:
-            yield _against(row, tolerance, _values(baseline, row), _values(runs, row))
+            yield _check_regression(row, tolerance, _values(baseline, row), _values(runs, row))
     titles = Titles.of(run.configuration for run in (*baseline, *runs))
     for group in groups(baseline):
         asked = group[0].configuration
-        if not any(same(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs):
+        if not any(
+            is_same_configuration(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs
+        ):
             message = "the baseline has it, the record has not"
             yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
 
 def _values(runs: Iterable[Run], row: Row) -> list[float]:
-    of = [run for run in runs if run.outcome is Outcome.COMPLETE and same(run.configuration, row.configuration)]
+    of = [
+        run
+        for run in runs
+        if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, row.configuration)
+    ]
     return [told[1] for run in of if (told := metric(run)) is not None]
 
 
-def _against(row: Row, tolerance: float, before: Sequence[float], now: Sequence[float]) -> Check:
+def _check_regression(row: Row, tolerance: float, before: Sequence[float], now: Sequence[float]) -> Check:
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
     told = row.ratio
     change = f"{figures.percent(told.value - 1)} against the baseline, {figures.plus_minus(told)}"
@@ -190,15 +198,15 @@ def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
     for configuration, what, share in shares:
         wanted = limits(thresholds, configuration).of_bound
         if wanted is not None and configuration.nodes > 1:
-            yield _bound(f"{seen.titles(configuration)}: {what}", configuration.transport, share, wanted)
+            yield _check_estimate_bound(f"{seen.titles(configuration)}: {what}", configuration.transport, share, wanted)
     for each in seen.scalings:
         asked = each.point.configuration
         wanted = limits(thresholds, asked).of_ceiling
         if wanted is not None and asked.nodes > 1:
-            yield _bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
+            yield _check_estimate_bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
 
 
-def _bound(name: str, transport: Transport, share: float | None, wanted: float) -> Check:
+def _check_estimate_bound(name: str, transport: Transport, share: float | None, wanted: float) -> Check:
     if share is None:
         message = "neither the link's rate nor a calibration is in the record, or no base case"
         return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
@@ -213,16 +221,16 @@ def _bound(name: str, transport: Transport, share: float | None, wanted: float) 
     return Check(name=name, kind="bound", passed=passed, message=message)
 
 
-def _absolute(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
     for group in groups(run for run in seen.runs if run.outcome == "complete"):
         asked = group[0].configuration
         measured = [each for run in group if (each := metric(run)) is not None]
         least = limits(thresholds, asked).at_least
         if least is not None and measured:
-            yield _at_least(seen.titles(asked), measured[0][0], [value for _, value in measured], least)
+            yield _check_lower_limit(seen.titles(asked), measured[0][0], [value for _, value in measured], least)
 
 
-def _at_least(title: str, name: str, values: Sequence[float], least: float) -> Check:
+def _check_lower_limit(title: str, name: str, values: Sequence[float], least: float) -> Check:
     """A figure is too low when its whole interval is; of one launch the figure itself decides."""
     told = across_launches(values)
     high = told.high if told.high is not None else told.value
@@ -236,7 +244,7 @@ def _value(name: str, value: float) -> str:
     return figures.bandwidth(value) if name in {BUS, LINK} else figures.number(value)
 
 
-def _unused(runs: Iterable[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _check_unused_thresholds(runs: Iterable[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
     """Yield a check for each threshold that names what the record does not have: a mistyped one must not pass."""
     configurations = [run.configuration for run in runs]
     for each in thresholds:

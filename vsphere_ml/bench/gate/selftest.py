@@ -42,7 +42,7 @@ class Check:
     message: str
 
 
-def usable(bits_per_s: float) -> float:
+def usable_rate(bits_per_s: float) -> float:
     """Return the bytes a second that TCP carries over a lab link of this rate."""
     payload = frame(Transport.TCP, DEFAULT_MTU).payload_bytes
     return bits_per_s / 8 * payload / (DEFAULT_MTU + COUNTED)
@@ -50,7 +50,7 @@ def usable(bits_per_s: float) -> float:
 
 def sweeps_s(nodes: Iterable[int], bits_per_s: float) -> float:
     """Return about how many seconds a launch on each of these numbers of nodes takes on an idle machine."""
-    wire = usable(bits_per_s)
+    wire = usable_rate(bits_per_s)
     return sum(START_S + links_s(each) + REPEATS * sum(ring_s(size, each, wire) for size in SIZES) for each in nodes)
 
 
@@ -70,8 +70,8 @@ def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[Check, ...]
     Nothing makes a repeat faster than the link, and whatever else runs makes some slower: so more launches hide no
     mistake, and make up for what a busy machine spoilt.
     """
-    wire, by_ranks = usable(bits_per_s), _by_ranks(swept)
-    found = [_proven(swept), _link(swept, wire)]
+    wire, by_ranks = usable_rate(bits_per_s), _by_ranks(swept)
+    found = [_check_proofs(swept), _link(swept, wire)]
     found += [each for ranks, points in by_ranks.items() for each in _bounds(ranks, points, wire)]
     return (*found, _constant(by_ranks))
 
@@ -96,7 +96,7 @@ def failure(found: Sequence[Check]) -> BenchError | None:
     )
 
 
-def _proven(runs: Sequence[Run]) -> Check:
+def _check_proofs(runs: Sequence[Run]) -> Check:
     wrong = [run.reason or f"{run.outcome}" for run in runs if run.outcome is not Outcome.COMPLETE]
     wrong += [
         f"{name}: {run.proof(name).value}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.bench.records.codec import encode
 from vsphere_ml.core import toml
 from vsphere_ml.core.errors import ConfigError, Problem
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,10 +60,10 @@ def read(text: str, name: str) -> tuple[Threshold, ...]:
     try:
         document = toml.values(text)
     except toml.NotToml as error:
-        raise _unreadable(name, error.why, line=error.line) from error
+        raise _unreadable_error(name, error.why, line=error.line) from error
     wrong = list(_mistakes(document))
     if wrong:
-        raise _unreadable(name, *wrong)
+        raise _unreadable_error(name, *wrong)
     return tuple(_threshold(each) for each in document.get("threshold", ()))
 
 
@@ -90,7 +90,7 @@ def _mistakes(document: Mapping[str, Any]) -> Iterator[str]:
 def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table.items():
         if key not in {*_SELECTORS, *_LIMITS}:
-            like = nearest(key, (*_SELECTORS, *_LIMITS))
+            like = nearest_name(key, (*_SELECTORS, *_LIMITS))
             yield f"there is no key `{key}` here{f'; is `{like}` meant?' if like else ''}"
         elif key in _LIMITS and not _number(value):
             yield f"{key} = {value!r}: a number of 0 or more is wanted"
@@ -104,7 +104,7 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
-def _unreadable(name: str, *why: str, line: int | None = None) -> ConfigError:
+def _unreadable_error(name: str, *why: str, line: int | None = None) -> ConfigError:
     return ConfigError(
         f"{name} cannot be read as thresholds",
         problems=tuple(Problem(file=name, line=line, key="", message=each) for each in why),

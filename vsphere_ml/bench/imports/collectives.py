@@ -64,7 +64,7 @@ class Row:
         return low <= self.bus + room and self.bus - room <= high
 
 
-def named(lines: Iterable[str]) -> frozenset[str]:
+def find_collectives(lines: Iterable[str]) -> frozenset[str]:
     """Return the collectives whose programs are named in these lines."""
     seen = {match[1] for line in lines if "_perf" in line for match in _PROGRAM.finditer(line)}
     return frozenset(seen & set(_NAMES))
@@ -95,7 +95,7 @@ def _fits(row: Row, collective: str, ranks: int) -> bool:
         _operation(row, collective)
         and _root(row, collective)
         and _elements(row, collective, ranks)
-        and _checked(row, collective)
+        and _has_check_column(row, collective)
         and _algorithm(row, collective, ranks)
         and row.could_be(bus_factor(ranks, collective))
     )
@@ -121,7 +121,7 @@ def _elements(row: Row, collective: str, ranks: int) -> bool:
     return row.known_bytes * (1 if collective in _WHOLE else ranks) == row.size_bytes
 
 
-def _checked(row: Row, collective: str) -> bool:
+def _has_check_column(row: Row, collective: str) -> bool:
     """Since September 2022 all-to-all and sendrecv alone do not check what they do in place."""
     if row.in_place_checked is None or row.root is None:
         return True

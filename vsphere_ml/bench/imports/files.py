@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Run
 
 
-def imported(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading.Given) -> tuple[Run, ...]:
+def import_logs(logs: Iterable[tuple[str, Iterable[bytes], str]], given: reading.Given) -> tuple[Run, ...]:
     """Return a run for each log, of which name, content and time are given. Raises ConfigError before any is used."""
     runs: list[Run] = []
     for name, pieces, seen in logs:

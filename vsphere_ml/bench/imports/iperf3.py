@@ -6,7 +6,15 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.parsed import Asked, Parsed, joined, nothing, number, on_one_host, other_statistic
+from vsphere_ml.bench.imports.parsed import (
+    Asked,
+    Parsed,
+    joined_runs_error,
+    nothing,
+    number,
+    on_one_host,
+    other_statistic,
+)
 from vsphere_ml.bench.model.record import LinkResult, Workload
 from vsphere_ml.core.errors import ConfigError
 
@@ -84,7 +92,7 @@ def _sum_of_streams(lines: Sequence[str]) -> re.Match[str]:
     if not sums:
         raise nothing(IPERF3, "receiver's line")
     if len(sums) > 1:
-        raise joined(IPERF3, f"{len(sums)} results of a receiver")
+        raise joined_runs_error(IPERF3, f"{len(sums)} results of a receiver")
     streams = {match[1] for line in lines if (match := _STREAM.match(line))}
     connected = {match[0] for line in lines if (match := _ENDS.search(line))}
     if max(len(streams), len(connected)) > 1 and sums[0]["id"] != "SUM":

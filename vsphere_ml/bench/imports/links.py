@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.imports.parsed import (
     Asked,
     Parsed,
-    found,
-    joined,
+    first_group,
+    joined_runs_error,
     left_out,
     nothing,
     number,
     on_one_host,
     other_statistic,
+    parse_integer,
     rows,
     sizes_of,
-    unended,
+    truncated_diagnostics,
     unnamed_collective,
-    whole,
 )
 from vsphere_ml.bench.model.record import LinkResult, Remark, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
@@ -67,7 +67,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
     tool = _perftest_program(lines)
     units = {match[1] for line in lines if (match := _AVERAGE.search(line))}
     if len([line for line in lines if _AVERAGE.search(line)]) > 1:
-        raise joined(tool, "there are two tables")
+        raise joined_runs_error(tool, "there are two tables")
     factor = _UNITS.get(next(iter(units), ""))
     if factor is None:
         raise ConfigError(
@@ -81,7 +81,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
     if not seen:
         raise nothing(tool, "bandwidth")
     size, average = max(seen)
-    infiniband = found(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
+    infiniband = first_group(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
     link = LinkResult(
         tool=tool,
         sender="client",
@@ -89,7 +89,7 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         bytes_per_s=average * factor,
         message_bytes=size,
         gpu_memory=any("gpu buffer" in line.lower() for line in lines),
-        rdma_mtu_bytes=whole(found(r"^\s*Mtu\s*:\s*(\d+)\[B\]", lines)) or None,
+        rdma_mtu_bytes=parse_integer(first_group(r"^\s*Mtu\s*:\s*(\d+)\[B\]", lines)) or None,
         infiniband=infiniband,
     )
     return Parsed(
@@ -106,7 +106,7 @@ def _perftest_program(lines: Sequence[str]) -> str:
     """Return the program whose test this is. What goes both ways, or to a group, is no link's figure."""
     tests = [match for line in lines if (match := _TEST.match(line)) and _is_perftest(match)]
     if len(tests) > 1:
-        raise joined(PERFTEST, "there are two tests")
+        raise joined_runs_error(PERFTEST, "there are two tests")
     named = sorted({each for each in _TESTS.values() if any(each in line for line in lines)})
     if not tests:
         if len(named) == 1:
@@ -146,7 +146,7 @@ def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[
     columns, at = len(_COLUMN.findall(titles)), _average_at(titles)
     seen, broken = [], []
     for cells in rows(lines[list(lines).index(titles) :]):
-        size, average = whole(cells[0]), number(cells[at]) if len(cells) >= columns > at else None
+        size, average = parse_integer(cells[0]), number(cells[at]) if len(cells) >= columns > at else None
         if size is None or average is None or not _has_point(cells[at]):
             broken.append(" ".join(cells))
         else:
@@ -157,7 +157,11 @@ def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[
 def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Remark, ...]:
     """Return that larger messages may be missing, where no rule closes the table."""
     titles = next(at for at, line in enumerate(lines) if _AVERAGE.search(line))
-    return () if any(re.match(r"\s*-{20,}", line) for line in lines[titles:]) else unended(tool, "the rule below it")
+    return (
+        ()
+        if any(re.match(r"\s*-{20,}", line) for line in lines[titles:])
+        else truncated_diagnostics(tool, "the rule below it")
+    )
 
 
 def _average_at(titles: str) -> int:
@@ -174,7 +178,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
     """Return the average latencies of osu_allreduce; with `-f` the longest rank's."""
     titles = [match[1] for line in lines if (match := _OSU_TITLE.match(line))]
     if len(titles) > 1:
-        raise joined("OSU", f"{len(titles)} benchmarks")
+        raise joined_runs_error("OSU", f"{len(titles)} benchmarks")
     if "Allreduce" not in titles[0].split():
         raise unnamed_osu(titles[0])
     heads = [line for line in lines if re.match(r"^#\s*Size\b", line)]
@@ -189,7 +193,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
         options={
             "collective": "all_reduce",
             "statistic": "longest rank" if longest else "mean over ranks",
-            **({"type": told} if (told := found(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
+            **({"type": told} if (told := first_group(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
             **sizes_of(points),
         },
         remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken), _OSU_END),
@@ -213,11 +217,11 @@ def _osu_points(lines: Sequence[str], column: int) -> tuple[tuple[SweepPoint, ..
     width = max((len(cells) for cells in table), default=0)
     points, broken = [], []
     for cells in table:
-        size, time = whole(cells[0]), number(cells[column]) if len(cells) == width > column else None
+        size, time = parse_integer(cells[0]), number(cells[column]) if len(cells) == width > column else None
         if size is None or time is None or not _has_point(cells[column]):
             broken.append(" ".join(cells))
         elif size > 0:
             points.append(SweepPoint(size_bytes=size, time_s=(time * 1e-6,)))
     if len({point.size_bytes for point in points}) < len(points):
-        raise joined(OSU, "sizes are there twice")
+        raise joined_runs_error(OSU, "sizes are there twice")
     return tuple(points), broken

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.prefixes import bare, without_names
+from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_names
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Kept:
             self._add_nccl(line)
             if not _ROW.match(line):
                 return
-        text = bare(line).strip()
+        text = strip_prefixes(line).strip()
         if not text:
             return
         self.text_bytes += len(text) + _A_LINE
@@ -82,7 +82,7 @@ def read(pieces: Iterable[bytes], name: str) -> Log:
     """Return the log that these bytes are. Raises ConfigError `import.too-large` when more must be kept than fits."""
     digest, kept = hashlib.sha256(), _Kept(name)
     rest = ""
-    for text in _decoded(pieces, digest):
+    for text in _decode_pieces(pieces, digest):
         *lines, rest = _BREAK.split(rest + text)
         for line in lines:
             kept.add(line)
@@ -100,7 +100,7 @@ def read(pieces: Iterable[bytes], name: str) -> Log:
     )
 
 
-def _decoded(pieces: Iterable[bytes], digest: Any) -> Iterator[str]:
+def _decode_pieces(pieces: Iterable[bytes], digest: Any) -> Iterator[str]:
     decoder: codecs.IncrementalDecoder | None = None
     for piece in pieces:
         digest.update(piece)

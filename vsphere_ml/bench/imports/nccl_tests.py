@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, Row, identify, named
+from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, Row, find_collectives, identify
 from vsphere_ml.bench.imports.parsed import (
     Asked,
     Device,
     Parsed,
     differs,
     every,
-    found,
-    joined,
+    first_group,
+    joined_runs_error,
     left_out,
     nothing,
     number,
     other_statistic,
-    printed,
+    parse_integer,
+    parse_number,
     rounding,
-    several,
+    several_series_error,
     sizes_of,
-    unended,
-    whole,
+    truncated_diagnostics,
 )
 from vsphere_ml.bench.model.record import Remark, SweepPoint, Workload
 from vsphere_ml.core.errors import ConfigError
@@ -111,18 +111,18 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
         if (match := _DEVICE.match(line))
     )
     ranks = _ranks([each.rank for each in devices], asked)
-    names = named(line for line in lines if line.startswith("# Collective test")) or named(lines)
+    names = find_collectives(line for line in lines if line.startswith("# Collective test")) or find_collectives(lines)
     failed = [
         f"the tool found {count} values out of bounds"
         for count in every(r"Out of bounds values\s*:\s*(\d+) FAILED", lines)
     ]
-    return _parsed(
+    return _make_parsed(
         table.rows,
         asked,
         ranks=ranks,
         names=names,
         devices=devices,
-        version=found(r"nccl-library=(\d+)", lines),
+        version=first_group(r"nccl-library=(\d+)", lines),
         remarks=(_MEANS, *left_out(TOOL, table.broken), *_end(lines, table, columns)),
         wrong=(*table.wrong, *failed),
     )
@@ -131,41 +131,41 @@ def text(lines: Sequence[str], asked: Asked) -> Parsed:
 def json(document: Any, asked: Asked) -> Parsed:
     """Return the file's out-of-place times: the tool's own, and beside them every iteration where `-I 1` kept them."""
     command = tuple(str(each) for each in document.get("args", []))
-    results = [each for each in document["results"] if _whole(each["size"]) > 0]
+    results = [each for each in document["results"] if _read_integer(each["size"]) > 0]
     rows = [_row_of(each) for each in results]
     if not rows:
         raise nothing(TOOL, "times")
     devices = tuple(_devices(document.get("config", {})))
     iterations = {id(row): _iterations(each) for row, each in zip(rows, results, strict=True)}
-    return _parsed(
+    return _make_parsed(
         rows,
         asked,
         ranks=_ranks([each.rank for each in devices], asked),
-        names=named(command[:1]),
+        names=find_collectives(command[:1]),
         devices=devices,
         version=str(document["nccl_version"]),
         variables=dict(_nccl_variables(document.get("env", []))),
         command=command,
         remarks=() if all(iterations.values()) else (_MEANS,),
-        wrong=_wrong(_counted(results)),
+        wrong=_describe_wrong_values(_count_wrong_values(results)),
         iterations=iterations,
     )
 
 
 def _devices(config: Any) -> Iterator[Device]:
     """Yield every rank's GPU. Of a process with several the file lists the first; the others follow it in order."""
-    each_has = _whole(config.get("nthreads", 1)) * _whole(config.get("ngpus", 1))
+    each_has = _read_integer(config.get("nthreads", 1)) * _read_integer(config.get("ngpus", 1))
     if each_has > MOST_GPUS:
         raise ValueError(f"{each_has} GPUs of one process")
     for each in config.get("devices", []):
-        rank, index = _whole(each["rank"]), each.get("device")
+        rank, index = _read_integer(each["rank"]), each.get("device")
         yield Device(rank=rank, hostname=str(each["hostname"]), name=str(each.get("device_info", "")), index=index)
         for at in range(1, each_has):
-            following = None if index is None else _whole(index) + at
+            following = None if index is None else _read_integer(index) + at
             yield Device(rank=rank + at, hostname=str(each["hostname"]), name="", index=following)
 
 
-def _parsed(
+def _make_parsed(
     rows: Sequence[Row], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
 ) -> Parsed:
     iterations = rest.pop("iterations", {})
@@ -208,7 +208,7 @@ def _series(rows: Sequence[Row], asked: Asked) -> list[Row]:
         ("roots", "", {str(row.root) for row in chosen}),
     ):
         if len(values) > 1:
-            raise several(TOOL, what, values, option)
+            raise several_series_error(TOOL, what, values, option)
     return chosen
 
 
@@ -219,13 +219,13 @@ def _refuse_several_runs(rows: Sequence[Row]) -> None:
     """
     for before, row in pairwise(rows):
         if row.size_bytes < before.size_bytes or (row.size_bytes == before.size_bytes >= _ROUNDED):
-            raise joined(TOOL, f"{row.size_bytes} bytes come after {before.size_bytes}")
+            raise joined_runs_error(TOOL, f"{row.size_bytes} bytes come after {before.size_bytes}")
 
 
 def _ranks(listed: Sequence[int], asked: Asked) -> int:
     """Return how many ranks there were. The list must be whole: a line that was lost would change every figure."""
     if len(set(listed)) < len(listed):
-        raise joined(TOOL, "a rank is listed twice; processes without MPI each run for themselves")
+        raise joined_runs_error(TOOL, "a rank is listed twice; processes without MPI each run for themselves")
     if listed and sorted(listed) == list(range(len(listed))):
         if asked.ranks not in {None, len(listed)}:
             raise differs(TOOL, f"it lists {len(listed)} ranks, --ranks says {asked.ranks}", "leave out --ranks")
@@ -245,7 +245,7 @@ def _table(lines: Sequence[str]) -> tuple[_Columns, _Table]:
     for line in lines:
         if _TITLES.match(line):
             if columns is not None:
-                raise joined(TOOL, "there are two tables")
+                raise joined_runs_error(TOOL, "there are two tables")
             columns = _columns(line)
         elif columns is not None and not ended and _is_row(line):
             _add_row(table, columns, line)
@@ -279,7 +279,7 @@ def _add_row(table: _Table, columns: _Columns, line: str) -> None:
         width = len(columns.figures) // columns.ways
         table.bus += [float(figures[way * width + 2]) for way in range(columns.ways)]
         counts = [figures[at] for at, title in enumerate(columns.figures) if title == "#wrong"]
-        table.wrong += _wrong((row.size_bytes, count) for count in counts)
+        table.wrong += _describe_wrong_values((row.size_bytes, count) for count in counts)
 
 
 def _row(cells: Sequence[str], columns: _Columns) -> Row | None:
@@ -287,8 +287,8 @@ def _row(cells: Sequence[str], columns: _Columns) -> Row | None:
     figures, left = cells[-len(columns.figures) :], cells[: -len(columns.figures)]
     if not 3 <= len(left) <= len(columns.left) or not _whole_figures(figures, columns):  # noqa: PLR2004 - size, count, type
         return None
-    size, count = whole(left[0]), whole(left[1])
-    fields = _between(left[3:], columns.left[3:])
+    size, count = parse_integer(left[0]), parse_integer(left[1])
+    fields = _read_operation(left[3:], columns.left[3:])
     time = number(figures[0])
     if size is None or count is None or fields is None or not left[2][0].isalpha() or time is None:
         return None
@@ -314,7 +314,7 @@ def _whole_figures(figures: Sequence[str], columns: _Columns) -> bool:
     if len(figures) != len(columns.figures):
         return False
     return all(
-        _is_count(cell, title) if title in {"#wrong", "error", "res"} else printed(cell) is not None
+        _is_count(cell, title) if title in {"#wrong", "error", "res"} else parse_number(cell) is not None
         for cell, title in zip(figures, columns.figures, strict=True)
     )
 
@@ -323,10 +323,12 @@ def _is_count(cell: str, title: str) -> bool:
     """Return whether this is a count of wrong values, or, until 2022, a difference such as 2e-07."""
     if cell == "N/A":
         return True
-    return printed(cell) is not None and (title == "#wrong" or re.fullmatch(r"\d(?:\.\d+)?e[+-]\d\d", cell) is not None)
+    return parse_number(cell) is not None and (
+        title == "#wrong" or re.fullmatch(r"\d(?:\.\d+)?e[+-]\d\d", cell) is not None
+    )
 
 
-def _between(cells: Sequence[str], titles: Sequence[str]) -> tuple[str | None, int | None] | None:
+def _read_operation(cells: Sequence[str], titles: Sequence[str]) -> tuple[str | None, int | None] | None:
     """Return operation and root of a row; a cell less than titles means that the operation is blank."""
     told = dict(zip(reversed(titles), reversed(cells), strict=False))
     root, operation = told.get("root"), next((told[title] for title in titles if title in _OPERATIONS & set(told)), "")
@@ -343,10 +345,10 @@ def _in_place(out: str, within: str) -> bool | None:
 
 def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Remark]:
     """Yield what shows that rows are missing: no end, or an average that is another than that of the rows."""
-    told = found(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
-    average = printed(told)
+    told = first_group(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
+    average = parse_number(told)
     if average is None:
-        yield from unended(TOOL, "its average")
+        yield from truncated_diagnostics(TOOL, "its average")
         return
     ours = statistics.fmean(table.bus) if table.bus else 0.0
     if not table.broken and columns.ways > 0 and abs(ours - average) > max(0.02, _AVERAGE_OFF * average):
@@ -359,11 +361,11 @@ def _row_of(result: Any) -> Row:
     way = result.get("out_of_place") or result["in_place"]
     if "cpu_time" in way and "time" not in way:
         raise other_statistic(TOOL, "the CPU's time of the calls (-C 1)", "run it without -C")
-    time, algorithm, bus = (_positive(way[key], key) for key in ("time", "alg_bw", "bus_bw"))
-    reduction, root = str(result.get("redop", "")), whole(str(result.get("root", "")).strip())
+    time, algorithm, bus = (_read_positive(way[key], key) for key in ("time", "alg_bw", "bus_bw"))
+    reduction, root = str(result.get("redop", "")), parse_integer(str(result.get("root", "")).strip())
     return Row(
-        size_bytes=_whole(result["size"]),
-        count=_whole(result["count"]),
+        size_bytes=_read_integer(result["size"]),
+        count=_read_integer(result["count"]),
         data_type=str(result["type"]),
         reduction="" if reduction in _NO_OPERATION else reduction,
         root=-1 if root is None else root,
@@ -382,15 +384,15 @@ def _checked_in_place(result: Any) -> bool | None:
     return None if out is None else within is not None
 
 
-def _positive(value: Any, key: str) -> float:
-    read = printed(str(value))
+def _read_positive(value: Any, key: str) -> float:
+    read = parse_number(str(value))
     if read is None or (key == "time" and read == 0):
         raise ValueError(f"{key} is {str(value)[:40]!r}")
     return read
 
 
-def _whole(value: Any) -> int:
-    read = whole(str(value))
+def _read_integer(value: Any) -> int:
+    read = parse_integer(str(value))
     if read is None:
         raise ValueError(f"{str(value)[:40]!r} is no whole number of at most 19 digits")
     return read
@@ -404,14 +406,14 @@ def _iterations(result: Any) -> tuple[float, ...]:
     return tuple(value * 1e-6 for value in times[int(told.get("skipped_iterations") or 0) :])
 
 
-def _counted(results: Any) -> Iterator[tuple[int, Any]]:
+def _count_wrong_values(results: Any) -> Iterator[tuple[int, Any]]:
     """Yield each size with its number of wrong values; null where none was looked for (`-c 0`)."""
     for each in results:
         for way in ("out_of_place", "in_place"):
-            yield _whole(each["size"]), (each.get(way) or {}).get("nwrong")
+            yield _read_integer(each["size"]), (each.get(way) or {}).get("nwrong")
 
 
-def _wrong(counted: Iterable[tuple[int, Any]]) -> tuple[str, ...]:
+def _describe_wrong_values(counted: Iterable[tuple[int, Any]]) -> tuple[str, ...]:
     return tuple(
         f"{count:g} wrong values at {size} bytes" for size, told in counted if (count := number(str(told))) is not None
     )
@@ -427,7 +429,7 @@ def _nccl_variables(environment: Any) -> Iterator[tuple[str, str]]:
 
 def _version(code: str) -> dict[str, str]:
     """Return NCCL's version from its number: 21805 is 2.18.5, and before 2.9 one digit less, 2804 is 2.8.4."""
-    value = whole(code)
+    value = parse_integer(code)
     if not value:
         return {}
     major, rest = divmod(value, 10_000 if value >= 10_000 else 1000)  # noqa: PLR2004 - NCCL_VERSION's two forms

@@ -67,7 +67,7 @@ def nothing(tool: str, what: str) -> ConfigError:
     )
 
 
-def joined(tool: str, why: str) -> ConfigError:
+def joined_runs_error(tool: str, why: str) -> ConfigError:
     """Return the error of output that is more than one run's."""
     return ConfigError(
         f"this {tool} output is not of one run: {why}",
@@ -82,7 +82,7 @@ def differs(tool: str, why: str, hint: str = "check the log; it may be edited, o
     return ConfigError(f"this {tool} output contradicts itself: {why}", code="import.differs", target=tool, hint=hint)
 
 
-def several(tool: str, what: str, values: Iterable[str], option: str) -> ConfigError:
+def several_series_error(tool: str, what: str, values: Iterable[str], option: str) -> ConfigError:
     """Return the error of output that holds several series of which one has to be chosen."""
     told = sorted(values)
     return ConfigError(
@@ -135,7 +135,7 @@ def left_out(tool: str, lines: Sequence[str]) -> tuple[Remark, ...]:
     return (Remark(code="import.left-out", target=tool, message=message, hint="give the whole output"),)
 
 
-def unended(tool: str, lacking: str) -> tuple[Remark, ...]:
+def truncated_diagnostics(tool: str, lacking: str) -> tuple[Remark, ...]:
     """Return the remark of output that does not show that the run came to its end."""
     message = f"nothing shows that the run ended ({lacking} is not there): results may be missing"
     return (Remark(code="import.unended", target=tool, message=message, hint="give the whole output"),)
@@ -145,7 +145,7 @@ def rows(lines: Iterable[str]) -> Iterator[list[str]]:
     """Yield the cells of each line that begins with a whole number: the tools' tables of message sizes."""
     for line in lines:
         cells = line.split()
-        if cells and whole(cells[0]) is not None:
+        if cells and parse_integer(cells[0]) is not None:
             yield cells
 
 
@@ -159,18 +159,18 @@ _WHOLE = re.compile(r"\d{1,19}")
 _DECIMAL = re.compile(r"\d{1,19}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?", re.IGNORECASE)
 
 
-def whole(text: str) -> int | None:
+def parse_integer(text: str) -> int | None:
     """Return a whole number as tools print them; None for anything else, or more than 19 digits."""
     return int(text) if text.isascii() and _WHOLE.fullmatch(text) else None
 
 
 def number(text: str) -> float | None:
     """Return a number that is more than nothing; None for anything else."""
-    value = printed(text)
+    value = parse_number(text)
     return value if value is not None and value > 0 else None
 
 
-def printed(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return a number as tools print them, never negative nor endless; None for anything else."""
     if not (text.isascii() and _DECIMAL.fullmatch(text)):
         return None
@@ -185,7 +185,7 @@ def rounding(text: str) -> float:
     return 0.5 * 10.0 ** (int(exponent or 0) - digits)
 
 
-def found(pattern: str, lines: Iterable[str]) -> str:
+def first_group(pattern: str, lines: Iterable[str]) -> str:
     """Return the first group of the first line that matches; empty when there is none."""
     compiled = re.compile(pattern)
     return next((match[1].strip() for line in lines if (match := compiled.search(line))), "")

@@ -42,7 +42,7 @@ _ALL = 0.9  # of the lines have a name before them where a collector put it ther
 _FEWEST = 4
 
 
-def bare(line: str) -> str:
+def strip_prefixes(line: str) -> str:
     """Return a line without terminal codes and without the prefixes that can be told from the line itself."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
@@ -66,7 +66,9 @@ def without_names(lines: Sequence[str]) -> tuple[str, ...]:
         names = _names(found)
         if not names:
             return found
-        found = tuple(bare(line[match.end() :]) if (match := _at(line, names)) else line for line in found)
+        found = tuple(
+            strip_prefixes(line[match.end() :]) if (match := _match_prefix(line, names)) else line for line in found
+        )
     return found
 
 
@@ -82,6 +84,6 @@ def _is_name(match: re.Match[str]) -> bool:
     return match["colon"] is not None or any(letter in "-.0123456789" for letter in match["name"])
 
 
-def _at(line: str, names: frozenset[str]) -> re.Match[str] | None:
+def _match_prefix(line: str, names: frozenset[str]) -> re.Match[str] | None:
     match = _NAMED.match(line)
     return match if match is not None and match["name"] in names and _is_name(match) else None

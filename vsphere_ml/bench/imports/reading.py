@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.log import too_large
-from vsphere_ml.bench.imports.parsed import Asked, joined
+from vsphere_ml.bench.imports.parsed import Asked, joined_runs_error
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
 from vsphere_ml.bench.model.record import (
     Cluster,
@@ -82,16 +82,16 @@ def parse(log: Log, given: Given) -> Parsed:
                 if knows(log.document):
                     return read(log.document, given.asked)
             refuse_unread_document(log.document)
-            raise _unknown(log.name, ())
+            raise _unknown_output_error(log.name, ())
         readers = [read for knows_text, read in _TEXTS if knows_text(log.lines)]
         if len(readers) > 1:
-            raise joined(log.name, "several tools wrote it")
+            raise joined_runs_error(log.name, "several tools wrote it")
         if readers:
             return readers[0](log.lines, given.asked)
         refuse_unread(log.lines)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         problem = Problem(file=log.name, line=None, key="", message=_describe(error))
-        raise _unknown(log.name, (problem,)) from error
+        raise _unknown_output_error(log.name, (problem,)) from error
     raise _unread(log)
 
 
@@ -108,14 +108,14 @@ def _unread(log: Log) -> ConfigError:
     """Return why no tool wrote this; of a text that begins as JSON, what keeps it from being one document."""
     text = "\n".join(log.lines)
     if log.document is not None or not text.startswith("{"):
-        return _unknown(log.name, ())
+        return _unknown_output_error(log.name, ())
     try:
         json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError) as error:
         why = error.msg if isinstance(error, json.JSONDecodeError) else "what is in it is too large"
         problem = Problem(file=log.name, line=None, key="", message=f"it begins as JSON, and is cut or broken: {why}")
-        return _unknown(log.name, (problem,))
-    return joined(log.name, "a JSON document has more text after it")
+        return _unknown_output_error(log.name, (problem,))
+    return joined_runs_error(log.name, "a JSON document has more text after it")
 
 
 def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
@@ -143,12 +143,12 @@ def run(parsed: Parsed, given: Given, *, log: Log, seen: str) -> Run:
         placement=_placement(parsed),
         steps=None if wrong else _steps(parsed, asked.ranks),
         sweep=() if wrong else parsed.sweep,
-        link_results=tuple(_rated(each, given.link) for each in parsed.links),
+        link_results=tuple(_with_line_rate(each, given.link) for each in parsed.links),
         proofs=(by,) if by is not None else (),
         paths=went,
         remarks=parsed.remarks,
     )
-    return _sound(made, parsed.tool)
+    return _validate_run(made, parsed.tool)
 
 
 def _size(parsed: Parsed, given: Given) -> tuple[int, int]:
@@ -173,7 +173,7 @@ def _placement(parsed: Parsed) -> tuple[Place, ...]:
     )
 
 
-def _rated(measured: LinkResult, link: Link) -> LinkResult:
+def _with_line_rate(measured: LinkResult, link: Link) -> LinkResult:
     """Return what was measured over RDMA with the port's rate, so that it is held against the MTU the tool told."""
     return (
         measured
@@ -205,16 +205,16 @@ def _steps(parsed: Parsed, ranks: int) -> Steps | None:
     return Steps(step_s=(parsed.step_s,) * ranks, samples_per_step=parsed.batch, averaged=parsed.averaged)
 
 
-def _sound(made: Run, tool: str) -> Run:
+def _validate_run(made: Run, tool: str) -> Run:
     try:
         check(made)
     except Mismatch as error:
         problem = Problem(file=tool, line=None, key=".".join(map(str, error.path)), message=error.message)
-        raise _unknown(tool, (problem,)) from error
+        raise _unknown_output_error(tool, (problem,)) from error
     return made
 
 
-def _unknown(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+def _unknown_output_error(file: str, problems: tuple[Problem, ...]) -> ConfigError:
     return ConfigError(
         f"{file} is no output that is known" if not problems else f"{file} cannot be read",
         problems=problems,

@@ -6,7 +6,17 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.imports.parsed import Asked, Parsed, differs, every, joined, nothing, number, unended, whole
+from vsphere_ml.bench.imports.parsed import (
+    Asked,
+    Parsed,
+    differs,
+    every,
+    joined_runs_error,
+    nothing,
+    number,
+    parse_integer,
+    truncated_diagnostics,
+)
 from vsphere_ml.bench.model.record import Remark, Workload
 from vsphere_ml.core.errors import ConfigError
 
@@ -49,7 +59,7 @@ def horovod(lines: Sequence[str], asked: Asked) -> Parsed:
     iterations = [match for line in lines if (match := _ITERATION.search(line))]
     numbers = [int(match[1]) for match in iterations]
     if numbers != sorted(set(numbers)):
-        raise joined(HOROVOD, "its iterations begin anew")
+        raise joined_runs_error(HOROVOD, "its iterations begin anew")
     batch = _one(HOROVOD, "batch size", every(r"^\s*Batch size:\s*(\d+)\s*$", lines))
     rates = [value for match in iterations if (value := number(match[2])) is not None]
     if not rates or batch is None:
@@ -81,7 +91,7 @@ def _gaps(lines: Sequence[str], numbers: Sequence[int]) -> tuple[Remark, ...]:
         message=f"{lost} iterations are missing or cut, and left out",
         hint="give the whole output",
     )
-    return (*((gone,) if lost else ()), *(() if ended else unended(HOROVOD, "its total")))
+    return (*((gone,) if lost else ()), *(() if ended else truncated_diagnostics(HOROVOD, "its total")))
 
 
 def _refuse_other_total(totals: Sequence[tuple[int, float]], ranks: int | None, rates: Sequence[float]) -> None:
@@ -106,7 +116,7 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
         raise nothing(TF_CNN, "total images/sec with the global batch size")
     updates = {update.lower() for update in every(r"^\s*Variables:\s*(\w+)", lines)}
     _refuse_several_runs(totals, updates, workers=any(_SYNC.match(line) for line in lines))
-    ranks, batch = _shared(everywhere, each, asked, alone=_lists_one_process(lines, updates))
+    ranks, batch = _split_batch(everywhere, each, asked, alone=_lists_one_process(lines, updates))
     return Parsed(
         tool=TF_CNN,
         workload=Workload.TRAIN,
@@ -122,9 +132,11 @@ def tf_cnn(lines: Sequence[str], asked: Asked) -> Parsed:
 def _refuse_several_runs(totals: Sequence[float], updates: set[str], *, workers: bool) -> None:
     """Raise ConfigError where several totals are not the accounts that workers give of one run's."""
     if max(totals) > min(totals) * (1 + _ALIKE):
-        raise joined(TF_CNN, f"its totals are {min(totals):g} and {max(totals):g} images/s")
+        raise joined_runs_error(TF_CNN, f"its totals are {min(totals):g} and {max(totals):g} images/s")
     if len(totals) > 1 and not workers and not updates & _BETWEEN_PROCESSES:
-        raise joined(TF_CNN, f"it has {len(totals)} totals, and nothing says that its processes shared the work")
+        raise joined_runs_error(
+            TF_CNN, f"it has {len(totals)} totals, and nothing says that its processes shared the work"
+        )
 
 
 def _lists_one_process(lines: Sequence[str], updates: set[str]) -> bool:
@@ -136,7 +148,7 @@ def _lists_one_process(lines: Sequence[str], updates: set[str]) -> bool:
     return "horovod" in updates and any(re.match(r"\s*Devices:(?!.*horovod/)", line) for line in lines)
 
 
-def _shared(everywhere: int, each: int | None, asked: Asked, *, alone: bool) -> tuple[int, int]:
+def _split_batch(everywhere: int, each: int | None, asked: Asked, *, alone: bool) -> tuple[int, int]:
     """Return the number of ranks and the batch of each. Raises ConfigError when they do not make up the whole.
 
     `alone`: what is said to be everywhere can be one rank's.
@@ -160,15 +172,15 @@ def _shared(everywhere: int, each: int | None, asked: Asked, *, alone: bool) -> 
 def _model(tool: str, lines: Sequence[str]) -> str:
     models = {each.lower() for each in every(r"^\s*Model:\s*(\S+)", lines)}
     if len(models) > 1:
-        raise joined(tool, f"its models are {' and '.join(sorted(models))}")
+        raise joined_runs_error(tool, f"its models are {' and '.join(sorted(models))}")
     return next(iter(models), "")
 
 
 def _one(tool: str, what: str, told: Sequence[str]) -> int | None:
     """Return the number that all these lines tell; None where there is none."""
-    values = {whole(each) for each in told} - {None, 0}
+    values = {parse_integer(each) for each in told} - {None, 0}
     if len(values) > 1:
-        raise joined(tool, f"its {what} is {' and '.join(map(str, sorted(filter(None, values))))}")
+        raise joined_runs_error(tool, f"its {what} is {' and '.join(map(str, sorted(filter(None, values))))}")
     return next(iter(values), None)
 
 

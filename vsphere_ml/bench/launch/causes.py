@@ -110,7 +110,7 @@ CAUSES = (
 )
 
 
-def found(log: str) -> Cause | None:
+def find_cause(log: str) -> Cause | None:
     """Return the first cause that the log shows, in the table's order."""
     return next((each for each in CAUSES if re.search(each.pattern, log)), None)
 

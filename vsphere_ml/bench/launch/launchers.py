@@ -87,7 +87,7 @@ def launch(job: Job) -> Launch:
 def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Launch:
     return Launch(
         command=command,
-        variables={**_variables(job), **more, **_asked_for(job)},
+        variables={**_variables(job), **more, **_requested_variables(job)},
         files={
             "bin/ssh": _SSH.format(command=_remote_command(job), port=_port(job)),
             "hostfile": hostfile(job),
@@ -97,7 +97,7 @@ def _launch(job: Job, command: tuple[str, ...], more: Mapping[str, str]) -> Laun
     )
 
 
-def _asked_for(job: Job) -> dict[str, str]:
+def _requested_variables(job: Job) -> dict[str, str]:
     """Return the variables that were asked for; a PATH stands behind our `ssh`, which keeps host keys checked."""
     return {name: value for name, value in job.variables.items() if name != "PATH"}
 
@@ -152,7 +152,7 @@ def _variables(job: Job) -> dict[str, str]:
 
 def _horovodrun(job: Job, *how: str) -> tuple[str, ...]:
     start = (job.runtime.python, "-m", "horovod.runner.launch", *how, "--disable-cache")
-    return (*start, *_over(job), "-np", str(job.ranks), *_where(job), *job.command)
+    return (*start, *_interface_option(job), "-np", str(job.ranks), *_where(job), *job.command)
 
 
 def _where(job: Job) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _slots(job: Job) -> list[str]:
     return [f"{node.address}:{job.slots}" for node in job.nodes]
 
 
-def _over(job: Job) -> tuple[str, ...]:
+def _interface_option(job: Job) -> tuple[str, ...]:
     """Return the interface: with it, horovodrun neither guesses one nor starts a service on every node to find it.
 
     Alone on one node horovodrun 0.28.1 insists on an interface that leads to itself.

@@ -106,7 +106,7 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
     planned = []
     for launch in range(1, wish.repeats + 1):
         for configuration in expand(wish):
-            runs = [run for run in complete if same(run.configuration, configuration)]
+            runs = [run for run in complete if is_same_configuration(run.configuration, configuration)]
             done = runs[launch - 1] if len(runs) >= launch else None
             planned.append(Planned(configuration=configuration, launch=launch, done=done))
     return tuple(planned)
@@ -122,7 +122,7 @@ def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
     return replace(wish, options={**wish.options, **{each: {**wish.options.get(each, {}), **mpi} for each in over}})
 
 
-def same(one: Configuration, other: Configuration) -> bool:
+def is_same_configuration(one: Configuration, other: Configuration) -> bool:
     """Return whether both were asked for alike. How many parameters the model has is only known afterwards."""
     return replace(one, parameters=None) == replace(other, parameters=None)
 
@@ -144,12 +144,12 @@ def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transp
         options={
             **wish.options.get(workload, {}),
             **({"in": wish.within.value} if inside else {}),
-            **(_told(wish.variables) if launched else {}),
+            **(_variables_option(wish.variables) if launched else {}),
         },
     )
 
 
-def _told(variables: Mapping[str, str]) -> dict[str, str]:
+def _variables_option(variables: Mapping[str, str]) -> dict[str, str]:
     """Return variables as one option: a launch that was told something else is another configuration."""
     pairs = " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
     return {"variables": pairs} if pairs else {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TOLD_OTHERWISE = frozenset({"mpi", "least_nodes", "in", "variables"})
 
 
-def filled(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
+def with_program(job: Job, script: Path | None, arguments: tuple[str, ...], tests: AllReducePerf | None = None) -> Job:
     """Return the job with its program; `script` and `arguments` are the user's own, `tests` what `nccl` runs."""
     if tests is not None:
         return replace(job, program=(tests.path, *nccl_tests.options(tests, job.configuration.options, job.folder)))

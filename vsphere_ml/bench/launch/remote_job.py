@@ -165,7 +165,7 @@ def _pids(processes: Sequence[Leftover]) -> str:
     return " ".join(str(each.pid) for each in processes)
 
 
-def foreign(node: str, processes: Sequence[Leftover]) -> BenchError:
+def foreign_ranks_error(node: str, processes: Sequence[Leftover]) -> BenchError:
     """Return the error for ranks in a guest that somebody else started: vsml does not end them, and cannot measure."""
     return BenchError(
         f"{node}: {len(processes)} processes of a distributed job run there that vsml did not start",
@@ -176,7 +176,7 @@ def foreign(node: str, processes: Sequence[Leftover]) -> BenchError:
     )
 
 
-def busy(node: str, run_id: str) -> BenchError:
+def busy_guest_error(node: str, run_id: str) -> BenchError:
     """Return the error for a guest in which a run is looked after by another vsml."""
     return BenchError(
         f"{node}: the benchmark {run_id} runs there, and its vsml looks after it",
@@ -219,7 +219,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
-    told = shell.run(f"setsid {_entered(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
+    told = shell.run(f"setsid {_enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
     if not told.isdigit():
         raise BenchError(
             f"{shell.name}: the benchmark could not be started",
@@ -230,7 +230,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     return int(told)
 
 
-def _entered(job: Job) -> str:
+def _enter_command(job: Job) -> str:
     """Return what brings a command to where ranks run, as their user."""
     if job.runtime.within is Within.CONTAINER:
         return f"docker exec {NAME}"
@@ -255,12 +255,12 @@ def peek(
     return Peek(
         status=status,
         text=rest,
-        printed={name: _printed(answers[name].out) for name in outputs if answers[name].ok},
+        printed={name: _parse_output(answers[name].out) for name in outputs if answers[name].ok},
         gone=first == "gone",
     )
 
 
-def _printed(answer: str) -> Printed:
+def _parse_output(answer: str) -> Printed:
     start, _, encoded = answer.partition("\n")
     return Printed(start=int(start), data=base64.b64decode(encoded))
 
@@ -282,7 +282,7 @@ def look_after(shell: Shell, job: Job) -> None:
 
 def collect(shell: Probe, job: Job) -> str:
     """Return all the lines that ranks in this guest have left."""
-    return _whole(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
+    return _read_whole_output(shell, f"cat {job.folder}/rank-*.jsonl 2>/dev/null")
 
 
 def logs(shell: Probe, job: Job) -> str:
@@ -293,7 +293,7 @@ def logs(shell: Probe, job: Job) -> str:
 
 def result(shell: Probe, job: Job, name: str) -> str:
     """Return a file that the job's program wrote into its folder; empty when it wrote none."""
-    return _whole(shell, f"cat {job.folder}/{name} 2>/dev/null")
+    return _read_whole_output(shell, f"cat {job.folder}/{name} 2>/dev/null")
 
 
 def end(shell: Shell, job: Job) -> None:
@@ -302,7 +302,7 @@ def end(shell: Shell, job: Job) -> None:
     shell.run(f"rm -rf {job.folder}", timeout_s=RUN_S)
 
 
-def _whole(shell: Probe, command: str) -> str:
+def _read_whole_output(shell: Probe, command: str) -> str:
     parts: list[str] = []
     while True:
         offset = sum(len(part.encode()) for part in parts)

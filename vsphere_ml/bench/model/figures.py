@@ -28,12 +28,12 @@ def seconds(value: float) -> str:
     """Return a time in the unit that fits it."""
     if value >= _SECONDS_AS_SUCH:
         return f"{value / 3600:,.1f} h"
-    return _scaled(value, _SECONDS)
+    return _scale_value(value, _SECONDS)
 
 
 def amount(value: float) -> str:
     """Return bytes in powers of ten."""
-    return _scaled(value, _BYTES)
+    return _scale_value(value, _BYTES)
 
 
 def message_size(value: float) -> str:
@@ -51,7 +51,7 @@ def bandwidth(value: float) -> str:
 
 def rate(bits_per_s: float) -> str:
     """Return a line rate."""
-    return f"{_scaled(bits_per_s, ((1e9, 'Gbit'), (1e6, 'Mbit'), (1e3, 'kbit'), (1.0, 'bit')))}/s"
+    return f"{_scale_value(bits_per_s, ((1e9, 'Gbit'), (1e6, 'Mbit'), (1e3, 'kbit'), (1.0, 'bit')))}/s"
 
 
 def percent(share: float) -> str:
@@ -73,7 +73,7 @@ def plus_minus(estimate: Estimate) -> str:
     return f"± {percent(estimate.half_width)}"
 
 
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+def _scale_value(value: float, units: tuple[tuple[float, str], ...]) -> str:
     for unit, name in units:
         if abs(value) >= unit:
             return f"{number(value / unit)} {name}"

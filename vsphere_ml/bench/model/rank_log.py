@@ -58,7 +58,7 @@ def read(texts: Mapping[str, str]) -> tuple[Told, ...]:
                 elif current is not None:
                     _add(current, line)
             except (KeyError, TypeError, ValueError) as error:
-                raise _bad(node, line, error) from error
+                raise _bad_line_error(node, line, error) from error
     return tuple(sorted(told, key=lambda each: each.rank))
 
 
@@ -125,7 +125,7 @@ def _step(told: Told, line: Mapping[str, Any]) -> None:
         told.compute_s.append(float(line["compute_s"]))
 
 
-def _bad(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:
+def _bad_line_error(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:
     return BenchError(
         f"{node}: a rank told what cannot be understood: {type(error).__name__}: {error}",
         code="bench.bad-line",

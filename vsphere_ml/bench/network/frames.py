@@ -62,7 +62,7 @@ def usable_bytes_per_s(line_rate_bits_per_s: float, transport: Transport, mtu_by
     return line_rate_bits_per_s / 8 * nics * frame(transport, mtu_bytes).share
 
 
-def usable_of(link: LinkResult) -> float | None:
+def usable_of_link_result(link: LinkResult) -> float | None:
     """Return what headers leave of the line rate at the RDMA MTU a link was measured with; None where either lacks."""
     if link.line_rate_bits_per_s is None or link.rdma_mtu_bytes is None:
         return None
@@ -70,7 +70,7 @@ def usable_of(link: LinkResult) -> float | None:
     return link.line_rate_bits_per_s / 8 * packet.share
 
 
-def usable(link: Link, transport: Transport) -> float | None:
+def usable_of_link(link: Link, transport: Transport) -> float | None:
     """Return what headers leave of a recorded link's line rate; None when nobody knows that rate."""
     if link.line_rate_bits_per_s is None:
         return None

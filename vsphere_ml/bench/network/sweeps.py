@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, around
+from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, estimate_around
 from vsphere_ml.bench.stats.series import percentile
 from vsphere_ml.bench.stats.student import quantile
 
@@ -132,7 +132,7 @@ def fit(measured: Sequence[Size], ranks: int) -> Fit | None:
     width = quantile(LEVEL, len(measured) - 2)
     half, steps = width * start_error, 2 * (ranks - 1)
     latency = Estimate(value=start / steps, low=(start - half) / steps, high=(start + half) / steps, basis=FITTED)
-    bandwidth = around(bus_factor(ranks) / slope, width * slope_error / slope, FITTED)
+    bandwidth = estimate_around(bus_factor(ranks) / slope, width * slope_error / slope, FITTED)
     return Fit(
         latency=latency,
         bandwidth=bandwidth,

@@ -50,7 +50,7 @@ def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> Ported:
     return Ported(file=file, keras=keras, found=found)
 
 
-def incomplete(ported: Ported) -> BenchError | None:
+def incomplete_error(ported: Ported) -> BenchError | None:
     """Return the error of a script that would not train, or not as one; None when every step is there."""
     if ported.whole:
         return None

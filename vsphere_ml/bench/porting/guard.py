@@ -60,7 +60,7 @@ def _here(script: Script, node: ast.AST) -> Iterator[Who]:
                 before = values[: values.index(child)] if child in values else []
                 yield from (who for each in before if (who := holds(script, each)) is not None)
             case ast.FunctionDef(body=body) | ast.Module(body=body) | ast.For(body=body) | ast.While(body=body):
-                yield from _after(script, body, child)
+                yield from _ranks_after_exit(script, body, child)
 
 
 def _of_branch(script: Script, parent: ast.If | ast.IfExp, child: ast.AST, test: ast.expr) -> Iterator[Who]:
@@ -71,7 +71,7 @@ def _of_branch(script: Script, parent: ast.If | ast.IfExp, child: ast.AST, test:
         yield who
 
 
-def _after(script: Script, body: list[ast.stmt], child: ast.AST) -> Iterator[Who]:
+def _ranks_after_exit(script: Script, body: list[ast.stmt], child: ast.AST) -> Iterator[Who]:
     """Yield who is left after `if hvd.rank() != 0: return` and its like."""
     for statement in body:
         if statement is child:

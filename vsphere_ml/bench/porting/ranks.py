@@ -35,23 +35,23 @@ def holds(script: Script, test: ast.expr, *, far: int = 0) -> Who | None:  # noq
         case ast.BoolOp(op=ast.And(), values=values):
             return next((who for each in values if (who := holds(script, each, far=far + 1)) is not None), None)
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            return _compared(script, left, operator, right)
+            return _ranks_of_comparison(script, left, operator, right)
         case ast.Call() if script.is_call(test, "hvd.rank"):
             return Who.REST  # true for every rank but 0
         case ast.Name() | ast.Attribute():
-            return _only(script, ast.unparse(test), far)
+            return _ranks_of_name(script, ast.unparse(test), far)
         case ast.Call(func=ast.Name(id=name)):
-            return _only(script, name, far)
+            return _ranks_of_name(script, name, far)
     return None
 
 
-def _only(script: Script, name: str, far: int) -> Who | None:
+def _ranks_of_name(script: Script, name: str, far: int) -> Who | None:
     """Return for whom a name holds that can be one thing only."""
     values = script.values.get(name, [])
     return holds(script, values[0], far=far + 1) if len(values) == 1 else None
 
 
-def _compared(script: Script, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Who | None:
+def _ranks_of_comparison(script: Script, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Who | None:
     if isinstance(left, ast.Constant):
         left, right = right, left
     if not (isinstance(right, ast.Constant) and right.value == 0):

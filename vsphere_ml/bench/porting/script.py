@@ -86,18 +86,18 @@ def parse(content: bytes, file: str) -> Script:
             warnings.simplefilter("ignore")  # doubtful escapes are the author's business
             tree = ast.parse(content, file)
     except SyntaxError as error:
-        raise _unreadable(file, error.lineno, error.msg) from error
+        raise _unreadable_error(file, error.lineno, error.msg) from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise _unreadable(file, None, str(error) or "nested too deep") from error
+        raise _unreadable_error(file, None, str(error) or "nested too deep") from error
     script = Script(tree)
     try:
         _gather(script)
     except RecursionError as error:
-        raise _unreadable(file, None, "nested too deep") from error
+        raise _unreadable_error(file, None, "nested too deep") from error
     return script
 
 
-def _unreadable(file: str, line: int | None, message: str) -> ConfigError:
+def _unreadable_error(file: str, line: int | None, message: str) -> ConfigError:
     problem = Problem(file=file, line=line, key="", message=message)
     return ConfigError(
         f"{file} cannot be read as Python",

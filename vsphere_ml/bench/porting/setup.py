@@ -67,7 +67,7 @@ def scale(script: Script) -> Found:
     made = list(places.optimizers(script))
     for call in made:
         rate = argument(call, _rate_position(script), "learning_rate", "lr")
-        told = _scaled(script, rate) if rate is not None else None
+        told = _judge_learning_rate(script, rate) if rate is not None else None
         if told is not None:
             state, message = told
             return Found(step=SCALE, state=state, line=call.lineno, message=message)
@@ -83,8 +83,8 @@ def _rate_position(script: Script) -> int:
     return 1 if places.is_torch(script) else 0  # torch's optimizers take the parameters first
 
 
-def _scaled(script: Script, rate: ast.expr) -> tuple[State, str] | None:
-    if _divided(script, rate):
+def _judge_learning_rate(script: Script, rate: ast.expr) -> tuple[State, str] | None:
+    if _has_division(script, rate):
         return State.WRONG, "the learning rate is divided by the number of workers; it is to be multiplied"
     if script.mentions(rate, "hvd.size"):
         return State.FOUND, "by hvd.size()"
@@ -94,7 +94,7 @@ def _scaled(script: Script, rate: ast.expr) -> tuple[State, str] | None:
     return None
 
 
-def _divided(script: Script, rate: ast.expr) -> bool:
+def _has_division(script: Script, rate: ast.expr) -> bool:
     return any(
         isinstance(each, ast.BinOp)
         and isinstance(each.op, ast.Div | ast.FloorDiv)

@@ -39,9 +39,9 @@ def wrap(script: Script, *, keras3: bool) -> Found:
         message = f"the tape in line {taped.lineno} averages too: the gradients are exchanged twice"
         return Found(step=WRAP, state=State.WRONG, line=wrapped.lineno, message=message)
     if wrapped is not None:
-        return _wrapped(script, wrapped, keras3=keras3)
+        return _find_optimizer(script, wrapped, keras3=keras3)
     if taped is not None:
-        return _taped(script, taped, keras3=keras3)
+        return _find_tape(script, taped, keras3=keras3)
     by_hand = _averaged_by_hand(script)
     if by_hand is not None:
         return Found(step=WRAP, state=State.FOUND, line=by_hand.lineno, message=script.name(by_hand.func))
@@ -58,7 +58,7 @@ def _averaged_by_hand(script: Script) -> ast.Call | None:
     return None
 
 
-def _wrapped(script: Script, call: ast.Call, *, keras3: bool) -> Found:
+def _find_optimizer(script: Script, call: ast.Call, *, keras3: bool) -> Found:
     def wrong(line: int, message: str) -> Found:
         return Found(step=WRAP, state=State.WRONG, line=line, message=message)
 
@@ -74,7 +74,7 @@ def _wrapped(script: Script, call: ast.Call, *, keras3: bool) -> Found:
     return Found(step=WRAP, state=State.FOUND, line=call.lineno, message=_OPTIMIZER)
 
 
-def _taped(script: Script, call: ast.Call, *, keras3: bool) -> Found:
+def _find_tape(script: Script, call: ast.Call, *, keras3: bool) -> Found:
     if isinstance(script.parents.get(call), ast.Expr):
         message = "the wrapped tape is thrown away; its result is the tape to use"
         return Found(step=WRAP, state=State.WRONG, line=call.lineno, message=message)

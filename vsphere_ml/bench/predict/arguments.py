@@ -62,7 +62,7 @@ def collective(name: str) -> str:
     return told
 
 
-def finite(*values: float | None) -> None:
+def check_finite(*values: float | None) -> None:
     """Raise ConfigError for what cannot be counted with: the option parser takes inf and nan."""
     for value in values:
         if value is not None and not 0 <= value <= LARGEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 _KERAS = "Keras Applications' table of models"
 
@@ -34,7 +34,7 @@ def model(name: str) -> Model:
     """Return the model of this name, or raise ConfigError with the names there are."""
     if name in MODELS:
         return MODELS[name]
-    meant = nearest(name, MODELS)
+    meant = nearest_name(name, MODELS)
     raise ConfigError(
         f"there is no model {name!r}{f'; is {meant!r} meant?' if meant else ''}",
         code="bench.no-model",

@@ -41,7 +41,7 @@ def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
     busy = [row for row in rows if not (_bits(row) or 0) & _IDLE]
     idle = f", idle in {len(rows) - len(busy)} of {len(rows)} looks" if len(busy) < len(rows) else ""
     clocks = f"SM {_range(busy or rows, 'sm')}, memory {_range(busy or rows, 'memory')}"
-    return f"{uuid}: {clocks}, throttled: {_throttled(rows)}, ECC {ecc}{idle}"
+    return f"{uuid}: {clocks}, throttled: {_throttle_reasons(rows)}, ECC {ecc}{idle}"
 
 
 def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
@@ -51,7 +51,7 @@ def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
     return f"{values[0]:g} MHz" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} MHz"
 
 
-def _throttled(rows: Sequence[Mapping[str, str]]) -> str:
+def _throttle_reasons(rows: Sequence[Mapping[str, str]]) -> str:
     """Return the reasons that were active in any look; what this table does not know is told as a number."""
     active = 0
     for row in rows:

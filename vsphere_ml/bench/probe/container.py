@@ -80,14 +80,14 @@ def check(of: Mapping[str, Inside | None], tools: Tools) -> None:
             hint='[guest] settings = { mesh_user = "root" }, then `vsml configure`',
         )
     for node, container in of.items():
-        _usable(node, container, tools.ssh_port)
+        _check_container(node, container, tools.ssh_port)
     images = {node: container.image_id for node, container in of.items() if container}
     if len(set(images.values())) > 1:
         told = ", ".join(f"{node}: {image}" for node, image in images.items())
-        raise _unusable(next(iter(of)), f"the containers are not of one image ({told})")
+        raise _container_error(next(iter(of)), f"the containers are not of one image ({told})")
 
 
-def _usable(node: str, container: Inside | None, ssh_port: int) -> None:
+def _check_container(node: str, container: Inside | None, ssh_port: int) -> None:
     if container is None:
         raise BenchError(
             f"{node}: container {NAME} does not run",
@@ -96,12 +96,12 @@ def _usable(node: str, container: Inside | None, ssh_port: int) -> None:
             hint='`vsml configure` with the playbook "container"; or --in guest',
         )
     if not container.shares:
-        raise _unusable(node, f"container {NAME} does not share {FOLDER} with the guest")
+        raise _container_error(node, f"container {NAME} does not share {FOLDER} with the guest")
     if not container.listens:
-        raise _unusable(node, f"no sshd listens on port {ssh_port}, the container's")
+        raise _container_error(node, f"no sshd listens on port {ssh_port}, the container's")
 
 
-def _unusable(node: str, why: str) -> BenchError:
+def _container_error(node: str, why: str) -> BenchError:
     return BenchError(
         f"{node}: {why}", code="bench.container", target=node, hint='`vsml configure` with the playbook "container"'
     )

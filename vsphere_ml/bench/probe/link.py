@@ -44,11 +44,11 @@ def measure(shell: Shell, sender: Peer, receiver: Peer) -> LinkResult:
     text = _MEASURE.format(to=receiver.address, own=sender.address, port=PORT, seconds=SECONDS, omitted=OMITTED)
     answer = shell.run(text, timeout_s=180)
     return LinkResult(
-        tool=TOOL, sender=sender.name, receiver=receiver.name, bytes_per_s=received(answer.out, sender, receiver)
+        tool=TOOL, sender=sender.name, receiver=receiver.name, bytes_per_s=parse_iperf3(answer.out, sender, receiver)
     )
 
 
-def received(text: str, sender: Peer, receiver: Peer) -> float:
+def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
     """Return the bytes per second that arrived, from the tool's JSON."""
     try:
         document: dict[str, Any] = json.loads(text)

@@ -52,7 +52,7 @@ def _machine(vm: Vm, inventory: Inventory) -> Machine:
     port = next((each for each in (host.nics if host else ()) if each.address in nics), None)
     return Machine(
         host=host.name if host else "",
-        settings={**_of_host(host), **_of_vm(vm), **(_in_full(vm.settings) if vm.settings else {})},
+        settings={**_of_host(host), **_of_vm(vm), **(_settings_by_name(vm.settings) if vm.settings else {})},
         gpu_profile=_profiles(vm.settings),
         locality=_locality(host, gpus, nics),
         numa_node=_numa_node(host, (*gpus, *nics)),
@@ -65,11 +65,11 @@ def _uplinks(settings: VmSettings, host: Host, inventory: Inventory) -> dict[str
     """Return the uplink of each adapter on a distributed switch; vCenter names no other's."""
     switches = {each.ref: each.switch for each in inventory.networks}
     cards = {each.mac.lower(): each.network for each in settings.devices if isinstance(each, EthernetCard)}
-    found = {mac: _slowest(host, switches.get(network)) for mac, network in cards.items() if network is not None}
+    found = {mac: _slowest_uplink(host, switches.get(network)) for mac, network in cards.items() if network is not None}
     return {mac: uplink for mac, uplink in found.items() if uplink is not None}
 
 
-def _slowest(host: Host, switch: str | None) -> Uplink | None:
+def _slowest_uplink(host: Host, switch: str | None) -> Uplink | None:
     rates = [nic.bits_per_s for nic in host.nics if nic.switch == switch and nic.bits_per_s is not None]
     return Uplink(switch=switch, bits_per_s=min(rates)) if switch and rates else None
 
@@ -84,7 +84,7 @@ def _of_vm(vm: Vm) -> dict[str, str]:
     return {"hardware_version": str(vm.hardware_version), "cpus": str(vm.cpus), "memory_bytes": str(int(vm.memory))}
 
 
-def _in_full(settings: VmSettings) -> dict[str, str]:
+def _settings_by_name(settings: VmSettings) -> dict[str, str]:
     return {
         "latency_sensitivity": settings.latency,
         "memory_reservation_bytes": str(int(settings.memory_reservation)),

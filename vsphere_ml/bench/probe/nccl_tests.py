@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import nccl_tests as imports
 from vsphere_ml.bench.imports.parsed import Asked
-from vsphere_ml.bench.imports.parsed import found as found_in
-from vsphere_ml.bench.imports.prefixes import bare
+from vsphere_ml.bench.imports.parsed import first_group as found_in
+from vsphere_ml.bench.imports.prefixes import strip_prefixes
 from vsphere_ml.bench.model.job import Within
 from vsphere_ml.bench.model.record import Remark
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
@@ -73,7 +73,7 @@ def probe(path: str) -> str:
     return _PROBE.format(places=" ".join(map(shlex.quote, places)))
 
 
-def found(told: str) -> AllReducePerf | None:
+def parse_probe(told: str) -> AllReducePerf | None:
     """Return what the guest answered; None when it has no such program."""
     path, _, rest = told.partition("\n")
     linked, _, usage = rest.partition("\n")
@@ -83,22 +83,22 @@ def found(told: str) -> AllReducePerf | None:
     return AllReducePerf(path=path, over_mpi=linked.startswith("libmpi"), options=frozenset(known))
 
 
-def same(of: Mapping[str, AllReducePerf | None], runtime: Runtime) -> AllReducePerf:
+def same_program(of: Mapping[str, AllReducePerf | None], runtime: Runtime) -> AllReducePerf:
     """Return the program that all nodes have where ranks run.
 
     NotPossible `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
     """
     lacking = [node for node, each in of.items() if each is None]
     if lacking:
-        raise _missing(lacking, f"no all_reduce_perf of nccl-tests is in the {runtime.within}", runtime)
+        raise _missing_error(lacking, f"no all_reduce_perf of nccl-tests is in the {runtime.within}", runtime)
     have = {node: each for node, each in of.items() if each is not None}
     alone = [node for node, each in have.items() if not each.over_mpi]
     if alone:
         path = have[alone[0]].path
-        raise _missing(alone, f"{path} was built without MPI=1, and would run on each rank alone", runtime)
+        raise _missing_error(alone, f"{path} was built without MPI=1, and would run on each rank alone", runtime)
     if len(set(have.values())) > 1:
         why = "the nodes have different builds of all_reduce_perf, or at different paths"
-        raise _missing(list(have), why, runtime)
+        raise _missing_error(list(have), why, runtime)
     return next(iter(have.values()))
 
 
@@ -127,13 +127,13 @@ def options(tests: AllReducePerf, asked: Mapping[str, str], folder: str) -> tupl
     return (*plain, *slowest, *every, *file)
 
 
-def parsed(log: str, result: str, ranks: int) -> Parsed:
+def parse_result(log: str, result: str, ranks: int) -> Parsed:
     """Return what one launch measured: from the file of `-J` where there is one, else from the table in the log.
 
     BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
     """
     try:
-        told = imports.json(json.loads(result), _OURS) if result else imports.text(_bare(log), _OURS)
+        told = imports.json(json.loads(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, ConfigError) as error:
         raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
     if {each.rank for each in told.devices} != set(range(ranks)):
@@ -142,20 +142,20 @@ def parsed(log: str, result: str, ranks: int) -> Parsed:
     return replace(told, remarks=(*told.remarks, *_left_out(log)))
 
 
-def _bare(log: str) -> list[str]:
-    return [bare(line) for line in log.splitlines()]
+def _bare_lines(log: str) -> list[str]:
+    return [strip_prefixes(line) for line in log.splitlines()]
 
 
 def _left_out(log: str) -> tuple[Remark, ...]:
     """Return that large messages were left out: the program needs three times their size of a GPU's memory."""
-    largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", _bare(log))
+    largest = found_in(r"^# Reducing maxBytes to (\d+) due to memory limitation", _bare_lines(log))
     if not largest:
         return ()
     message = f"not measured: messages over {largest} bytes, for which the GPUs' memory is too small"
     return (Remark(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),)
 
 
-def as_told(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:
+def with_measurements(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:
     """Return the ranks with what the program measured for them all; each names the GPU it used."""
     index = {each.rank: each.index for each in measured.devices}
     sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]
@@ -177,7 +177,7 @@ def _nothing(why: str) -> BenchError:
     return BenchError(why, code="bench.no-samples", target="all_reduce_perf", hint="see its log in the record")
 
 
-def _missing(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossible:
+def _missing_error(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossible:
     build = BUILD.format(mpi=runtime.mpi_prefix or _DEBIANS_MPI)
     where = f"docker exec {NAME} sh -c '{build}'" if runtime.within is Within.CONTAINER else build
     return NotPossible(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.imports import links
 from vsphere_ml.bench.model.job import MARK, Within
 from vsphere_ml.core.errors import BenchError, ConfigError
-from vsphere_ml.core.nodes.container import inside
+from vsphere_ml.core.nodes.container import command_in_container
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import LinkResult
@@ -68,7 +68,7 @@ class End:
     dma_buf: bool = False  # by which the GPU's memory is reached; otherwise by nvidia-peermem
 
 
-def found(told: str) -> Perftest | None:
+def parse_probe(told: str) -> Perftest | None:
     """Return what `PROBE` printed; None when there is no such program."""
     path, *options = told.split() or [""]
     if not path.startswith("/"):
@@ -104,17 +104,19 @@ def measure(shell: Shell, end: End, receiver: End, run_id: str) -> LinkResult:
     text = _run(shell, end, script, 900)
     if text.strip() == _TOO_LARGE:
         raise _too_large(end, receiver)
-    return told(text, end, receiver)
+    return parse_link_result(text, end, receiver)
 
 
-def told(text: str, end: End, receiver: End) -> LinkResult:
+def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
     """Return the link that the sending end's output tells of; errors as `measure`."""
     try:
         (link,) = links.perftest(text.splitlines()).links
     except ConfigError as error:
-        raise _failed(end, receiver, _last(text) or error.message) from error
+        raise _measure_error(end, receiver, _last_line(text) or error.message) from error
     if link.gpu_memory != (end.gpu is not None):
-        raise _failed(end, receiver, f"it used {'GPU' if link.gpu_memory else 'host'} memory, which was not asked for")
+        raise _measure_error(
+            end, receiver, f"it used {'GPU' if link.gpu_memory else 'host'} memory, which was not asked for"
+        )
     rates = [each.rail.port.line_rate_bits_per_s for each in (end, receiver)]
     known = [rate for rate in rates if rate is not None]
     slowest = min(known) if len(known) == len(rates) else None
@@ -139,7 +141,9 @@ def _check_mtu(end: End, receiver: End) -> str:
 
 
 def _run(shell: Shell, end: End, script: str, timeout_s: float) -> str:
-    return shell.run(inside(script) if end.within is Within.CONTAINER else script, timeout_s=timeout_s).out
+    return shell.run(
+        command_in_container(script) if end.within is Within.CONTAINER else script, timeout_s=timeout_s
+    ).out
 
 
 def _variables(end: End, run_id: str) -> str:
@@ -148,12 +152,12 @@ def _variables(end: End, run_id: str) -> str:
     return f"{MARK}={shlex.quote(run_id)}{scatter}"
 
 
-def _last(text: str) -> str:
+def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip(" -\t")]
     return lines[-1] if lines else ""
 
 
-def _failed(end: End, receiver: End, why: str) -> BenchError:
+def _measure_error(end: End, receiver: End, why: str) -> BenchError:
     ends = f"{end.node.name} to {receiver.node.name}"
     return BenchError(
         f"ib_write_bw from {ends} ({receiver.node.address}, port {PORT}, {end.rail.port.name}) measured nothing: {why}",

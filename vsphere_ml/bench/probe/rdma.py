@@ -77,7 +77,7 @@ def read(text: str) -> tuple[Port, ...]:
     return tuple(_port(cells, gids) for cells, gids in ports)
 
 
-def only(ports: Sequence[Port], device: str) -> tuple[Port, ...]:
+def ports_of_device(ports: Sequence[Port], device: str) -> tuple[Port, ...]:
     """Return the ports of this device; all when it is empty."""
     return tuple(port for port in ports if device in {"", port.device})
 
@@ -107,7 +107,7 @@ def common(of: Mapping[str, Sequence[Rail]]) -> tuple[tuple[str, ...], int | Non
             code="bench.rdma-differs",
             target=next(iter(of)),
             hint='name the device to use: [guest] settings = { rdma_device = "mlx5_0" }',
-            details=tuple(f"{node}: {', '.join(map(_told, each))}" for node, each in of.items()),
+            details=tuple(f"{node}: {', '.join(map(_describe_rail, each))}" for node, each in of.items()),
         )
     return names.pop(), indexes.pop() if len(indexes) == 1 else None
 
@@ -122,7 +122,7 @@ def none_on(nodes: Sequence[str]) -> NotPossible:
     )
 
 
-def _told(rail: Rail) -> str:
+def _describe_rail(rail: Rail) -> str:
     return f"{rail.port.name} GID index {rail.gid.index} ({rail.gid.address} on {rail.gid.interface})"
 
 

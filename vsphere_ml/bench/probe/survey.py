@@ -111,7 +111,9 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     if tools.within is Within.GUEST:
         return asked
     asked |= {"packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}"}
-    return {name: container.inside(command) for name, command in asked.items()} | inside.probes(tools.ssh_port)
+    return {name: container.command_in_container(command) for name, command in asked.items()} | inside.probes(
+        tools.ssh_port
+    )
 
 
 def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Surveyed:
@@ -141,9 +143,9 @@ def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Survey
         mpi_version=mpi_version,
         congestion_control=seen["congestion"].text if seen["congestion"].ok else "",
         iperf3=seen["iperf3"].ok,
-        ports=rdma.only(rdma.read(seen["rdma"].out), rdma_device),
-        all_reduce_perf=nccl_tests.found(seen["nccl_tests"].out),
-        perftest=perftest.found(seen["perftest"].out),
+        ports=rdma.ports_of_device(rdma.read(seen["rdma"].out), rdma_device),
+        all_reduce_perf=nccl_tests.parse_probe(seen["nccl_tests"].out),
+        perftest=perftest.parse_probe(seen["perftest"].out),
         container=within,
         peermem=seen["peermem"].ok,
         dma_buf="Open Kernel Module" in seen["module"].out,
@@ -189,7 +191,7 @@ def _check_named(name: str, seen: Sequence[Surveyed]) -> None:
             raise _no_interface(f"{', '.join(same)} all have the address {address} on {name}", seen)
 
 
-def on(seen: Sequence[Surveyed], nodes: Sequence[Peer], name: str) -> tuple[Peer, ...]:
+def peers_on_interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], name: str) -> tuple[Peer, ...]:
     """Return the nodes with their addresses on this interface; a node's own address wins where it is on it."""
     return tuple(
         node if each.addresses.get(node.address) == name else replace(node, address=_address(each, name))
@@ -281,11 +283,11 @@ def _no_interface(why: str, seen: Sequence[Surveyed]) -> BenchError:
         code="bench.interface",
         target=seen[0].node if seen else "",
         hint="--interface NAME",
-        details=tuple(f"{each.node}: {_listed(each)}" for each in seen),
+        details=tuple(f"{each.node}: {_list_addresses(each)}" for each in seen),
     )
 
 
-def _listed(each: Surveyed) -> str:
+def _list_addresses(each: Surveyed) -> str:
     return ", ".join(f"{name} {address}" for address, name in each.addresses.items())
 
 

@@ -9,7 +9,7 @@ from vsphere_ml.bench.launch import causes
 from vsphere_ml.bench.model.record import Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
 from vsphere_ml.bench.proof import channels, ledger, paths
 from vsphere_ml.bench.proof import ranks as proof
-from vsphere_ml.bench.proof.launch_context import blank, environment, method, unlike
+from vsphere_ml.bench.proof.launch_context import blank, environment, method, version_mismatches
 from vsphere_ml.core.errors import BenchError, PlacementError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) -> Run:
     """Return the record of a launch that ended well; it is invalid when a proof fails."""
     job = scene.job
-    lost = _lost(job, told)
+    lost = _lost_nodes(job, told)
     if job.least_nodes:
         told = [each for each in told if each.ended]
     _complete(job, told, log)
@@ -39,7 +39,7 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         blank(scene),
         outcome=Outcome.INVALID if failed else Outcome.COMPLETE,
         reason="; ".join(f"{each.name}: {each.evidence}" for each in failed),
-        configuration=_measured(job, told),
+        configuration=_with_parameters(job, told),
         environment=environment(scene, told, log),
         method=method(job, told, stop),
         placement=proof.places(told, scene.machines),
@@ -52,16 +52,16 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
         remarks=(
             *scene.wire.remarks,
             *proof.shared_hosts(job, scene.hosts),
-            *unlike(scene),
-            *_diverged(job, told),
-            *_stopped(job, stop),
+            *version_mismatches(scene),
+            *_diverged_weights(job, told),
+            *_stopped_early(job, stop),
             *lost,
             *ledger.diagnose(counts),
         ),
     )
 
 
-def linked(scene: Scene) -> Run:
+def link_run(scene: Scene) -> Run:
     """Return the record of a launch that only measured the links."""
     return replace(
         blank(scene),
@@ -71,7 +71,7 @@ def linked(scene: Scene) -> Run:
     )
 
 
-def failed(scene: Scene, error: VsmlError) -> Run:
+def failed_run(scene: Scene, error: VsmlError) -> Run:
     """Return the record of a launch that gave nothing to measure."""
     return _without_figures(scene, Outcome.FAILED, error.message)
 
@@ -113,7 +113,7 @@ def objection(run: Run) -> BenchError | None:
 def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -> BenchError:
     """Return the error for a launcher that ended with another status than 0; `troubles` are the guest's own."""
     limit = f" (its limit of {job.limit_s:g} s passed)" if status == 124 else ""  # noqa: PLR2004 - timeout(1)'s status
-    cause = causes.found(log)
+    cause = causes.find_cause(log)
     why = "".join(f": {each}" for each in ([cause.why] if cause else troubles))
     return BenchError(
         f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
@@ -139,7 +139,7 @@ def _complete(job: Job, told: Sequence[Told], log: str) -> None:
         )
 
 
-def _lost(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+def _lost_nodes(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
     """Return which nodes an elastic job lost."""
     ended = {each.node for each in told if each.ended}
     lost = [node.name for node in job.nodes if node.name not in ended]
@@ -149,7 +149,7 @@ def _lost(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
     return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
 
 
-def _diverged(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+def _diverged_weights(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
     """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
     if all(each.finite for each in told):
         return ()
@@ -158,13 +158,13 @@ def _diverged(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
     return (Remark(code="bench.not-finite", target=job.run_id, message=message, hint=hint),)
 
 
-def _stopped(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
+def _stopped_early(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
     if stop is None:
         return ()
     return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
 
 
-def _measured(job: Job, told: Sequence[Told]) -> Configuration:
+def _with_parameters(job: Job, told: Sequence[Told]) -> Configuration:
     parameters = told[0].model.get("parameters") if told else None
     return replace(job.configuration, parameters=int(parameters)) if parameters else job.configuration
 
@@ -199,12 +199,12 @@ def _sweep(told: Sequence[Told]) -> tuple[SweepPoint, ...]:
     return tuple(
         SweepPoint(
             size_bytes=ranks[0][0],
-            time_s=_slowest([each[1] for each in ranks]),
+            time_s=_slowest_steps([each[1] for each in ranks]),
             iterations_s=iterations.get(ranks[0][0], ()),
         )
         for ranks in points
     )
 
 
-def _slowest(ranks: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+def _slowest_steps(ranks: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
     return tuple(max(times) for times in zip(*ranks, strict=True))

@@ -187,7 +187,7 @@ def _mtu(scene: Scene) -> int | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def unlike(scene: Scene) -> tuple[Remark, ...]:
+def version_mismatches(scene: Scene) -> tuple[Remark, ...]:
     """Return which versions differ between nodes: the record names those of the first."""
     names = dict.fromkeys(name for each in scene.surveyed for name in each.versions)
     of = {name: {each.node: each.versions.get(name, "none") for each in scene.surveyed} for name in names}

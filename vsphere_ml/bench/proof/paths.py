@@ -114,7 +114,7 @@ def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
             receiver=nodes[peer["other"]],
             carrier=f"{job.configuration.backend}/tcp",
             evidence=f"rank {each.rank} on {each.node}: {peer['own']} to {peer['other']}, {peer['sockets']} sockets; "
-            f"{_sent(each)}",
+            f"{_sent_bytes(each)}",
         )
         for each in told
         for peer in each.peers
@@ -138,11 +138,11 @@ def proof(
     if asked is Transport.TCP and not by_nccl and job.configuration.backend != NCCL:
         return _over_sockets(job, told, paths)
     if not by_nccl and not (between and _without_nccl(told)):
-        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silenced(job) or _NO_CHANNEL)
+        return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silencing_variable(job) or _NO_CHANNEL)
     if asked is Transport.TCP and (elsewhere := _elsewhere(job, told)):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
-    causes = "; ".join([*_admitted(log), *_causes(asked, _wrong(asked, between), surveyed)])
-    return _judged(asked, between, nodes, log=log, causes=causes or "the guests show no cause")
+    causes = "; ".join([*_nccl_statements(log), *_causes(asked, _wrong_paths(asked, between), surveyed)])
+    return _judge_paths(asked, between, nodes, log=log, causes=causes or "the guests show no cause")
 
 
 def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str) -> Proof | None:
@@ -154,7 +154,9 @@ def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str)
     between = [each for each in nodes.find_crossing(went) if each.carrier.startswith(NET)]
     if asked is Transport.TCP or nodes.count < 2 or not between:  # noqa: PLR2004 - nobody to talk to
         return None
-    return _judged(asked, between, nodes, log=log, causes="; ".join(_admitted(log)) or "another --transport is meant")
+    return _judge_paths(
+        asked, between, nodes, log=log, causes="; ".join(_nccl_statements(log)) or "another --transport is meant"
+    )
 
 
 def _without_nccl(told: Sequence[Told]) -> bool:
@@ -162,7 +164,7 @@ def _without_nccl(told: Sequence[Told]) -> bool:
     return all("nccl" not in each.model.get("built", ("nccl",)) for each in told)
 
 
-def _wrong(asked: Transport, between: Sequence[Path]) -> list[Path]:
+def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
     return [each for each in between if each.carrier not in _WANTED[asked] and not _of_plugin(each)]
 
 
@@ -171,8 +173,8 @@ def _of_plugin(path: Path) -> bool:
     return path.carrier.startswith(NET) and path.carrier not in {SOCKET, IB, IB_GPUDIRECT}
 
 
-def _judged(asked: Transport, between: Sequence[Path], nodes: JobNodes, *, log: str, causes: str) -> Proof:
-    if wrong := _wrong(asked, between):
+def _judge_paths(asked: Transport, between: Sequence[Path], nodes: JobNodes, *, log: str, causes: str) -> Proof:
+    if wrong := _wrong_paths(asked, between):
         evidence = f"{len(wrong)} of {len(between)} channels went by {_carriers(wrong)}; likely: {causes}"
         evidence = f"TCP was asked for: {wrong[0].evidence}" if asked is Transport.TCP else evidence
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
@@ -218,7 +220,7 @@ def _carriers(paths: Sequence[Path]) -> str:
     return " and ".join(dict.fromkeys(each.carrier for each in paths))
 
 
-def _silenced(job: Job) -> str:
+def _silencing_variable(job: Job) -> str:
     """Return what keeps NCCL from logging its channels, so that sockets beside it show nothing; empty when nothing."""
     level = job.variables.get("NCCL_DEBUG", "INFO")
     if level.upper() not in _TELLS:
@@ -234,7 +236,7 @@ def _over_sockets(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proo
     if silent:
         evidence = f"no connection to another node was seen of ranks {', '.join(map(str, silent))}"
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=evidence)
-    sent = ", ".join(f"rank {each.rank}: {_sent(each)}" for each in told)
+    sent = ", ".join(f"rank {each.rank}: {_sent_bytes(each)}" for each in told)
     return Proof(name=PATH, verdict=Verdict.YES, evidence=f"TCP over {job.interface}; {sent}")
 
 
@@ -247,13 +249,13 @@ def _elsewhere(job: Job, told: Sequence[Told]) -> str:
     return f"sockets are not on {job.interface}: {', '.join(strays)}" if strays else ""
 
 
-def _sent(told: Told) -> str:
+def _sent_bytes(told: Told) -> str:
     """Return what the rank's guest sent meanwhile; ranks of one guest tell the same bytes."""
     name = str(told.interface.get("name", ""))
     return f"{amount(told.sent.get(name, 0))} sent by {name or 'no interface'}"
 
 
-def _admitted(log: str) -> list[str]:
+def _nccl_statements(log: str) -> list[str]:
     """Return what NCCL says of it, once however many ranks say so."""
     return [f"NCCL says `{why}`" for why in dict.fromkeys(match["why"].strip() for match in _ADMITTED.finditer(log))]
 

@@ -81,30 +81,30 @@ def _scalar(kind: type, value: object, path: tuple[Step, ...]) -> object:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
-        raise Mismatch(path, f"{_NAMES[kind]} is wanted, not {_shown(value)}")
+        raise Mismatch(path, f"{_NAMES[kind]} is wanted, not {_shorten_value(value)}")
     return value
 
 
 def _choice(kind: type[StrEnum], value: object, path: tuple[Step, ...]) -> StrEnum:
     known = [each.value for each in kind]
     if value not in known:
-        raise Mismatch(path, f"one of {', '.join(known)} is wanted, not {_shown(value)}")
+        raise Mismatch(path, f"one of {', '.join(known)} is wanted, not {_shorten_value(value)}")
     return kind(value)
 
 
 def _list(value: object, path: tuple[Step, ...]) -> list[Any]:
     if not isinstance(value, list):
-        raise Mismatch(path, f"a list is wanted, not {_shown(value)}")
+        raise Mismatch(path, f"a list is wanted, not {_shorten_value(value)}")
     return value
 
 
 def _object(value: object, path: tuple[Step, ...]) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Mismatch(path, f"an object is wanted, not {_shown(value)}")
+        raise Mismatch(path, f"an object is wanted, not {_shorten_value(value)}")
     return value
 
 
-def _shown(value: object) -> str:
+def _shorten_value(value: object) -> str:
     match value:
         case dict():
             return "an object"

@@ -46,7 +46,7 @@ def check_conditions(recorded: Sequence[Run], here: Conditions) -> None:
     does not tell is not held against it.
     """
     for run in recorded:
-        unlike = tuple(_unlike(run, here)) if run.outcome is Outcome.COMPLETE else ()
+        unlike = tuple(_find_environment_changes(run, here)) if run.outcome is Outcome.COMPLETE else ()
         if unlike:
             raise NotPossible(
                 "the record has launches that were made under other conditions: they would stand beside the next ones "
@@ -58,7 +58,7 @@ def check_conditions(recorded: Sequence[Run], here: Conditions) -> None:
             )
 
 
-def _unlike(run: Run, here: Conditions) -> Iterator[str]:
+def _find_environment_changes(run: Run, here: Conditions) -> Iterator[str]:
     then = run.link.interface
     if then and then != here.interface:
         yield f"interface: {then} in the record, {here.interface} now"

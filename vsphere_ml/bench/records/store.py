@@ -44,7 +44,7 @@ def write(run: Run, folder: Path) -> Path:
     file = folder / f"{run.started.replace(':', '')}-{run.run_id}.json"
     part = file.with_suffix(".part")
     if len(content) > LARGEST or json_memory.memory(content) > json_memory.MOST:
-        raise _unwritable(file, OSError(errno.EFBIG, "it would be too large to be read again"))
+        raise _unwritable_error(file, OSError(errno.EFBIG, "it would be too large to be read again"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with part.open("w", encoding="utf-8") as stream:
@@ -53,7 +53,7 @@ def write(run: Run, folder: Path) -> Path:
             os.fsync(stream.fileno())
         part.replace(file)
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _unwritable_error(file, error) from error
     return file
 
 
@@ -61,9 +61,9 @@ def check_writable(folder: Path) -> None:
     """Raise ConfigError `record.unwritable` when no launch could be recorded there; nothing is made."""
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not there.is_dir():
-        raise _unwritable(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+        raise _unwritable_error(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
     if not os.access(there, os.W_OK | os.X_OK):
-        raise _unwritable(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+        raise _unwritable_error(folder, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def keep_log(folder: Path, run_id: str, log: str) -> Path:
@@ -73,7 +73,7 @@ def keep_log(folder: Path, run_id: str, log: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(log, encoding="utf-8")
     except OSError as error:
-        raise _unwritable(file, error) from error
+        raise _unwritable_error(file, error) from error
     return file
 
 
@@ -93,7 +93,7 @@ def read(*paths: Path) -> tuple[Run, ...]:
         except ConfigError as error:
             problems.extend(error.problems)
     if problems:
-        raise _unreadable(problems)
+        raise _unreadable_error(problems)
     if not runs:
         told = " and ".join(str(each) for each in paths)
         raise ConfigError(f"there is no run in {told}", code="record.empty", target=told, hint="`vsml bench` makes one")
@@ -108,7 +108,7 @@ def parse(content: str, name: str) -> Run:
         return read
     key = ".".join(str(each) for each in read.path)
     problem = Problem(file=name, line=line_of(content, read.path), key=key, message=read.message)
-    raise _unreadable([problem]) from read
+    raise _unreadable_error([problem]) from read
 
 
 def _decode_document(content: str, name: str) -> Run | codec.Mismatch:
@@ -116,11 +116,13 @@ def _decode_document(content: str, name: str) -> Run | codec.Mismatch:
     try:
         document = json.loads(content)
     except json.JSONDecodeError as error:
-        raise _unreadable([Problem(file=name, line=error.lineno, key="", message=f"not JSON: {error.msg}")]) from error
+        raise _unreadable_error(
+            [Problem(file=name, line=error.lineno, key="", message=f"not JSON: {error.msg}")]
+        ) from error
     except RecursionError as error:
-        raise _unreadable([Problem(file=name, line=None, key="", message="nested too deep")]) from error
+        raise _unreadable_error([Problem(file=name, line=None, key="", message="nested too deep")]) from error
     except ValueError as error:  # a number of more than 4300 digits
-        raise _unreadable([Problem(file=name, line=None, key="", message=str(error))]) from error
+        raise _unreadable_error([Problem(file=name, line=None, key="", message=str(error))]) from error
     try:
         run = codec.decode(Run, _body(document))
         check(run)
@@ -146,7 +148,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
             files.append(path)
         else:
             problem = Problem(file=str(path), line=None, key="", message="there is no such record")
-            raise _unreadable([problem])
+            raise _unreadable_error([problem])
     return files
 
 
@@ -158,7 +160,7 @@ def _text(file: Path) -> str:
         return content.decode("utf-8-sig")  # editors on Windows put a mark before the text
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise _unreadable([Problem(file=str(file), line=None, key="", message=why)]) from error
+        raise _unreadable_error([Problem(file=str(file), line=None, key="", message=why)]) from error
 
 
 def _document_memory(content: str, name: str, held: int) -> int:
@@ -167,11 +169,11 @@ def _document_memory(content: str, name: str, held: int) -> int:
     if held + needed > json_memory.MOST:
         more = f" in addition to {held >> 20} MiB of the documents before it" if held else ""
         message = f"it takes {needed >> 20} MiB of memory{more}, and {json_memory.MOST >> 20} MiB are allowed"
-        raise _unreadable([Problem(file=name, line=None, key="", message=message)])
+        raise _unreadable_error([Problem(file=name, line=None, key="", message=message)])
     return needed - sys.getsizeof(content)
 
 
-def _unwritable(file: Path, error: OSError) -> ConfigError:
+def _unwritable_error(file: Path, error: OSError) -> ConfigError:
     return ConfigError(
         f"{file} cannot be written: {error.strerror}",
         code="record.unwritable",
@@ -180,7 +182,7 @@ def _unwritable(file: Path, error: OSError) -> ConfigError:
     )
 
 
-def _unreadable(problems: list[Problem]) -> ConfigError:
+def _unreadable_error(problems: list[Problem]) -> ConfigError:
     files = {problem.file for problem in problems}
     what = next(iter(files)) if len(files) == 1 else f"{len(files)} documents"
     return ConfigError(

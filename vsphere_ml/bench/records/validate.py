@@ -22,31 +22,31 @@ def check(run: Run) -> None:
         _time(getattr(run, key), key)
     asked = run.configuration
     for key in ("nodes", "ranks", "batch", "parameters"):
-        _positive(getattr(asked, key), ("configuration", key))
+        _check_positive(getattr(asked, key), ("configuration", key))
     for key in ("line_rate_bits_per_s", "nics", "mtu_bytes", "calibrated_bytes_per_s"):
-        _positive(getattr(run.link, key), ("link", key))
+        _check_positive(getattr(run.link, key), ("link", key))
     if run.steps is not None:
         _steps(run.steps, asked.ranks)
     for at, world in enumerate(run.worlds):
-        _positive(world.ranks, ("worlds", at, "ranks"))
+        _check_positive(world.ranks, ("worlds", at, "ranks"))
         for step, value in enumerate(world.step_s):
-            _positive(value, ("worlds", at, "step_s", step))
+            _check_positive(value, ("worlds", at, "step_s", step))
     _sweep(run.sweep)
     for at, result in enumerate(run.link_results):
         for key in ("bytes_per_s", "line_rate_bits_per_s", "rdma_mtu_bytes"):
-            _positive(getattr(result, key), ("link_results", at, key))
+            _check_positive(getattr(result, key), ("link_results", at, key))
 
 
 def _sweep(points: Sequence[SweepPoint]) -> None:
     for at, point in enumerate(points):
-        _positive(point.size_bytes, ("sweep", at, "size_bytes"))
+        _check_positive(point.size_bytes, ("sweep", at, "size_bytes"))
         _times(point.time_s, ("sweep", at, "time_s"))
         if point.iterations_s:
             _times(point.iterations_s, ("sweep", at, "iterations_s"))
 
 
 def _steps(steps: Steps, ranks: int) -> None:
-    _positive(steps.samples_per_step, ("steps", "samples_per_step"))
+    _check_positive(steps.samples_per_step, ("steps", "samples_per_step"))
     _table(steps.step_s, ranks, "step_s")
     if steps.compute_s:
         _table(steps.compute_s, ranks, "compute_s")
@@ -66,22 +66,22 @@ def _table(rows: Sequence[Sequence[float]], ranks: int, key: str) -> None:
 def _times(values: Iterable[float], path: tuple[str | int, ...]) -> None:
     empty = True
     for at, value in enumerate(values):
-        _positive(value, (*path, at))
+        _check_positive(value, (*path, at))
         empty = False
     if empty:
         raise Mismatch(path, "at least one time is wanted")
 
 
-def _positive(value: float | None, path: tuple[str | int, ...]) -> None:
+def _check_positive(value: float | None, path: tuple[str | int, ...]) -> None:
     if value is None:
         return
     if value <= 0:
         raise Mismatch(path, f"more than 0 is wanted, not {value}")
     if not SMALLEST <= value <= LARGEST:
-        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {_short(value)}")
+        raise Mismatch(path, f"a number from {SMALLEST:g} to {LARGEST:g} is wanted, not {_shorten_number(value)}")
 
 
-def _short(value: float) -> str:
+def _shorten_number(value: float) -> str:
     try:
         return f"{value:.3g}"
     except OverflowError:  # a whole number beyond what a float can be

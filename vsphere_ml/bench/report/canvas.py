@@ -57,7 +57,9 @@ def ticks(low: float, high: float, wanted: int = 5) -> tuple[float, ...]:
     return tuple(float(f"{each * step:.12g}") for each in range(first, last + 1))
 
 
-def linear(values: Iterable[float], *, begin: float, end: float, label: Callable[[float], str], zero: bool) -> Axis:
+def linear_axis(
+    values: Iterable[float], *, begin: float, end: float, label: Callable[[float], str], zero: bool
+) -> Axis:
     """Return an axis over the values, from zero where it is asked for."""
     known = list(values)
     marks = ticks(0.0 if zero else min(known), max(known))

@@ -69,7 +69,7 @@ def _pairs(values: Mapping[str, str], before: str) -> Iterator[tuple[str, str]]:
     yield from ((f"{before}{key}", value) for key, value in values.items())
 
 
-def unknown(seen: Study) -> Iterator[str]:
+def unmeasured_items(seen: Study) -> Iterator[str]:
     """Yield what of the environment was not measured, in any complete launch."""
     runs = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not run.synthetic]
     if not runs:

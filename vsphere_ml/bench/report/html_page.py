@@ -40,9 +40,9 @@ def _body(content: Story, seen: Study) -> Iterator[str]:
     yield from (_table(table) for table in first)
     if content.remarks:
         yield f"<details><summary>All findings</summary><ol>{''.join(_remarks(content))}</ol></details>"
-    yield from (_folded(table) for table in content.tables if table not in first)
+    yield from (_fold_table(table) for table in content.tables if table not in first)
     if content.published is not None:
-        yield _folded(content.published)
+        yield _fold_table(content.published)
     yield "<h2>Method</h2>"
     yield _list((*content.verdicts, *content.fits, *content.method))
     if content.not_measured:
@@ -92,7 +92,7 @@ def _list(lines: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in lines)}</ul>"
 
 
-def _folded(table: Table) -> str:
+def _fold_table(table: Table) -> str:
     return f"<details><summary>{escape(table.heading)}</summary>{_rows(table)}</details>"
 
 

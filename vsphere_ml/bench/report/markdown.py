@@ -21,35 +21,35 @@ def markdown(told: Story) -> str:
 
 
 def _lines(told: Story) -> Iterator[str]:
-    yield f"# {_plain(told.title)}\n"
-    yield f"**{_plain(told.headline.text)}**\n"
+    yield f"# {_escape_text(told.title)}\n"
+    yield f"**{_escape_text(told.headline.text)}**\n"
     for each in told.notices:
-        yield f"> {_plain(each)}\n"
-    yield from (f"{_plain(each)}\n" for each in told.verdicts)
+        yield f"> {_escape_text(each)}\n"
+    yield from (f"{_escape_text(each)}\n" for each in told.verdicts)
     if told.remarks:
         yield "## What to change first\n"
         for number, remark in enumerate(told.remarks, start=1):
-            hint = f" *{_plain(remark.hint)}*" if remark.hint else ""
-            yield f"{number}. **{_plain(remark.target)}**: {_plain(remark.message)}.{hint}"
+            hint = f" *{_escape_text(remark.hint)}*" if remark.hint else ""
+            yield f"{number}. **{_escape_text(remark.target)}**: {_escape_text(remark.message)}.{hint}"
         yield ""
     for table in (*told.tables, *([told.published] if told.published else [])):
         yield from _table(table)
-    yield from (f"{_plain(each)}\n" for each in told.fits)
+    yield from (f"{_escape_text(each)}\n" for each in told.fits)
     yield "## Method\n"
-    yield from (f"- {_plain(each)}" for each in told.method)
+    yield from (f"- {_escape_text(each)}" for each in told.method)
     if told.not_measured:
         yield "\n## Not measured\n"
-        yield from (f"- {_plain(each)}" for each in told.not_measured)
+        yield from (f"- {_escape_text(each)}" for each in told.not_measured)
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"## {_plain(table.heading)}\n"
-    yield f"| {' | '.join(_plain(each.lower()) for each in table.titles)} |"
+    yield f"## {_escape_text(table.heading)}\n"
+    yield f"| {' | '.join(_escape_text(each.lower()) for each in table.titles)} |"
     yield "|" + "---|" * len(table.titles)
-    yield from (f"| {' | '.join(_plain(cell) for cell in row)} |" for row in table.rows)
+    yield from (f"| {' | '.join(_escape_text(cell) for cell in row)} |" for row in table.rows)
     yield ""
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", _CONTROLS.sub(" ", text))

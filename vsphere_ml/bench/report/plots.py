@@ -17,7 +17,7 @@ from vsphere_ml.bench.report.canvas import (
     WIDTH,
     Axis,
     Canvas,
-    linear,
+    linear_axis,
     powers,
 )
 from vsphere_ml.bench.stats.series import percentile
@@ -74,7 +74,7 @@ def scaling(group: Sequence[Scaling], titles: Titles, width: int = WIDTH) -> Plo
     measured = [each for each in group if each.efficiency is not None and each.efficiency.value > 0]
     nodes = sorted({each.point.configuration.nodes for each in group})
     highest = max([1.0, *(_efficiency(each) for each in measured)])
-    y = linear([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
+    y = linear_axis([0.0, highest], begin=HEIGHT - BOTTOM, end=TOP, label=_percent, zero=True)
     x = _nodes(nodes, canvas.right)
     canvas.axes(x, y, "nodes", "efficiency against one node")
     bracketed = _brackets(canvas, x, y, group)
@@ -140,7 +140,7 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Pl
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
     wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.bound_bytes_per_s) is not None))
     values = [size.bus_bytes_per_s for sweep in sweeps for size in sweep.sizes]
-    y = linear([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
+    y = linear_axis([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
     base = 4 if width > MANY else 16
     x = powers(sizes, begin=LEFT, end=canvas.right - 12, label=figures.message_size, base=base)
     canvas.axes(x, y, "message size", "bus bandwidth")
@@ -149,7 +149,7 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Pl
         canvas.text(LEFT + 6, y.at(wire) - 6, f"the link: {figures.bandwidth(wire)}", anchor="start")
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
-    canvas.legend([(f"c{at % COLOURS}", _short(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
+    canvas.legend([(f"c{at % COLOURS}", _sweep_title(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
     return Plot(canvas.title, canvas.svg())
 
 
@@ -160,7 +160,7 @@ def _sweep(canvas: Canvas, x: Axis, y: Axis, sweep: Sweep, style: str) -> None:
         canvas.dot(x.at(size.size_bytes), y.at(size.bus_bytes_per_s), style, name, 3)
 
 
-def _short(sweep: Sweep, titles: Titles) -> str:
+def _sweep_title(sweep: Sweep, titles: Titles) -> str:
     asked = sweep.configuration
     return " ".join([f"{asked.nodes} nodes {asked.transport}", *titles.telling(asked)])
 
@@ -182,7 +182,7 @@ def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
     )
     values = [sorted(time for launch in point.launches for time in launch.times) for point in shown]
     ends = [percentile(each, share) for each in values for share in (5, 95)]
-    x = linear(ends, begin=left, end=canvas.right - 10, label=figures.seconds, zero=False)
+    x = linear_axis(ends, begin=left, end=canvas.right - 10, label=figures.seconds, zero=False)
     canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median" if beside else "step time")
     for row, (point, times) in enumerate(zip(shown, values, strict=True)):
         middle = TOP + row_height * (row + 1) - ROW / 2

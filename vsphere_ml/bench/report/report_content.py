@@ -16,10 +16,10 @@ from vsphere_ml.bench.predict.published import ANCHORS
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.bench.records import again
 from vsphere_ml.bench.report.actions import actions
-from vsphere_ml.bench.report.environment import environment, facts, unknown
+from vsphere_ml.bench.report.environment import environment, facts, unmeasured_items
 from vsphere_ml.bench.report.headline import PROOFS, headline, tiles
 from vsphere_ml.bench.report.method import method
-from vsphere_ml.bench.report.tables import Table, fitted, notices, tables
+from vsphere_ml.bench.report.tables import Table, describe_fit, notices, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,16 +63,16 @@ def story(seen: Study) -> Story:
         title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
         remarks=remarks,
-        tables=(*tables(seen), *_about(seen)),
-        fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := fitted(each))),
+        tables=(*tables(seen), *_environment_tables(seen)),
+        fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := describe_fit(each))),
         method=tuple(method(seen)),
         notices=notices(seen),
-        not_measured=tuple(unknown(seen)),
-        published=None if seen.lab else published(),
+        not_measured=tuple(unmeasured_items(seen)),
+        published=None if seen.lab else published_table(),
     )
 
 
-def published() -> Table:
+def published_table() -> Table:
     """Return what others have published, with its conditions."""
     return Table(
         heading="Published by others, on other hosts, versions and years",
@@ -86,22 +86,22 @@ def _verdicts(seen: Study) -> Iterator[str]:
     if len(seen.left_out) == len(seen.runs):
         yield f"nothing was measured: of {figures.count(len(seen.runs), 'launch', 'launches')} none is complete"
     for scaling in {_kind(each.point.configuration, seen): each for each in seen.scalings}.values():
-        yield f"{_training(scaling)}; {_proven(scaling.point.runs)}"
+        yield f"{_training(scaling)}; {_describe_rank_places(scaling.point.runs)}"
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
-        yield f"{_all_reduce(sweep)}; {_proven(sweep.runs)}"
+        yield f"{_all_reduce(sweep)}; {_describe_rank_places(sweep.runs)}"
     for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
         yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
     untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]
     for same in groups(untimed):
-        yield f"{seen.titles(same[0].configuration)}: {_ended(same)}; {_proven(same)}"
+        yield f"{seen.titles(same[0].configuration)}: {_describe_unmeasured(same)}; {_describe_rank_places(same)}"
 
 
 def _figures(run: Run) -> bool:
     return bool(run.steps or run.sweep or run.link_results or run.configuration.workload is Workload.LINK)
 
 
-def _ended(runs: Sequence[Run]) -> str:
+def _describe_unmeasured(runs: Sequence[Run]) -> str:
     """Return how long launches took that came to their end and left no figure."""
     took = [datetime.fromisoformat(run.ended) - datetime.fromisoformat(run.started) for run in runs]
     median = figures.seconds(statistics.median(each.total_seconds() for each in took))
@@ -120,13 +120,13 @@ def _slowest_link(wire: Wire) -> str:
     return f"the slowest link carries {carried}{share}"
 
 
-def _proven(runs: Sequence[Run]) -> str:
+def _describe_rank_places(runs: Sequence[Run]) -> str:
     """Return where the ranks ran, and that nobody knows the path where that is so; proofs have a table of their own."""
     asked = runs[0].configuration.transport
-    return _placed(runs) + (f"; that it went by {asked} is not proven" if any(map(unproven, runs)) else "")
+    return _describe_placement(runs) + (f"; that it went by {asked} is not proven" if any(map(unproven, runs)) else "")
 
 
-def _placed(runs: Sequence[Run]) -> str:
+def _describe_placement(runs: Sequence[Run]) -> str:
     """Return whether the ranks are proven to have run where they should, and on how many ESXi hosts that was."""
     if not all(run.proof("placement") is Verdict.YES for run in runs):
         return "where the ranks ran is not proven"
@@ -162,7 +162,7 @@ def _training(each: Scaling) -> str:
     return f"{told}{share}; the wire allows {between}: {each.standing}"
 
 
-def _about(seen: Study) -> Iterator[Table]:
+def _environment_tables(seen: Study) -> Iterator[Table]:
     runs = _latest(seen.runs)
     yield Table(
         heading="Proofs",
@@ -182,7 +182,9 @@ def _about(seen: Study) -> Iterator[Table]:
     if worlds := tuple((seen.titles(run.configuration), *row) for run in seen.runs for row in _worlds(run)):
         titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")
         yield Table(heading="Elastic", titles=titles, rows=worlds)
-    if noted := tuple(dict.fromkeys(row for run in seen.runs for row in _noted(run, seen.titles(run.configuration)))):
+    if noted := tuple(
+        dict.fromkeys(row for run in seen.runs for row in _diagnostic_rows(run, seen.titles(run.configuration)))
+    ):
         yield Table(heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted)
     yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
 
@@ -209,7 +211,7 @@ def _worlds(run: Run) -> Iterator[tuple[str, ...]]:
         yield (str(run.launch), str(each.ranks), str(each.first_step), str(len(each.step_s)), median)
 
 
-def _noted(run: Run, title: str) -> Iterator[tuple[str, ...]]:
+def _diagnostic_rows(run: Run, title: str) -> Iterator[tuple[str, ...]]:
     yield from ((title, str(run.launch), each.target, each.message) for each in run.remarks)
 
 

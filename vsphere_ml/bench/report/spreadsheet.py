@@ -33,11 +33,11 @@ def sheet(runs: Sequence[Run]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(TITLES)
     for run in runs:
-        writer.writerows([*map(_cell, _about(run)), *each] for each in _figures(run))
+        writer.writerows([*map(_cell, _run_cells(run)), *each] for each in _figures(run))
     return text.getvalue()
 
 
-def _about(run: Run) -> tuple[object, ...]:
+def _run_cells(run: Run) -> tuple[object, ...]:
     asked = run.configuration
     return (
         *(run.run_id, run.started, run.outcome.value, run.lab, run.synthetic, asked.workload.value, asked.model),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable, usable_of
+from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link, usable_of_link_result
 from vsphere_ml.bench.network.sweeps import collective, peak
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def all_reduce(sweep: Sweep) -> Table:
     return Table(heading=f"{what}: {sweep.title}", titles=titles, rows=rows)
 
 
-def fitted(sweep: Sweep) -> str:
+def describe_fit(sweep: Sweep) -> str:
     """Return latency and bandwidth of a sweep in a sentence; empty where no line fits."""
     fit = sweep.fit
     if fit is None:
@@ -148,21 +148,21 @@ def links(seen: Study) -> Table:
             f"{each.tool} {each.device}".strip(),
             _memory(each),
             figures.bandwidth(each.bytes_per_s),
-            _of_usable(each, seen.runs),
+            _share_of_usable(each, seen.runs),
         )
         for each in seen.links
     )
     return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
 
 
-def _of_usable(link: LinkResult, runs: Sequence[Run]) -> str:
+def _share_of_usable(link: LinkResult, runs: Sequence[Run]) -> str:
     """Return the share of what headers leave: of the port's own rate, else of that of the launch that measured it."""
-    own = usable_of(link)
+    own = usable_of_link_result(link)
     if own is not None:
         return f"{figures.percent(link.bytes_per_s / own)} (RDMA MTU {link.rdma_mtu_bytes})"
     same = replace(link, bytes_per_s=0.0)
     of = next(run for run in runs if same in {replace(each, bytes_per_s=0.0) for each in run.link_results})
-    rate = usable(of.link, of.configuration.transport)
+    rate = usable_of_link(of.link, of.configuration.transport)
     return (
         "-" if rate is None else f"{figures.percent(link.bytes_per_s / rate)} (MTU {of.link.mtu_bytes or DEFAULT_MTU})"
     )

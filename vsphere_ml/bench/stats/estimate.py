@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.stats.student import quantile, within
+from vsphere_ml.bench.stats.student import probability_within, quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ def p_value(first: Sequence[float], second: Sequence[float]) -> float:
     if min(len(first), len(second)) < 2:  # noqa: PLR2004 - a spread takes two
         return 1.0
     error, freedom = _log_error(first, second)
-    return 1 - within(abs(_log_mean(second) - _log_mean(first)) / error, freedom) if error else 1.0
+    return 1 - probability_within(abs(_log_mean(second) - _log_mean(first)) / error, freedom) if error else 1.0
 
 
 def _log_mean(values: Sequence[float]) -> float:
@@ -132,7 +132,7 @@ def _spread(values: Sequence[float]) -> float:
     return statistics.variance([math.log(each) for each in values]) if len(values) > 1 else 0.0
 
 
-def around(value: float, share: float, basis: str) -> Estimate:
+def estimate_around(value: float, share: float, basis: str) -> Estimate:
     """Return a positive figure with an interval that stays positive, from its half-width as a share.
 
     Times and rates cannot be negative, so the interval is made on the logarithm: it is the same for both.
@@ -143,7 +143,7 @@ def around(value: float, share: float, basis: str) -> Estimate:
 
 def student(mean: float, error: float, freedom: int, basis: str) -> Estimate:
     """Return a mean with its interval, from its standard error and the degrees of freedom that this has."""
-    return around(mean, quantile(STOPPED, freedom) * error / mean, basis)
+    return estimate_around(mean, quantile(STOPPED, freedom) * error / mean, basis)
 
 
 def quotient(above: Estimate, below: Estimate) -> Estimate:
@@ -151,4 +151,4 @@ def quotient(above: Estimate, below: Estimate) -> Estimate:
     value = above.value / below.value
     if above.factor is None or below.factor is None:
         return Estimate(value=value, basis=above.basis)
-    return around(value, math.hypot(math.log(above.factor), math.log(below.factor)), above.basis)
+    return estimate_around(value, math.hypot(math.log(above.factor), math.log(below.factor)), above.basis)

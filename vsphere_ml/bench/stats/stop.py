@@ -63,7 +63,9 @@ def steps_suffice(
 ) -> Stop | None:
     """Return why a launch needs no more steps, from the times of all it made; None when it does."""
     times = step_s[detect(step_s).dropped :]
-    reached = checkpoints.is_due(len(times)) and _narrow(within_launch(times), half_width) and is_long_enough(times)
+    reached = (
+        checkpoints.is_due(len(times)) and _is_narrow_enough(within_launch(times), half_width) and is_long_enough(times)
+    )
     return _stop(reached=reached, elapsed_s=elapsed_s, cap_s=cap_s)
 
 
@@ -75,7 +77,7 @@ def launches_suffice(
     Those that were due before count as well: a series that was found precise stays so.
     """
     checkpoints = launch_checkpoints(len(figures))
-    reached = any(_narrow(across_launches(figures[:count]), half_width) for count in checkpoints)
+    reached = any(_is_narrow_enough(across_launches(figures[:count]), half_width) for count in checkpoints)
     return _stop(reached=reached, elapsed_s=elapsed_s, cap_s=cap_s)
 
 
@@ -85,5 +87,5 @@ def _stop(*, reached: bool, elapsed_s: float, cap_s: float) -> Stop | None:
     return Stop.TIME if elapsed_s >= cap_s else None
 
 
-def _narrow(seen: Estimate, wanted: float) -> bool:
+def _is_narrow_enough(seen: Estimate, wanted: float) -> bool:
     return seen.half_width is not None and wanted > 0 and seen.half_width <= wanted

@@ -13,15 +13,15 @@ def quantile(probability: float, freedom: int) -> float:
     The closed sums are 26.7.3 and 26.7.4 of Abramowitz and Stegun; the root is found by bisection.
     """
     low, high = 0.0, 1.0
-    while within(high, freedom) < probability:
+    while probability_within(high, freedom) < probability:
         high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if within(middle, freedom) < probability else (low, middle)
+        low, high = (middle, high) if probability_within(middle, freedom) < probability else (low, middle)
     return high
 
 
-def within(t: float, freedom: int) -> float:
+def probability_within(t: float, freedom: int) -> float:
     """Return P(|T| <= t)."""
     angle = math.atan2(t, math.sqrt(freedom))
     sine, square = math.sin(angle), math.cos(angle) ** 2

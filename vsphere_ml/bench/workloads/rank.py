@@ -46,14 +46,14 @@ def main() -> int:
     rank = number(RANK)
     file = Path(given.folder) / f"rank-{rank}.jsonl"
     tell(file, place(rank, given.interface))
-    before = carried()
+    before = sent_by_device()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
     env = {**os.environ, "VSML_BENCH_FILE": str(file)}
     program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
-    seen = watched(program, file if number(LOCAL_RANK) == 0 else None)
-    tell(file, {"kind": "traffic", "bytes": differences(before, carried()), "peers": peers(seen)})
+    seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
+    tell(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
@@ -98,16 +98,20 @@ def adapter(name: str) -> dict[str, object]:
 
 def gpus() -> list[dict[str, str]]:
     """The GPUs that the driver lists, whether or not this rank uses one."""
-    return asked({"uuid": "uuid", "name": "name"})
+    return query_driver({"uuid": "uuid", "name": "name"})
 
 
 def clocks() -> list[dict[str, str]]:
     """What the driver says of the GPUs' clocks now; a field it does not know makes it say nothing."""
     without = {name: field for name, field in CLOCKS.items() if name != "throttle"}
-    return asked(CLOCKS) or asked({**CLOCKS, "throttle": "clocks_event_reasons.active"}) or asked(without)
+    return (
+        query_driver(CLOCKS)
+        or query_driver({**CLOCKS, "throttle": "clocks_event_reasons.active"})
+        or query_driver(without)
+    )
 
 
-def asked(fields: dict[str, str]) -> list[dict[str, str]]:
+def query_driver(fields: dict[str, str]) -> list[dict[str, str]]:
     """Return a row a GPU, by our own names of the driver's fields; nothing where there is no driver."""
     try:
         told = subprocess.run(  # noqa: S603 - fields of ours
@@ -123,7 +127,7 @@ def asked(fields: dict[str, str]) -> list[dict[str, str]]:
     return [dict(zip(fields, row)) for row in rows]  # noqa: B905 - `strict` is not in Python 3.9
 
 
-def watched(program: subprocess.Popen[bytes], file: Path | None) -> dict[tuple[str, str], int]:
+def watch_program(program: subprocess.Popen[bytes], file: Path | None) -> dict[tuple[str, str], int]:
     """Wait for the program's end; return the most sockets it had at a time between each two addresses.
 
     With `file`, the clocks of the node's GPUs are told there now and then.
@@ -173,7 +177,7 @@ def address(text: str) -> str:
     return socket.inet_ntoa(int(text.partition(":")[0], 16).to_bytes(4, sys.byteorder))
 
 
-def carried() -> dict[str, int]:
+def sent_by_device() -> dict[str, int]:
     """Return the bytes that each network adapter and each RDMA device has sent since it is there."""
     found = {}
     for folder in Path("/sys/class/net").iterdir():

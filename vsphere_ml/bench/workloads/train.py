@@ -35,7 +35,7 @@ def main() -> None:
     optimizer = tf.keras.optimizers.SGD(BASE_RATE * hvd.size(), momentum=0.9)  # 3: scale the learning rate
     images = dataset(tf, hvd, given)  # 4: a shard of the data for each rank
     step = stepper(tf, hvd, model, optimizer, given)  # 5: average the gradients
-    parameters = sum(int(tf.size(each)) for each in inner(model.trainable_variables))
+    parameters = sum(int(tf.size(each)) for each in inner_variables(model.trainable_variables))
     emit(
         "model",
         model=given.model,
@@ -53,7 +53,7 @@ def main() -> None:
         train_elastic(hvd, model, iter(images), step, given)
     else:
         train(hvd, iter(images), step, given, device)
-    emit("sync", weights=fingerprint(model), finite=finite(tf, model))
+    emit("sync", weights=fingerprint(model), finite=has_finite_weights(tf, model))
     if given.checkpoint and hvd.rank() == 0:  # 7: only one rank saves
         model.save_weights(given.checkpoint)
     emit("end")
@@ -126,7 +126,7 @@ def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Names
     def step(images: Any, labels: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = loss_of(labels, model(images, training=True))
-        variables = inner(model.trainable_variables)
+        variables = inner_variables(model.trainable_variables)
         gradients = tape.gradient(loss, variables)
         # One all-reduce a gradient, as Horovod's tape does: each goes off while the others are still computed.
         averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
@@ -138,14 +138,14 @@ def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Names
     return step
 
 
-def inner(variables: Any) -> list[Any]:
+def inner_variables(variables: Any) -> list[Any]:
     """The tf.Variables. Keras 3 keeps them in `value`; in Keras 2 the variables are ones, and `value` is a method."""
     return [each if callable(each.value) else each.value for each in variables]
 
 
 def start_alike(hvd: Any, model: Any, optimizer: Any) -> None:
-    hvd.broadcast_variables(inner(model.variables), root_rank=0)
-    hvd.broadcast_variables(inner(optimizer.variables), root_rank=0)
+    hvd.broadcast_variables(inner_variables(model.variables), root_rank=0)
+    hvd.broadcast_variables(inner_variables(optimizer.variables), root_rank=0)
 
 
 def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: str) -> None:
@@ -158,7 +158,7 @@ def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: s
         if device == "CPU":  # a GPU's work is only queued at that moment
             took["compute_s"] = round(max(computed - since, 1e-6), 6)
         emit("step", step=number, loss=round(loss, 6), **took)
-        if given.until and number % ASK_EVERY == 0 and wanted(hvd, given.until):
+        if given.until and number % ASK_EVERY == 0 and is_stop_wanted(hvd, given.until):
             return
 
 
@@ -174,12 +174,12 @@ def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.
         bcast_object=hvd.broadcast_object,
         get_rank=hvd.rank,
         step=0,
-        weights=[each.numpy() for each in inner(model.variables)],
+        weights=[each.numpy() for each in inner_variables(model.variables)],
     )
 
     @elastic.run
     def go_on(state: Any) -> None:
-        for variable, weights in zip(inner(model.variables), state.weights):  # noqa: B905 - `strict` is not in Python 3.9
+        for variable, weights in zip(inner_variables(model.variables), state.weights):  # noqa: B905 - `strict` is not in Python 3.9
             variable.assign(weights)
         emit("elastic", step=state.step, size=hvd.size())
         while state.step < given.steps:
@@ -188,27 +188,27 @@ def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.
             emit("step", step=state.step, loss=round(loss, 6), seconds=round(time.perf_counter() - start, 6))
             state.step += 1
             if state.step % ASK_EVERY == 0:
-                state.weights = [each.numpy() for each in inner(model.variables)]
+                state.weights = [each.numpy() for each in inner_variables(model.variables)]
                 state.commit()
 
     go_on(state)
 
 
-def wanted(hvd: Any, until: str) -> bool:
+def is_stop_wanted(hvd: Any, until: str) -> bool:
     """Return whether rank 0 sees the file; all ask it, so that all make the same number of steps."""
     return bool(hvd.broadcast_object(os.path.exists(until), root_rank=0, name="until"))  # noqa: PTH110 - needs no import
 
 
 def fingerprint(model: Any) -> str:
     digest = hashlib.sha256()
-    for each in inner(model.trainable_variables):
+    for each in inner_variables(model.trainable_variables):
         digest.update(each.numpy().tobytes())
     return digest.hexdigest()
 
 
-def finite(tf: Any, model: Any) -> bool:
+def has_finite_weights(tf: Any, model: Any) -> bool:
     """Return whether the weights are numbers still: where all are NaN, equal hashes show nothing."""
-    return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in inner(model.trainable_variables))
+    return all(bool(tf.reduce_all(tf.math.is_finite(each))) for each in inner_variables(model.trainable_variables))
 
 
 def versions(tf: Any) -> dict[str, str]:

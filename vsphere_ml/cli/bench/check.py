@@ -30,7 +30,7 @@ def check(_terminal: Terminal, script: Script, keras: Keras = 3) -> Answer:
     from vsphere_ml.cli.views.bench import port as view
 
     ported = port.check(content(script), str(script), keras=keras)
-    error = port.incomplete(ported)
+    error = port.incomplete_error(ported)
     return Answer(
         text=view.text(ported),
         data=ported,

@@ -21,7 +21,7 @@ def content(file: Path) -> bytes:
     try:
         return read_bytes(file, LARGEST)
     except OSError as error:
-        raise _unreadable(file, error.strerror or str(error)) from error
+        raise _unreadable_error(file, error.strerror or str(error)) from error
 
 
 def pieces(file: Path) -> Iterator[bytes]:
@@ -32,10 +32,10 @@ def pieces(file: Path) -> Iterator[bytes]:
     try:
         yield from chunks(file, LARGEST_LOG)
     except OSError as error:
-        raise _unreadable(file, error.strerror or str(error)) from error
+        raise _unreadable_error(file, error.strerror or str(error)) from error
 
 
-def _unreadable(file: Path, why: str) -> ConfigError:
+def _unreadable_error(file: Path, why: str) -> ConfigError:
     return ConfigError(
         f"{file} cannot be read: {why}",
         code="file.unreadable",
@@ -49,7 +49,7 @@ def text(file: Path) -> str:
     try:
         return content(file).decode()
     except UnicodeDecodeError as error:
-        raise _unreadable(file, "it is no UTF-8 text") from error
+        raise _unreadable_error(file, "it is no UTF-8 text") from error
 
 
 def write(file: Path, text: str) -> None:
@@ -65,10 +65,12 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
-def seen(file: Path) -> str:
+def modified_time(file: Path) -> str:
     """Return when a file was last changed, in UTC; errors as `content`."""
     try:
         changed = file.stat().st_mtime
     except (OSError, ValueError) as error:
-        raise _unreadable(file, error.strerror or str(error) if isinstance(error, OSError) else str(error)) from error
+        raise _unreadable_error(
+            file, error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        ) from error
     return datetime.fromtimestamp(changed, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

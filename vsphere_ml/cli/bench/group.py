@@ -19,25 +19,25 @@ class BenchGroup(DefaultGroup):
     default = "run"
 
     def is_for_default(self, args: list[str]) -> bool:
-        from vsphere_ml.core.nearest import nearest
+        from vsphere_ml.core.nearest import nearest_name
 
         if super().is_for_default(args):
             return True
         first = args[0]
         if first in self.commands or first in OF_THE_GROUP:
             return False
-        return Path(first).exists() or (bool(_FILE.search(first)) and nearest(first, self.commands) is None)
+        return Path(first).exists() or (bool(_FILE.search(first)) and nearest_name(first, self.commands) is None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command; where the word is rather a workload, the error names the option."""
         from vsphere_ml.bench.model.record import Workload
-        from vsphere_ml.core.nearest import nearest
+        from vsphere_ml.core.nearest import nearest_name
 
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:
-            workload = nearest(args[0], Workload)
-            if workload is None or nearest(args[0], self.commands) is not None:
+            workload = nearest_name(args[0], Workload)
+            if workload is None or nearest_name(args[0], self.commands) is not None:
                 raise
             error.message = f"No such command '{args[0]}'. Did you mean '--workload {workload}'?"
             raise

@@ -69,11 +69,11 @@ def predict(  # noqa: PLR0917 - options
     Example: `vsml bench predict --model bert-large --link-gbit 25 --iterations 3000000`
     """
     from vsphere_ml.bench.predict import predict as flow
-    from vsphere_ml.bench.predict.arguments import finite, job, node_counts
+    from vsphere_ml.bench.predict.arguments import check_finite, job, node_counts
     from vsphere_ml.bench.predict.arguments import transport as known_transport
     from vsphere_ml.cli.views.bench import predict as view
 
-    finite(parameters, link_gbit, latency_us, step_ms, flops, flops_per_sample, measured_gbytes)
+    check_finite(parameters, link_gbit, latency_us, step_ms, flops, flops_per_sample, measured_gbytes)
     wanted = job(
         model=model,
         parameters=parameters,

@@ -162,18 +162,18 @@ def run(
     from vsphere_ml.bench.launch.matrix import Wish, check_wish
     from vsphere_ml.bench.model.job import Within
     from vsphere_ml.bench.model.record import Transport, Workload
-    from vsphere_ml.bench.predict.arguments import finite, message_sizes, node_counts
+    from vsphere_ml.bench.predict.arguments import check_finite, message_sizes, node_counts
     from vsphere_ml.cli.bench.launch_settings import means
     from vsphere_ml.cli.bench.origin import origin
     from vsphere_ml.cli.views.bench import run as view
-    from vsphere_ml.cli.views.progress.apply_progress import following
-    from vsphere_ml.cli.views.progress.bench_progress import following as following_bench
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
+    from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress as following_bench
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.bench.series import Benchmark, bench
     from vsphere_ml.flows.bench.watch import Enough
 
-    finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
+    check_finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
     spec = load(file)
     most = len(only) if only else len(spec.nodes)
     with_mpirun = launcher is LauncherName.MPIRUN
@@ -220,7 +220,7 @@ def run(
     clock = site_wiring.SystemClock()
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        following(terminal.err) as tell,
+        show_apply_progress(terminal.err) as tell,
         following_bench(terminal.err) as tell_bench,
     ):
         done = bench(

@@ -57,12 +57,12 @@ def selftest(
     store.check_writable(record)
     slower = f"{round(bits_per_s / SLOWER / 1e3)}kbit"
     terminal.say(
-        f"1/4 {NODES} lab guests, joined by links of {rate}; the steps after it take {_whole(bits_per_s, launches)}"
+        f"1/4 {NODES} lab guests, joined by links of {rate}; the steps after it take {_duration(bits_per_s, launches)}"
     )
     with lab_cluster(LAB, terminal) as cluster:
         cluster.shape(rate)
         swept = _swept(cluster, record, bits_per_s, launches)
-        terminal.say(f"3/4 the links, those of {slow} slowed to {slower}: {_about(testing.links_s(NODES))}")
+        terminal.say(f"3/4 the links, those of {slow} slowed to {slower}: {_round_minutes(testing.links_s(NODES))}")
         cluster.shape(slower, slow)
         slowed = cluster.bench(_wish(Workload.LINK, (NODES,)), record / "slowed")
     terminal.say("4/4 checks")
@@ -76,14 +76,14 @@ def selftest(
     )
 
 
-def _whole(bits_per_s: float, launches: int) -> str:
+def _duration(bits_per_s: float, launches: int) -> str:
     from vsphere_ml.bench.gate import selftest as testing
     from vsphere_ml.cli.lab.lab_cluster import NODES
 
-    return _about(launches * testing.sweeps_s(SWEPT, bits_per_s) + testing.links_s(NODES))
+    return _round_minutes(launches * testing.sweeps_s(SWEPT, bits_per_s) + testing.links_s(NODES))
 
 
-def _about(seconds: float) -> str:
+def _round_minutes(seconds: float) -> str:
     return f"about {_minutes(seconds)}"
 
 
@@ -99,7 +99,7 @@ def _swept(cluster: LabCluster, record: Path, bits_per_s: float, launches: int) 
     from vsphere_ml.bench.model.record import Workload
 
     nodes, took = ", ".join(map(str, SWEPT)), launches * testing.sweeps_s(SWEPT, bits_per_s)
-    cluster.terminal.say(f"2/4 all-reduces on {nodes} nodes: {_about(took)}")
+    cluster.terminal.say(f"2/4 all-reduces on {nodes} nodes: {_round_minutes(took)}")
     return cluster.bench(_wish(Workload.ALLREDUCE, SWEPT, launches), record)
 
 

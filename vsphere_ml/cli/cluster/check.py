@@ -31,7 +31,7 @@ def check(
     Example: `vsml check cluster.toml`
     """
     from vsphere_ml.cli.views.cluster import nodes, templates
-    from vsphere_ml.cli.views.layout.envelope import plain
+    from vsphere_ml.cli.views.layout.envelope import plain_value
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.config.load import load
@@ -46,16 +46,18 @@ def check(
     errors = templates.errors(spec.source.template, facts)
     status = errors[0].status if errors else 0
     if terminal.settings.output is not Output.JSON:
-        shown = nodes.text(spec, rules.broken(breaches))
+        shown = nodes.text(spec, rules.diagnostic_lines(breaches))
         return Answer(text=templates.text(shown, facts) if template else shown, status=status, errors=errors)
     asked = {"template": templates.data(facts)} if template else {}
-    return Answer(data={**plain(spec), "rules": rules.broken_data(breaches), **asked}, status=status, errors=errors)
+    return Answer(
+        data={**plain_value(spec), "rules": rules.broken_data(breaches), **asked}, status=status, errors=errors
+    )
 
 
 def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]:
-    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.template import check_template
 
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as events:
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as events:
         return check_template(spec, vcenter, events=events, clock=site_wiring.SystemClock())

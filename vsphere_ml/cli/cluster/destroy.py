@@ -36,7 +36,7 @@ def destroy(
     from vsphere_ml.cli.views.cluster import plan as plans
     from vsphere_ml.cli.views.cluster import report as view
     from vsphere_ml.cli.views.cluster.impact import impact_of_plan
-    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_changes, open_journal
     from vsphere_ml.config.load import load
@@ -54,7 +54,7 @@ def destroy(
 
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        following(terminal.err, verbose=terminal.settings.verbose) as tell,
+        show_apply_progress(terminal.err, verbose=terminal.settings.verbose) as tell,
     ):
         report = take_away(
             spec,

@@ -39,7 +39,7 @@ def ansible(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, offline: Of
     for guest in listed:
         if guest.address is None:
             terminal.say(f"{guest.name} has no address yet, and is left out")
-    text = _marked(spec, inventory(spec.name, listed, of_guests.login()))
+    text = _mark_lab(spec, inventory(spec.name, listed, of_guests.login()))
     left = [guest.name for guest in listed if guest.address is None]
     return Answer(text=line(text.removesuffix("\n")), data={"inventory": text, "left_out": left})
 
@@ -56,12 +56,12 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     """
     from vsphere_ml.cli.views.layout.text import line
     from vsphere_ml.config.load import load
-    from vsphere_ml.core.report.export.terraform import configuration, standing
+    from vsphere_ml.core.report.export.terraform import configuration, existing_vms
 
     spec = load(file)
     seen = _look(spec, terminal)
-    text = _marked(spec, configuration(spec, seen))
-    there = {vm.name for vm in standing(spec, seen)}
+    text = _mark_lab(spec, configuration(spec, seen))
+    there = {vm.name for vm in existing_vms(spec, seen)}
     left = [node.name for node in spec.nodes if node.name not in there]
     for name in left:
         terminal.say(f"{name} does not stand, and is left out")
@@ -69,14 +69,14 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
 
 
 def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
-    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.plan import look
 
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
         return look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock(), why="first")
 
 
-def _marked(spec: ClusterSpec, text: str) -> str:
+def _mark_lab(spec: ClusterSpec, text: str) -> str:
     """Return a text that says on sight when it is of a lab."""
     return text if spec.vcenter.lab is None else f"# Of a lab: hosts, GPUs and NICs are simulated.\n{text}"

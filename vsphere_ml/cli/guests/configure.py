@@ -42,10 +42,10 @@ def configure(
     from vsphere_ml.flows.guests import configure as flow
 
     spec = load(file)
-    playbooks = flow.chosen(guest_wiring.playbooks(spec), step or (), from_step)
+    playbooks = flow.choose_steps(guest_wiring.playbooks(spec), step or (), from_step)
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
-    given = guest_wiring.given(spec, playbooks)
+    given = guest_wiring.step_inputs(spec, playbooks)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
         report = flow.configure(
             spec,

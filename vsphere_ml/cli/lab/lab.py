@@ -17,9 +17,9 @@ app = App(
 Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several can run side by side.")]
 
 
-@app.command()
+@app.command("up")
 @command
-def up(
+def start_lab(
     terminal: Terminal,
     topology: Annotated[
         str, typer.Argument(metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, or a TOML file.")
@@ -38,7 +38,7 @@ def up(
     from vsphere_ml.cli.views.lab import lab as view
     from vsphere_ml.lab import server
 
-    lab, started = server.up(topology, name, port, terminal.say, guests=guests)
+    lab, started = server.start_lab(topology, name, port, terminal.say, guests=guests)
     what = "is up" if started else "was up already"
     terminal.say(f"the lab vCenter `{name}` {what}; stop it with: {server.down_command(name)}")
     return Answer(text=view.text(lab), data=view.data(lab) | {"started": started})
@@ -55,7 +55,7 @@ def status(terminal: Terminal, name: Name = "default") -> Answer:
     from vsphere_ml.lab import state
     from vsphere_ml.lab.guests import seen
 
-    lab, home = state.running(name), state.folder(name)
+    lab, home = state.running_lab(name), state.folder(name)
     terminal.chat(f"its state lies in {home}")
     guests = seen.guests(home)
     return Answer(text=view.status(lab, guests), data=view.data(lab) | {"guests": guests})
@@ -83,9 +83,9 @@ def shape(
     from vsphere_ml.lab.guests.boot import power_hook
 
     needs.check()
-    state.running(name)
+    state.running_lab(name)
     home = state.folder(name)
-    wanted = seen.named(home, nodes or [])
+    wanted = seen.guests_named(home, nodes or [])
     done = links.shape(home / power_hook.GUESTS, None if rate == "none" else rate, tuple(each.vm for each in wanted))
     shaped = [guest for guest in seen.guests(home) if guest.vm in done]
     for guest in shaped:
@@ -122,15 +122,15 @@ def fault(
     from vsphere_ml.lab.guests.boot import power_hook
 
     needs.check()
-    state.running(name)
-    (guest,) = seen.named(state.folder(name), [node])
+    state.running_lab(name)
+    (guest,) = seen.guests_named(state.folder(name), [node])
     home = state.folder(name) / power_hook.GUESTS
     if clear:
         for ended in troubles.end(home, guest.vm, kind):
             terminal.say(f"{node}: {ended} is over")
     elif kind:
         troubles.begin(home, guest.vm, kind, package)
-        terminal.say(f"{node}: {troubles.about(kind, package)}")
+        terminal.say(f"{node}: {troubles.describe_fault(kind, package)}")
     else:
         raise ConfigError(
             "there is no word of what is to go wrong",
@@ -138,19 +138,19 @@ def fault(
             target=node,
             hint=f"name one of {', '.join(troubles.KINDS)}, or add --clear",
         )
-    return Answer(data={"name": name, "guest": seen.named(state.folder(name), [node])[0]})
+    return Answer(data={"name": name, "guest": seen.guests_named(state.folder(name), [node])[0]})
 
 
-@app.command()
+@app.command("down")
 @command
-def down(terminal: Terminal, name: Name = "default") -> Answer:
+def stop_lab(terminal: Terminal, name: Name = "default") -> Answer:
     """Stop the lab and forget everything in it.
 
     Example: `vsml lab down`
     """
     from vsphere_ml.lab import server
 
-    stopped = server.down(name)
+    stopped = server.stop_lab(name)
     terminal.say(f"the lab vCenter `{name}` {'is down' if stopped else 'was not up'}")
     return Answer(data={"name": name, "stopped": stopped})
 
@@ -165,7 +165,7 @@ def env(_terminal: Terminal, name: Name = "default") -> Answer:
     from vsphere_ml.cli.views.lab import lab as view
     from vsphere_ml.lab import state
 
-    lab = state.running(name)
+    lab = state.running_lab(name)
     return Answer(text=view.exports(lab), data=view.data(lab))
 
 

@@ -63,18 +63,18 @@ class LabCluster:
         from vsphere_ml.lab.guests.boot import power_hook
 
         home = state.folder(self.name)
-        shape.shape(home / power_hook.GUESTS, rate, tuple(each.vm for each in seen.named(home, nodes)))
+        shape.shape(home / power_hook.GUESTS, rate, tuple(each.vm for each in seen.guests_named(home, nodes)))
 
     def bench(self, wish: Wish, folder: Path) -> tuple[Run, ...]:
         """Return the wish's launches, recorded in the folder."""
         from vsphere_ml.bench.model.job import Within
         from vsphere_ml.cli.bench.launch_settings import means
-        from vsphere_ml.cli.views.progress.bench_progress import following
+        from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
         from vsphere_ml.cli.wiring import guest_wiring, site_wiring
         from vsphere_ml.flows.bench.series import Benchmark, bench
 
         clock = site_wiring.SystemClock()
-        with following(self.terminal.err) as tell:
+        with show_bench_progress(self.terminal.err) as tell:
             asked = Benchmark(
                 spec=self.spec,
                 vcenter=self.vcenter,
@@ -101,12 +101,12 @@ def lab_cluster(name: str, terminal: Terminal) -> Iterator[LabCluster]:
     from vsphere_ml.lab.guests import needs
 
     needs.check()
-    mpich.made(terminal.say)
+    mpich.make_mpich(terminal.say)
     home = state.folder(name)
-    with folders.alone(home.with_name(f".{name}.used")):
-        server.down(name)
+    with folders.hold_lock(home.with_name(f".{name}.used")):
+        server.stop_lab(name)
         try:
-            server.up(name=name, say=terminal.say, guests=True)
+            server.start_lab(name=name, say=terminal.say, guests=True)
             file = home / "cluster.toml"
             at = {"runtime": runtime.IN_GUESTS, "venv": mpich.VENV, "mpi": mpich.FOLDER}
             file.write_text(_FILE.format(name=name, nodes=NODES, **at))
@@ -115,7 +115,7 @@ def lab_cluster(name: str, terminal: Terminal) -> Iterator[LabCluster]:
                 _provision(spec, vcenter)
                 yield LabCluster(name=name, spec=spec, vcenter=vcenter, terminal=terminal)
         finally:
-            server.down(name)
+            server.stop_lab(name)
 
 
 def _provision(spec: ClusterSpec, vcenter: VCenter) -> None:

@@ -24,7 +24,7 @@ def hosts(
     from vsphere_ml.lab import hosts as lab_hosts
     from vsphere_ml.lab import state
 
-    lab = state.running(name)
+    lab = state.running_lab(name)
     listed = lab_hosts.hosts(lab)
     return Answer(text=view.text(listed), data=view.data(lab, listed))
 
@@ -51,7 +51,7 @@ def host(
     from vsphere_ml.lab import hosts as lab_hosts
     from vsphere_ml.lab import state
 
-    lab = state.running(name)
+    lab = state.running_lab(name)
     wanted = [] if clear else faults or None
     slow = None if reboot_seconds is None else round(reboot_seconds * 1000)
     changed = lab_hosts.change(lab, host, faults=wanted, reboot_ms=slow, back=back)

@@ -42,14 +42,14 @@ def doctor(
     try:
         to = site_wiring.with_password(found, where, terminal)
     except VsmlError as error:
-        return _answer(view.sources(found, view.failed("password", error)), error)
+        return _answer(view.sources(found, view.failed_check("password", error)), error)
     checks = view.sources(found, view.password(to))
     try:
         with site_wiring.session(to, terminal.settings) as session:
-            checks += view.signed_in(found, session.about, session.api_version)
+            checks += view.sign_in_checks(found, session.about, session.api_version)
             checks.append(view.privileges(missing_privileges(session)))
     except VsmlError as error:
-        return _answer([*checks, view.failed("sign-in", error)], error)
+        return _answer([*checks, view.failed_check("sign-in", error)], error)
     return _answer(checks)
 
 

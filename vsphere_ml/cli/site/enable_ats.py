@@ -60,7 +60,7 @@ def enable_ats(
     """
     from vsphere_ml.cli import consent
     from vsphere_ml.cli.views.progress.apply_progress import Lines
-    from vsphere_ml.cli.views.progress.host_progress import following as following_hosts
+    from vsphere_ml.cli.views.progress.host_progress import show_host_progress as following_hosts
     from vsphere_ml.cli.views.site import ats as view
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal

@@ -25,7 +25,7 @@ app = App(cls=RulesGroup, help="List the rules that combinations of GPU, NIC, VM
 
 @app.command(LIST)
 @command
-def listed(_terminal: Terminal) -> Answer:
+def list_rules(_terminal: Terminal) -> Answer:
     """List the rules: what each says, how serious it is, and from which versions on it holds.
 
     Example: `vsml rules`

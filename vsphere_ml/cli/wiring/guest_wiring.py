@@ -84,15 +84,15 @@ def finder(
 
 def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collection[str]) -> tuple[GuestPlace, ...]:
     """Return where these guests answer by vCenter's word, their host keys pinned. Raises why one cannot be entered."""
-    from vsphere_ml.cli.views.progress.apply_progress import following
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import boot
 
     terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
     clock = site_wiring.SystemClock()
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following(terminal.err) as tell:
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
         site = boot.first_look(spec, vcenter, tell, clock)
-        found = boot.up(spec, site, vcenter, made, boot.within(0.0, clock), only=names)
+        found = boot.wait_ready(spec, site, vcenter, made, boot.start_deadline(0.0, clock), only=names)
     for error in found.errors.values():
         raise error
     made.addresses.remember(found.places)
@@ -120,7 +120,9 @@ def for_guests(
     if alone:
         return GuestConfig(first_boots=told, left_alone=alone)
     books = playbooks(spec)
-    phase = GuestPhase(guests=guests(spec, clock), playbooks=books, given=given(spec, books), tell=tell, wait_s=wait_s)
+    phase = GuestPhase(
+        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), tell=tell, wait_s=wait_s
+    )
     return GuestConfig(first_boots=told, phase=phase)
 
 
@@ -168,7 +170,7 @@ def playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
             target="guest.playbooks",
             hint='[guest] with playbooks = ["base"], or with paths of your own such as "./mine.toml"',
         )
-    return playbook_wiring.whole(spec)
+    return playbook_wiring.read_with_files(spec)
 
 
 def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
@@ -178,7 +180,7 @@ def read_playbooks(spec: ClusterSpec) -> tuple[Playbook, ...]:
     return playbook_wiring.read(spec)
 
 
-def given(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> StepInputs:
+def step_inputs(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> StepInputs:
     """Return the file's settings and secrets; a key pair for the nodes' mesh is made where a playbook wants one."""
     from vsphere_ml.config.secrets.guest_secrets import secret
     from vsphere_ml.core.model.guest import Sensitive

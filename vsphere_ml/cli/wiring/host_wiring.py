@@ -52,7 +52,7 @@ def vcenter_and_door(
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
             yield vcenter, None
         return
-    from vsphere_ml.cli.views.progress.host_progress import following
+    from vsphere_ml.cli.views.progress.host_progress import show_host_progress
     from vsphere_ml.cli.wiring.journal import journal_host_steps
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
     from vsphere_ml.flows.hosts.host_configuration import HostSession
@@ -60,7 +60,7 @@ def vcenter_and_door(
     with ExitStack() as stack:
         opened = stack.enter_context(shells(spec))
         vcenter, hosts, server = stack.enter_context(site_wiring.vcenter_and_hosts(spec.vcenter, terminal))
-        tell: HostListener = stack.enter_context(following(terminal.err))
+        tell: HostListener = stack.enter_context(show_host_progress(terminal.err))
         tell = journal_host_steps(journal, tell) if journal is not None else tell
         yield (
             vcenter,

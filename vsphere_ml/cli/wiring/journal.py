@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vsphere_ml.cli.wiring.guest_wiring import home
 from vsphere_ml.core.errors import ConfigError, VsmlError
-from vsphere_ml.core.hosts.host_changes import HostChange, described
+from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.plan.changes import SetSettings
 from vsphere_ml.core.plan.describe import describe, lacks_of, object_name
@@ -141,7 +141,7 @@ def _host_change_entry(change: HostChange) -> dict[str, Any]:
     fields = {each.name: getattr(change, each.name) for each in dataclasses.fields(change)}
     after = {key: value if isinstance(value, bool | int) else str(value) for key, value in fields.items()}
     kind = type(change).__name__
-    words = {"object": change.host_name, "what": described(change), "kind": kind, "differences": []}
+    words = {"object": change.host_name, "what": describe_host_change(change), "kind": kind, "differences": []}
     return {**words, "before": {}, "after": after}
 
 

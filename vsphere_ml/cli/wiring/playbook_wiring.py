@@ -30,7 +30,7 @@ def read(spec: ClusterSpec) -> tuple[Playbook, ...]:
     return books
 
 
-def whole(spec: ClusterSpec) -> tuple[Playbook, ...]:
+def read_with_files(spec: ClusterSpec) -> tuple[Playbook, ...]:
     """Return the playbooks that the cluster file names, each with every file it brings there; ConfigError as `read`."""
     from vsphere_ml.guest.playbooks import playbook
 

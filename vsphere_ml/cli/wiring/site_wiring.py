@@ -55,7 +55,7 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
     """Yield the signed-in vCenter of a spec, and sign out afterwards."""
     from vsphere_ml.vsphere.gateway import Gateway
 
-    session = _signed_in(connection(spec, terminal), terminal.settings)
+    session = _sign_in(connection(spec, terminal), terminal.settings)
     _say_if_lab(session, terminal)
     gateway = Gateway(session, cache() / "datastores")
     try:
@@ -70,7 +70,7 @@ def vcenter_and_hosts(spec: VCenterSpec, terminal: Terminal) -> Iterator[tuple[V
     from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
     from vsphere_ml.vsphere.gateway import Gateway
 
-    session = _signed_in(connection(spec, terminal), terminal.settings)
+    session = _sign_in(connection(spec, terminal), terminal.settings)
     _say_if_lab(session, terminal)
     gateway = Gateway(session, cache() / "datastores")
     try:
@@ -95,7 +95,7 @@ def _say_if_lab(session: Session, terminal: Terminal) -> None:
 @contextmanager
 def session(to: Connection, settings: Settings) -> Iterator[Session]:
     """Yield a session only, for who wants to know whether there is one."""
-    signed_in = _signed_in(to, settings)
+    signed_in = _sign_in(to, settings)
     try:
         yield signed_in
     finally:
@@ -184,7 +184,7 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
-def _signed_in(to: Connection, settings: Settings) -> Session:
+def _sign_in(to: Connection, settings: Settings) -> Session:
     from vsphere_ml.vsphere.connection.session import connect
 
     return connect(
@@ -231,7 +231,7 @@ def _to_lab(name: str) -> Connection:
     from vsphere_ml.config.secrets.sign_in import Connection, Secret
     from vsphere_ml.lab import state
 
-    lab = state.running(name)
+    lab = state.running_lab(name)
     where = f"the lab `{name}`"
     return Connection(
         server=lab.address,

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, Board
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ def parse(name: str) -> ProfileName:
     """Return the parts of a profile's name; ValueError says what was expected."""
     match = _NAME.fullmatch(name.strip())
     if match is None or (match["suffix"] and not match["slices"]):
-        known = nearest(name, known_names())
+        known = nearest_name(name, known_names())
         meant = f"; did you mean `{known}`?" if known else ""
         raise ValueError(
             f"`{name}` is not a vGPU profile; write board, framebuffer in GB and series, such as A100-40C{meant}"

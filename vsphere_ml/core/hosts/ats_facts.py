@@ -85,7 +85,7 @@ def _kernel(sight: EsxiHostState, record: Record | None) -> HostSetting:
     seen = sight.kernel
     effective, why = seen.runtime, seen.why
     if effective is None and seen.configured is not None:
-        effective = _booted_with(seen.configured, sight, record)
+        effective = _value_at_boot(seen.configured, sight, record)
         why = "" if effective else f"{seen.door} tells what is configured only"
     return HostSetting(
         part=SettingKind.KERNEL,
@@ -99,7 +99,7 @@ def _kernel(sight: EsxiHostState, record: Record | None) -> HostSetting:
     )
 
 
-def _booted_with(configured: str, sight: EsxiHostState, record: Record | None) -> str | None:
+def _value_at_boot(configured: str, sight: EsxiHostState, record: Record | None) -> str | None:
     """Return what is in force where only the configured value shows: known when we set it before the last boot."""
     booted_since = record is not None and "kernel" in record.former and sight.boot_time not in {"", record.boot}
     return configured if booted_since else None
@@ -223,14 +223,14 @@ def passthrough(address: PciAddress, sight: EsxiHostState) -> HostSetting:
         name="passthrough",
         on=address,
         wanted=ON,
-        configured=_on(seen.passthrough) if seen else None,
-        effective=_on(seen.passthrough_now) if seen else None,
+        configured=_on_or_off(seen.passthrough) if seen else None,
+        effective=_on_or_off(seen.passthrough_now) if seen else None,
         door=AccessMethod.API,
         why="" if seen else _UNTOLD,
     )
 
 
-def _on(value: bool) -> str:  # noqa: FBT001 - a word for it
+def _on_or_off(value: bool) -> str:  # noqa: FBT001 - a word for it
     return ON if value else OFF
 
 

@@ -70,7 +70,9 @@ def wishes(
         if (any(names_host(each, host) for each in patterns) if patterns else host.ref in used)
     ]
     found = (_of_host(spec, inventory, seats, host) for host in hosts)
-    return tuple(_with_changed(wish, host, changed.get(host.ref)) for wish, host in zip(found, hosts, strict=True))
+    return tuple(
+        _add_recorded_settings(wish, host, changed.get(host.ref)) for wish, host in zip(found, hosts, strict=True)
+    )
 
 
 def _of_host(spec: ClusterSpec, inventory: Inventory, seats: Sequence[NodePlacement], host: Host) -> HostSettings:
@@ -81,7 +83,7 @@ def _of_host(spec: ClusterSpec, inventory: Inventory, seats: Sequence[NodePlacem
     return _of_nobody(spec, host)
 
 
-def _with_changed(wish: HostSettings, host: Host, record: Record | None) -> HostSettings:
+def _add_recorded_settings(wish: HostSettings, host: Host, record: Record | None) -> HostSettings:
     """Return the wish with every setting that is written down: what no node uses any more is to come back, too."""
     if record is None:
         return wish

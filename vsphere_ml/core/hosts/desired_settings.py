@@ -127,11 +127,11 @@ def _takes_function(seat: NodePlacement, port: NicPort) -> bool:
 
 
 def _passthrough(asked: DesiredSettings) -> Iterator[HostSetting]:
-    for address in sorted({each for seat in asked.seats for each in _whole(seat)}):
+    for address in sorted({each for seat in asked.seats for each in _passthrough_devices(seat)}):
         yield replace(ats_facts.passthrough(address, asked.sight), at_once=asked.sight.rebinds)
 
 
-def _whole(seat: NodePlacement) -> Iterator[PciAddress]:
+def _passthrough_devices(seat: NodePlacement) -> Iterator[PciAddress]:
     for want in seat.target.devices:
         if isinstance(want, WantPassthrough):
             yield want.address
@@ -149,8 +149,8 @@ def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
             name="MIG mode",
             on=gpu,
             wanted=ats_facts.ON,
-            configured=_on(seen.pending) if seen else None,
-            effective=_on(seen.current) if seen else None,
+            configured=_on_or_off(seen.pending) if seen else None,
+            effective=_on_or_off(seen.current) if seen else None,
             door=AccessMethod.HOST if seen else AccessMethod.NONE,
             why="" if seen else asked.shell.why or "nvidia-smi lists no such GPU with MIG",
             at_once=board is not None and not nvidia_smi.needs_reboot(board),
@@ -158,7 +158,7 @@ def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
         )
 
 
-def _on(value: bool) -> str:  # noqa: FBT001 - a word for it
+def _on_or_off(value: bool) -> str:  # noqa: FBT001 - a word for it
     return ats_facts.ON if value else ats_facts.OFF
 
 
@@ -181,7 +181,7 @@ def _driver(asked: DesiredSettings, module: str, keys: Mapping[str, str]) -> Hos
         on=module,
         wanted=options,
         configured=seen,
-        effective=None if seen is None else _running(asked, module, seen),
+        effective=None if seen is None else _running_options(asked, module, seen),
         door=AccessMethod.API,
         why=unseen if seen is None else "",
         by_hand=(roce.by_hand(module, options),),
@@ -195,7 +195,7 @@ def _is_connected(want: object) -> bool:
     return isinstance(want, WantSriov | WantPvrdma)
 
 
-def _running(asked: DesiredSettings, module: str, configured: str) -> str | None:
+def _running_options(asked: DesiredSettings, module: str, configured: str) -> str | None:
     """Return what a driver runs with, which no API tells: what is configured, unless a run of ours was cut there.
 
     Such a run has configured it and not rebooted yet. What others configure without a reboot cannot be seen.
@@ -217,8 +217,8 @@ def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
         part=SettingKind.FIREWALL,
         name="firewall rule pvrdma",
         wanted=ats_facts.ON,
-        configured=_on(seen.firewall) if seen else None,
-        effective=_on(seen.firewall) if seen else None,
+        configured=_on_or_off(seen.firewall) if seen else None,
+        effective=_on_or_off(seen.firewall) if seen else None,
         door=AccessMethod.API,
         why="" if seen else _UNREAD,
         at_once=True,

@@ -171,7 +171,7 @@ Setting = (
 ByShell = SetFirmware | SetMig  # made through a shell, not by the vSphere API
 
 
-def described(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
+def describe_host_change(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm for each kind of change
     """Return what is done, without the host's name."""
     match change:
         case WriteRecord():

@@ -103,7 +103,7 @@ class HostPlanInput:
 def plan(case: HostPlanInput) -> HostPlan:
     """Return what is to be done to a host; nothing when it is as wanted."""
     if case.revert:
-        case = replace(case, facts=former(case.facts, case.record))
+        case = replace(case, facts=former_facts(case.facts, case.record))
     settings = tuple(_settings(case)) if case.sight.connected else ()
     work = bool(settings) or any(fact.is_pending for fact in case.facts.facts)
     if work and case.sight.connected and _needs_no_reboot(case):
@@ -138,7 +138,7 @@ def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterat
     yield from settings
 
 
-def former(facts: HostFacts, record: Record | None) -> HostFacts:
+def former_facts(facts: HostFacts, record: Record | None) -> HostFacts:
     """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
     values = record.former if record is not None else {}
     kept = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)

@@ -72,7 +72,9 @@ class MissingPrerequisite:
         )
 
 
-def missing(spec: ClusterSpec, inventory: Inventory, *, new: bool = False) -> tuple[MissingPrerequisite, ...]:
+def missing_prerequisites(
+    spec: ClusterSpec, inventory: Inventory, *, new: bool = False
+) -> tuple[MissingPrerequisite, ...]:
     """Return what hosts lack that offer nothing to some node as they are, and would with other settings.
 
     With `new`, of nodes that do not stand yet: the others need no further host.
@@ -92,7 +94,7 @@ def missing(spec: ClusterSpec, inventory: Inventory, *, new: bool = False) -> tu
         for host in sorted(hosts, key=lambda one: one.name)
         for asked in wishes
         if not offer(now[host.ref], asked, inventory.api_version).options
-        for each in _missing(then[host.ref], asked, inventory.api_version, _without_sriov(host))
+        for each in _prerequisites_on_host(then[host.ref], asked, inventory.api_version, _without_sriov(host))
     )
     return tuple(dict.fromkeys(found))
 
@@ -145,7 +147,7 @@ def _with_sriov(host: Host) -> Host:
     return replace(host, nics=nics)
 
 
-def _missing(
+def _prerequisites_on_host(
     room: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
 ) -> Iterator[MissingPrerequisite]:
     options = offer(room, asked, api_version).options

@@ -72,7 +72,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
     if (lockdown := _lockdown_finding(case)) is not None:
         yield lockdown
     if case.ready:
-        yield from _unknown(case)
+        yield from _find_unread_settings(case)
     if running and case.evacuate is Evacuation.REFUSE:
         yield Finding(
             code="host.not-empty",
@@ -145,7 +145,7 @@ def _hard_stop(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> tuple[str,
     return ("--allow-power-off",) if deaf else ()
 
 
-def _unknown(case: HostPlanInput) -> Iterator[Finding]:
+def _find_unread_settings(case: HostPlanInput) -> Iterator[Finding]:
     """Yield what the nodes need there and nobody could read: it would stay as it is."""
     for fact in case.facts.facts:
         if fact.state is State.UNKNOWN:

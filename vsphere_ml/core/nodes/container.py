@@ -13,6 +13,6 @@ SHARED = "/var/tmp/vsml-bench"  # noqa: S108 - in guests, each run's folder is m
 SHARES = f'there=$(stat -c %d:%i {SHARED}) && [ "$there" = "$(docker exec {NAME} stat -c %d:%i {SHARED} 2>/dev/null)" ]'
 
 
-def inside(command: str) -> str:
+def command_in_container(command: str) -> str:
     """Return a command as run in the container."""
     return f"docker exec {NAME} sh -c {shlex.quote(command)}"

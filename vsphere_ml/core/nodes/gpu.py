@@ -9,7 +9,7 @@ from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, NVIDIA, Board
 from vsphere_ml.core.catalog.profiles import known_names, parse
 from vsphere_ml.core.model.spec import GpuKind, NicKind
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,14 +40,14 @@ def profile_refusal(name: str) -> str | None:
     profile = parse(name)
     board = BY_CODE.get(profile.board)
     if board is None:
-        known = None if profile.board in _OTHER_BOARDS else nearest(str(profile), known_names())
+        known = None if profile.board in _OTHER_BOARDS else nearest_name(str(profile), known_names())
         meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
         return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
     if catalogue.find(profile) is not None:
         return None
     if profile.series != "C":
         return f"`{name}` is of the {profile.series} series, which is not for compute; write `{board.full_profile}`"
-    return f"`{name}` does not exist: {_instead(profile, board)}{_larger(profile, board)}"
+    return f"`{name}` does not exist: {_instead(profile, board)}{_boards_with_profile(profile, board)}"
 
 
 def device_ids(text: str) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def device_ids(text: str) -> tuple[int, int]:
         return int(found[1], 16), int(found[2], 16)
     board = BY_CODE.get(text.strip().upper())
     if board is None or board.device is None:
-        known = nearest(text, [each.code for each in BOARDS if each.device is not None])
+        known = nearest_name(text, [each.code for each in BOARDS if each.device is not None])
         meant = f"; did you mean `{known}`?" if known else ""
         raise ValueError(f"`{text}` is no GPU; write a board such as A100, or its PCI ids such as 10de:20f1{meant}")
     return NVIDIA, board.device
@@ -68,11 +68,11 @@ def device_ids(text: str) -> tuple[int, int]:
 def refusal(asked: GpuRequest) -> str | None:
     """Return why no site can give what is asked for, in words for a person, or None; ValueError as `parse`."""
     if asked.whole:
-        return next(_against_whole(asked), None)
+        return next(_find_passthrough_mistakes(asked), None)
     if asked.device or asked.label:
         told = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
         return f"{told}; leave it out, or name another kind"
-    return profile_refusal(asked.profile) or next(_against(asked, parse(asked.profile)), None)
+    return profile_refusal(asked.profile) or next(_find_gpu_mistakes(asked, parse(asked.profile)), None)
 
 
 def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
@@ -90,7 +90,7 @@ def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
     return None
 
 
-def _against(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
+def _find_gpu_mistakes(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
     sliced = profile.mig_slices is not None
     match asked.kind:
         case GpuKind.VGPU if sliced:
@@ -103,7 +103,7 @@ def _against(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
             pass
 
 
-def _against_whole(asked: GpuRequest) -> Iterator[str]:
+def _find_passthrough_mistakes(asked: GpuRequest) -> Iterator[str]:
     if asked.profile:
         yield f"`{asked.profile}` is a vGPU profile, and DirectPath gives whole GPUs; name the board as gpu.device"
     elif asked.label and asked.kind is GpuKind.PASSTHROUGH:
@@ -137,7 +137,7 @@ def _instead(profile: ProfileName, board: Board, *, mig: bool | None = None) -> 
     return f"{board.title} has {', '.join(names)}"
 
 
-def _larger(profile: ProfileName, board: Board) -> str:
+def _boards_with_profile(profile: ProfileName, board: Board) -> str:
     """Return boards of the same family that do have so large a profile."""
     if profile.mig_slices is not None or profile.framebuffer_gib <= board.full_gb:
         return ""

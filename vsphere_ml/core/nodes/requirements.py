@@ -67,7 +67,7 @@ def wish(node: NodeSpec, ground: ResolvedSite, *, standing: bool = False) -> Nod
 
     NotPossible `gpu.not-built` for what vsml cannot give, `network.no-switch` for PVRDMA off a distributed switch.
     """
-    _buildable(node)
+    _check_buildable(node)
     network = ground.networks[node.port_group]
     fast = ground.networks.get(node.nic.port_group or "", network)
     if node.nic.kind is NicKind.PVRDMA and fast.switch is None:
@@ -128,7 +128,7 @@ def _no_switch(node: str, network: Network) -> NotPossible:
     )
 
 
-def _buildable(node: NodeSpec) -> None:
+def _check_buildable(node: NodeSpec) -> None:
     """Refuse what config.load refuses too, for callers that make a spec by other means."""
     try:
         why = refusal(node.gpu) or nic_refusal(node.gpu, node.nic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,7 +19,7 @@ def check_names(spec: ClusterSpec, names: Collection[str]) -> None:
     unknown = sorted(set(names) - set(known))
     if not unknown:
         return
-    close = nearest(unknown[0], known)
+    close = nearest_name(unknown[0], known)
     raise ConfigError(
         f"the cluster file has no node `{unknown[0]}`",
         code="usage",

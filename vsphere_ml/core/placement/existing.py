@@ -70,14 +70,14 @@ def _offers(
     Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
     """
     for lenient in (False, True):
-        same = offer(room, _with_pairing(wish, hold), api_version, lenient=lenient)
+        same = offer(room, _keep_pairing(wish, hold), api_version, lenient=lenient)
         why = f"stands on {room.host.name} and keeps its {hold.way}"
         yield HostCandidates(tuple(replace(each, why=why) if each.way is hold.way else each for each in same.options))
     for lenient in (False, True):
         yield offer(room, wish, api_version, lenient=lenient)
 
 
-def _with_pairing(wish: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
+def _keep_pairing(wish: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
     """Return the wish for the way that the VM has already, when it has one."""
     if hold.way is Pairing.DEVICE_GROUP:
         return replace(wish, nic=NicKind.DEVICE_GROUP)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.nodes.requirements import wish
-from vsphere_ml.core.order import natural
+from vsphere_ml.core.order import natural_key
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.backtracking import SearchResult
@@ -79,7 +79,7 @@ def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec])
         more=more,
         apart=_count_apart(spec, inventory, like[0]),
         exact=result is SearchResult.NONE,
-        hosts=dict(sorted(placed.items(), key=lambda item: natural(item[0]))),
+        hosts=dict(sorted(placed.items(), key=lambda item: natural_key(item[0]))),
         obstacles=() if result is SearchResult.SEATED else tuple(_obstacles(table, extra)),
     )
 

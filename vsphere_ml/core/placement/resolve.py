@@ -10,8 +10,8 @@ from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.placement import ResolvedSite
 from vsphere_ml.core.model.spec import NicKind
-from vsphere_ml.core.nearest import nearest
-from vsphere_ml.core.rules.clone_source import usable
+from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.core.rules.clone_source import check_clone_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -41,7 +41,7 @@ def resolve(spec: ClusterSpec, inventory: Inventory) -> ResolvedSite:
         search.nic_models(spec, hosts)
     if search.problems or cluster is None or pool is None or datastore is None or source is None:
         raise search.error(inventory)
-    usable(source, spec)
+    check_clone_source(source, spec)
     return ResolvedSite(
         cluster=cluster,
         hosts=hosts,
@@ -99,7 +99,7 @@ class _Search:
 
     def missing(self, key: str, kind: str, name: str | None, known: Iterable[str]) -> None:
         names = sorted({_last_part(each) for each in known})
-        close = nearest(_last_part(name), names) if name else None
+        close = nearest_name(_last_part(name), names) if name else None
         meant = f"; did you mean `{close}`?" if close else ""
         there = f"there are {_join_names(names)}" if names else "there is none"
         hint = f'set {key} = "{close}"' if close else "run `vsml inventory` to see what the site has"

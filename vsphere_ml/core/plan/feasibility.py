@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.spec import CloneKind
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.plan.changes import CustomizeGuest
 from vsphere_ml.core.units import Bytes
 
@@ -105,7 +105,7 @@ def _refuse_customization(plan: Plan, inventory: Inventory) -> None:
     missing = {vm: name for vm, name in told if name is not None and name not in known}
     if missing:
         name = next(iter(missing.values()))
-        close = nearest(name, known)
+        close = nearest_name(name, known)
         raise NotPossible(
             f"vCenter has no customization specification `{name}`",
             code="customization.not-found",

@@ -11,7 +11,7 @@ from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.existing_nodes import strays, vms_not_in_file
 from vsphere_ml.core.placement.resolve import names_host
 from vsphere_ml.core.plan.plan import Finding
-from vsphere_ml.core.plan.vm_location import misplaced
+from vsphere_ml.core.plan.vm_location import find_misplaced
 from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
         if seat.standing is None:
             continue
         yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
-        yield from misplaced(spec, seat, placement.ground, inventory)
+        yield from find_misplaced(spec, seat, placement.ground, inventory)
         yield from _gpu_elsewhere(seat, hosts[seat.host], placement)
-        yield from _unbound(seat, hosts[seat.host])
+        yield from _find_missing_affinity(seat, hosts[seat.host])
         yield from _larger_disk(seat)
         yield from _other_address(seat)
     ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
@@ -171,7 +171,7 @@ def _gpu_elsewhere(seat: NodePlacement, host: Host, placement: Placement) -> Ite
     )
 
 
-def _unbound(seat: NodePlacement, host: Host) -> Iterator[Finding]:
+def _find_missing_affinity(seat: NodePlacement, host: Host) -> Iterator[Finding]:
     """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
     if seat.standing is None or not seat.standing.powered_on or seat.numa_node is not None:
         return

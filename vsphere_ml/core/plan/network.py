@@ -52,19 +52,19 @@ def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventor
     """Yield switches whose MTU is too small for the fast NICs, and uplinks that PVRDMA does not want."""
     for each in _used(placement, inventory):
         if _too_small(each, spec) and not spec.roce.raise_mtu:
-            yield _small(each, spec)
+            yield _small_mtu_finding(each, spec)
         yield from _uplinks(each, inventory)
         yield from _vmknics(each, spec, inventory)
     yield from _vlans(placement, inventory)
     yield from _drivers(spec, placement, inventory)
 
 
-def _small(used: _Used, spec: ClusterSpec) -> Finding:
+def _small_mtu_finding(used: _Used, spec: ClusterSpec) -> Finding:
     name, wanted = used.switch.name, spec.roce.mtu
     return Finding(
         code="network.mtu",
         target=name,
-        message=f"its MTU is {used.switch.mtu}, and the fast NICs on {_listed(used.networks)} are to have {wanted}",
+        message=f"its MTU is {used.switch.mtu}, and the fast NICs on {_quote(used.networks)} are to have {wanted}",
         hint=f"`govc dvs.change -mtu {wanted} {name}`, or roce.raise_mtu = true, or set roce.mtu",
     )
 
@@ -136,7 +136,7 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
             if network.vlan is not None:
                 found.setdefault(network.vlan, set()).add(network.name)
     if len(found) > 1:
-        told = (f"{_listed(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
+        told = (f"{_quote(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
         yield Finding(
             code="network.vlans",
             target="nic.port_group",
@@ -159,7 +159,7 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
 def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
     by_seat = [(seat, tuple(_networks(seat, inventory))) for seat in placement.seats]
     for switch in inventory.switches:
-        mine = [(seat, names) for seat, networks in by_seat if (names := _on(switch, networks))]
+        mine = [(seat, names) for seat, networks in by_seat if (names := _networks_on_switch(switch, networks))]
         if mine:
             yield _Used(
                 switch=switch,
@@ -168,7 +168,7 @@ def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
             )
 
 
-def _on(switch: Switch, networks: tuple[Network, ...]) -> tuple[str, ...]:
+def _networks_on_switch(switch: Switch, networks: tuple[Network, ...]) -> tuple[str, ...]:
     return tuple(network.name for network in networks if network.switch_ref == switch.ref)
 
 
@@ -182,5 +182,5 @@ def _networks(seat: NodePlacement, inventory: Inventory) -> Iterator[Network]:
                 yield network
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _quote(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names)

@@ -55,7 +55,7 @@ def _flags(seen: VmSettings, target: Target) -> Iterator[str]:
     if seen.firmware != target.firmware:
         yield f"firmware {seen.firmware} → {target.firmware}"
     if seen.secure_boot != target.secure_boot:
-        yield f"secure boot {_on(seen.secure_boot)} → {_on(target.secure_boot)} (rule secure-boot-off)"
+        yield f"secure boot {_on_or_off(seen.secure_boot)} → {_on_or_off(target.secure_boot)} (rule secure-boot-off)"
     if seen.latency != target.latency:
         yield f"latency sensitivity {seen.latency} → {target.latency}"
     if seen.cpu_hot_add:
@@ -75,5 +75,5 @@ def _keys(seen: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:
             yield f"{key} {have or 'not set'} → {value or 'not set'}"
 
 
-def _on(flag: bool) -> str:  # noqa: FBT001 - a state to name, not a switch
+def _on_or_off(flag: bool) -> str:  # noqa: FBT001 - a state to name, not a switch
     return "on" if flag else "off"

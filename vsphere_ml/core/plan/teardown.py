@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.marks import LOCK_FOLDER, cut_short, is_marked, node_of
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.placement.resolve import folder_path
 from vsphere_ml.core.plan.anti_affinity import rule_name
 from vsphere_ml.core.plan.changes import DeleteFolder, DeleteRule, DeleteVm, PowerOff
@@ -38,7 +38,10 @@ def plan_destroy(wanted: ClusterSpec | str, inventory: Inventory, *, only: Colle
     )
     return Plan(
         stages=tuple(Stage(title=title, changes=tuple(changes)) for title, changes in stages if changes),
-        findings=(*_copies(cluster, inventory), *([] if only else _kept(cluster, inventory, going, leaving))),
+        findings=(
+            *_copies(cluster, inventory),
+            *([] if only else _find_folders_not_empty(cluster, inventory, going, leaving)),
+        ),
     )
 
 
@@ -58,7 +61,7 @@ def _refuse_unknown(cluster: str, only: Collection[str], ours: Sequence[Vm]) -> 
     unknown = sorted(set(only) - names)
     if not unknown:
         return
-    close = nearest(unknown[0], names)
+    close = nearest_name(unknown[0], names)
     listed = ", ".join(f"`{name}`" for name in unknown)
     raise NotPossible(
         f"cluster {cluster} has no VM {listed}",
@@ -90,7 +93,7 @@ def _folders(cluster: str, inventory: Inventory, going: Sequence[Vm]) -> Iterato
         yield DeleteFolder(path=folder.path)
 
 
-def _kept(
+def _find_folders_not_empty(
     cluster: str, inventory: Inventory, going: Sequence[Vm], leaving: Sequence[DeleteFolder]
 ) -> Iterator[Finding]:
     """Yield our folders that stay because of what others have put into them."""

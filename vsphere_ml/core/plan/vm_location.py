@@ -32,7 +32,9 @@ def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iter
             yield MoveToPool(vm=vm.name, pool=placement.ground.pool, pool_name=name, was=was)
 
 
-def misplaced(spec: ClusterSpec, seat: NodePlacement, ground: ResolvedSite, inventory: Inventory) -> Iterator[Finding]:
+def find_misplaced(
+    spec: ClusterSpec, seat: NodePlacement, ground: ResolvedSite, inventory: Inventory
+) -> Iterator[Finding]:
     """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
     if seat.standing is None:
         return

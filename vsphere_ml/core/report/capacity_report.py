@@ -77,13 +77,15 @@ def stock(inventory: Inventory, host: str = "*") -> tuple[CapacityRow, ...]:
     hosts = hosts_called(host, inventory)
     by_ref = rooms(hosts, inventory.vms, {})
     return tuple(
-        each for one in hosts for each in _of(by_ref[one.ref], clusters.get(one.cluster, "-") if one.cluster else "-")
+        each
+        for one in hosts
+        for each in _capacity_rows(by_ref[one.ref], clusters.get(one.cluster, "-") if one.cluster else "-")
     )
 
 
 def asks(found: Sequence[CapacityRow], inventory: Inventory, *, clusters: bool) -> dict[Place, tuple[Ask, ...]]:
     """Return what is to be asked of vCenter: of each host that can take VMs, and of whole clusters if wished."""
-    usable = {host.ref for host in inventory.hosts if _usable(host)}
+    usable = {host.ref for host in inventory.hosts if _is_usable_host(host)}
     asked: dict[Place, dict[Ask, None]] = {}
     for each in found:
         if each.ask is not None and each.host_ref in usable:
@@ -93,9 +95,9 @@ def asks(found: Sequence[CapacityRow], inventory: Inventory, *, clusters: bool) 
     return {place: tuple(questions) for place, questions in asked.items()}
 
 
-def answered(found: Sequence[CapacityRow], counts: Counts) -> tuple[CapacityRow, ...]:
+def with_vcenter_counts(found: Sequence[CapacityRow], counts: Counts) -> tuple[CapacityRow, ...]:
     """Return the stock with vCenter's count where it gave one, which goes before vsml's."""
-    return tuple(_answered(each, counts) for each in found)
+    return tuple(_with_vcenter_count(each, counts) for each in found)
 
 
 def sums(found: Sequence[CapacityRow], counts: Counts) -> tuple[Sum, ...]:
@@ -116,7 +118,7 @@ def differences(found: Sequence[CapacityRow]) -> Iterator[str]:
             )
 
 
-def _answered(each: CapacityRow, counts: Counts) -> CapacityRow:
+def _with_vcenter_count(each: CapacityRow, counts: Counts) -> CapacityRow:
     told = counts.get(OnHost(each.host_ref), {}).get(each.ask) if each.ask else None
     if told is None:
         return each
@@ -142,11 +144,11 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     return None if None in numbers else sum(each or 0 for each in numbers)
 
 
-def _of(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
+def _capacity_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     found = [_profile(room, cluster, each.name) for each in room.host.profiles]
     yield from sorted(found, key=lambda each: (each.sharing != TIME_SLICED, -(each.framebuffer_mib or 0), each.name))
     yield from _groups(room, cluster)
-    yield from _whole(room, cluster)
+    yield from _passthrough_rows(room, cluster)
 
 
 def _profile(room: HostCapacity, cluster: str, name: str) -> CapacityRow:
@@ -172,14 +174,14 @@ def _profile(room: HostCapacity, cluster: str, name: str) -> CapacityRow:
 
 
 def _free(room: HostCapacity, profile: ProfileName) -> int:
-    if not _usable(room.host):
+    if not _is_usable_host(room.host):
         return 0
     return sum(vgpus.spare_vgpus(room, gpu, profile) for gpu in vgpus.suitable_gpus(room.host, profile))
 
 
 def _groups(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     for group in room.host.groups:
-        free = free_instances(room, group) if _usable(room.host) else 0
+        free = free_instances(room, group) if _is_usable_host(room.host) else 0
         yield CapacityRow(
             host=room.host.name,
             cluster=cluster,
@@ -198,7 +200,7 @@ def _groups(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
         )
 
 
-def _whole(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
+def _passthrough_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     kinds: dict[tuple[int, int, str], list[WholeGpu]] = {}
     for gpu in room.host.whole_gpus:
         if gpu.active:
@@ -206,7 +208,7 @@ def _whole(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     for (vendor, device, label), gpus in sorted(kinds.items()):
         board = BY_DEVICE.get(device) if vendor == NVIDIA else None
         name = board.title if board else f"{vendor:04x}:{device:04x}"
-        free = sum(gpu.address not in room.holders for gpu in gpus) if _usable(room.host) else 0
+        free = sum(gpu.address not in room.holders for gpu in gpus) if _is_usable_host(room.host) else 0
         # Without a label, vCenter would count labelled GPUs of the kind as well.
         plain = label or not any((vendor, device) == other[:2] and other[2] for other in kinds)
         yield CapacityRow(
@@ -227,5 +229,5 @@ def _whole(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
         )
 
 
-def _usable(host: Host) -> bool:
+def _is_usable_host(host: Host) -> bool:
     return host.connected and not host.maintenance

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model import attached_devices
 from vsphere_ml.core.model.marks import LOCK_FOLDER, node_of
-from vsphere_ml.core.order import natural
+from vsphere_ml.core.order import natural_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +35,7 @@ def list_clusters(inventory: Inventory) -> tuple[ClusterSummary, ...]:
     locks = {each.path.rpartition("/")[2].removeprefix(LOCK_FOLDER) for each in inventory.folders if _is_lock(each)}
     return tuple(
         _summary(name, [vm for vm in vms if vm.cluster_mark == name], inventory, locked=name in locks)
-        for name in sorted((name for name in names if name), key=natural)
+        for name in sorted((name for name in names if name), key=natural_key)
     )
 
 
@@ -44,14 +44,14 @@ def _is_lock(folder: Folder) -> bool:
 
 
 def _summary(name: str, vms: Iterable[Vm], inventory: Inventory, *, locked: bool) -> ClusterSummary:
-    nodes = sorted(vms, key=lambda vm: natural(vm.name))
+    nodes = sorted(vms, key=lambda vm: natural_key(vm.name))
     hosts = {host.ref: host for host in inventory.hosts}
     running = [(vm, hosts[vm.host]) for vm in nodes if vm.powered_on and vm.host in hosts]
     return ClusterSummary(
         name=name,
         nodes=tuple(vm.name for vm in nodes),
         running=sum(vm.powered_on for vm in nodes),
-        hosts=tuple(sorted({host.name for _, host in running}, key=natural)),
+        hosts=tuple(sorted({host.name for _, host in running}, key=natural_key)),
         gpus=len({(host.ref, gpu) for vm, host in running for gpu in attached_devices.gpus(host, vm)}),
         folders=tuple(
             each.path for each in inventory.folders if each.cluster_mark == name and each.path and not _is_lock(each)

@@ -46,13 +46,13 @@ def _pairs(room: HostCapacity, profile: ProfileName, adapter: GroupComponent) ->
     left = {nic.address: _functions(room, nic, adapter) for nic in ports}
     for gpu in vgpus.suitable_gpus(room.host, profile):
         if vgpus.spare_vgpus(room, gpu, profile):
-            near = _near(room, gpu.address, [nic for nic in ports if left[nic.address]])
+            near = _nearest_port(room, gpu.address, [nic for nic in ports if left[nic.address]])
             if near is not None:
                 left[near.address] -= 1
     return sum(_functions(room, nic, adapter) - left[nic.address] for nic in ports)
 
 
-def _near(room: HostCapacity, gpu: PciAddress, ports: Sequence[NicPort]) -> NicPort | None:
+def _nearest_port(room: HostCapacity, gpu: PciAddress, ports: Sequence[NicPort]) -> NicPort | None:
     return next((nic for nic in ports if locality_between(room.host, gpu, nic.address) is Locality.SAME_SWITCH), None)
 
 

@@ -46,7 +46,7 @@ class Shape:
     @property
     def certain(self) -> bool:
         """Whether GPUs sit alike, so that it does not matter which is which in the guest."""
-        shared = _shared(self.places)
+        shared = _shared_bridges(self.places)
         return len({(each.numa, _inmost(each, shared)) for each in self.places if each.pci_class == GPU}) <= 1
 
 
@@ -60,7 +60,7 @@ def shape(host: Host, gpus: Sequence[PciAddress], nics: Sequence[PciAddress]) ->
 def xml(shape: Shape) -> str:
     """Return the file with labels in place of bus ids, which only the guest knows."""
     system = ET.Element("system", version="1")
-    shared = _shared(shape.places)
+    shared = _shared_bridges(shape.places)
     bridged: dict[PciAddress, ET.Element] = {}
     for number, numa in enumerate(_numas(shape)):
         cpu = ET.SubElement(system, "cpu", numaid=str(number))
@@ -74,7 +74,7 @@ def xml(shape: Shape) -> str:
     return ET.tostring(system, encoding="unicode").replace(" />", "/>") + "\n"
 
 
-def filled(text: str, gpus: Sequence[str], nics: Sequence[str]) -> str:
+def fill_bus_ids(text: str, gpus: Sequence[str], nics: Sequence[str]) -> str:
     """Return a file with a guest's bus ids put in: GPUs by order, NICs as they come, by their ports' addresses.
 
     ValueError says how many GPUs or NICs the guest has instead. NCCL compares bus ids as texts: lower case, the domain
@@ -85,12 +85,12 @@ def filled(text: str, gpus: Sequence[str], nics: Sequence[str]) -> str:
     for kind, there in (("GPU", len(given)), ("NIC", len(nics))):
         told = sum(label.startswith(kind) for label in labels)
         if told != there:
-            raise ValueError(f"{_counted(there, kind)} there, and its host tells of {told}")
+            raise ValueError(f"{_count_devices(there, kind)} there, and its host tells of {told}")
     given |= {f"NIC{at}": _bus_id(each) for at, each in enumerate(nics)}
     return _LABEL.sub(lambda found: f'busid="{given[found[1]]}"', text)
 
 
-def _counted(number: int, kind: str) -> str:
+def _count_devices(number: int, kind: str) -> str:
     return f"1 {kind} is" if number == 1 else f"{number} {kind}s are"
 
 
@@ -107,7 +107,7 @@ def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> Place
     return Place(label=label, pci_class=pci_class, numa=host.numa_of(address), switches=above[_BELOW_ROOT_PORT:])
 
 
-def _shared(places: Sequence[Place]) -> frozenset[PciAddress]:
+def _shared_bridges(places: Sequence[Place]) -> frozenset[PciAddress]:
     """Return the bridges that bring functions together: the inmost of those with the same functions below."""
     below: dict[PciAddress, frozenset[str]] = {}
     for place in places:

@@ -20,7 +20,7 @@ _NO_LINUX = re.compile(r"win|darwin|freebsd|solaris|vmkernel|dos|os2|netware|uni
 _PAIR = 2
 
 
-def narrow(guest: str, node: NodeSpec) -> Iterator[Words]:
+def check_guest_width(guest: str, node: NodeSpec) -> Iterator[Words]:
     if not node.gpu.whole and not _WIDE.search(guest):
         yield Words(f"its guest is {guest}, and a vGPU wants a 64-bit system")
 

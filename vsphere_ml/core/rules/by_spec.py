@@ -58,12 +58,12 @@ def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
 
 
 def unified_memory(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.kind is GpuKind.NVLINK and "enable_uvm" in _switched_on(node):
+    if node.gpu.kind is GpuKind.NVLINK and "enable_uvm" in _enabled_keys(node):
         yield Words("unified memory is on, and takes NVLink away between the GPUs of a VM", ("extra_config",))
 
 
 def memory_pools(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.count and not node.gpu.whole and "enable_uvm" not in _switched_on(node):
+    if node.gpu.count and not node.gpu.whole and "enable_uvm" not in _enabled_keys(node):
         yield Words(
             'NCCL 2.23 and newer may not start without unified memory, `"pciPassthru0.cfg.enable_uvm" = "1"`, which '
             "only a vGPU with a whole framebuffer can have",
@@ -72,7 +72,7 @@ def memory_pools(node: NodeSpec) -> Iterator[Words]:
 
 
 def no_motion(node: NodeSpec) -> Iterator[Words]:
-    if (on := _switched_on(node)) and not node.gpu.whole:
+    if (on := _enabled_keys(node)) and not node.gpu.whole:
         yield Words(f"{', '.join(on)}: the VM can neither be moved by vMotion nor suspended", ("extra_config",))
 
 
@@ -116,16 +116,16 @@ def no_migration(node: NodeSpec) -> Iterator[Words]:
         yield Words(f"its NIC is {node.nic.kind}: no vMotion, no snapshot", ("nic", "kind"))
 
 
-def uneven(spec: ClusterSpec) -> Iterator[Words]:
+def check_uneven_gpus(spec: ClusterSpec) -> Iterator[Words]:
     kinds: dict[str, list[str]] = {}
     for node in spec.nodes:
         kinds.setdefault(f"{node.gpu.count} × {node.gpu}", []).append(node.name)
     if len(kinds) > 1:
-        told = "; ".join(f"{_few(names)}: {kind}" for kind, names in kinds.items())
+        told = "; ".join(f"{_shorten_names(names)}: {kind}" for kind, names in kinds.items())
         yield Words(f"a job over all nodes runs at the pace of the slowest GPU: {told}")
 
 
-def _few(names: list[str]) -> str:
+def _shorten_names(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
@@ -133,6 +133,6 @@ def _profile(node: NodeSpec) -> ProfileName | None:
     return None if node.gpu.whole else read(node.gpu.profile)
 
 
-def _switched_on(node: NodeSpec) -> tuple[str, ...]:
+def _enabled_keys(node: NodeSpec) -> tuple[str, ...]:
     found = ((_SWITCH.fullmatch(key), value) for key, value in node.extra_config.items())
     return tuple(sorted({match[1].lower() for match, value in found if match and value.strip().casefold() in _ON}))

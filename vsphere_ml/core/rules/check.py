@@ -37,7 +37,7 @@ def of_file(spec: ClusterSpec) -> tuple[Breach, ...]:
         if rule.of_cluster is not None
         for each in rule.of_cluster(spec)
     )
-    return _together((*(each for node in spec.nodes for each in of_node(node)), *of_cluster))
+    return _merge_diagnostics((*(each for node in spec.nodes for each in of_node(node)), *of_cluster))
 
 
 def of_host(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
@@ -51,7 +51,7 @@ def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
     guest = source.settings.guest_id if source.settings is not None else ""
     if not guest:
         return ()
-    return _together(
+    return _merge_diagnostics(
         _breach(rule, each, (node.name,))
         for node in spec.nodes
         for rule in RULES
@@ -63,7 +63,7 @@ def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
 def of_seats(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
     """Return the rules that seats break."""
     hosts = {host.ref: host for host in inventory.hosts}
-    return _together(
+    return _merge_diagnostics(
         _breach(rule, each, (seat.node.name,))
         for seat in placement.seats
         for rule in RULES
@@ -83,7 +83,7 @@ def _breach(rule: Rule, words: Words, nodes: tuple[str, ...]) -> Breach:
     return Breach(rule=rule.id, severity=rule.severity, nodes=nodes, words=words.text, key=words.key)
 
 
-def _together(breaches: Iterable[Breach]) -> tuple[Breach, ...]:
+def _merge_diagnostics(breaches: Iterable[Breach]) -> tuple[Breach, ...]:
     alike: dict[tuple[str, str], list[Breach]] = {}
     for each in breaches:
         alike.setdefault((each.rule, each.words), []).append(each)

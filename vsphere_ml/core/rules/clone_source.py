@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-def usable(source: Vm, spec: ClusterSpec) -> None:
+def check_clone_source(source: Vm, spec: ClusterSpec) -> None:
     """Raise NotPossible, with what would do instead, when nodes cannot be clones of this source.
 
     Codes: `source.no-snapshot`, `source.linked-disk`, `source.not-efi`, `source.guest`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.rules import by_host, by_placement, by_source, by_spec
 from vsphere_ml.core.rules.rule import Rule, Severity
 
@@ -29,7 +29,7 @@ RULES: tuple[Rule, ...] = (
         sources=("CSER", "FD-BIOS"),
         kept=f"{_SET}; `mmio_gib` below the table is refused in the file, a template that boots by BIOS, or is of a "
         "32-bit system, with the plan",
-        of_source=by_source.narrow,
+        of_source=by_source.check_guest_width,
     ),
     Rule(
         id="secure-boot-off",
@@ -270,7 +270,7 @@ RULES: tuple[Rule, ...] = (
         says="the VMs of one job have the same profile, since every step waits for the slowest rank (our reasoning)",
         sources=(),
         kept="told with the plan; driver and image are those of the cluster's one set of playbooks",
-        of_cluster=by_spec.uneven,
+        of_cluster=by_spec.check_uneven_gpus,
     ),
     Rule(
         id="host-graphics",
@@ -362,7 +362,7 @@ def find(text: str) -> Rule:
     for rule in RULES:
         if wanted in {rule.id, str(rule.number)}:
             return rule
-    near = nearest(wanted, BY_ID)
+    near = nearest_name(wanted, BY_ID)
     raise ConfigError(
         f"there is no rule `{text}`",
         code="rule.unknown",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog.versions import functions_hardware
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.spec import FirstBootBy, HostKeys
-from vsphere_ml.core.rules.clone_source import usable
+from vsphere_ml.core.rules.clone_source import check_clone_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _clone(source: Vm, spec: ClusterSpec) -> TemplateFact:
     settings = source.settings
     observed = f"{settings.firmware}, {settings.guest_id or 'no guest'}" if settings is not None else "not read"
     try:
-        usable(source, spec)
+        check_clone_source(source, spec)
     except NotPossible as refusal:
         return TemplateFact(name=name, verdict=TemplateVerdict.MISSING, observed=refusal.message, hint=refusal.hint)
     return TemplateFact(name=name, verdict=TemplateVerdict.READY, observed=observed)

@@ -84,18 +84,18 @@ class Beside:
     wire: Callable[[], Wire] = Wire  # measured when it is asked for
 
 
-def made(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
+def run_launch(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless.
 
     The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
     """
     attempt = _Attempt(ground, _job(ground, wish, planned), planned.launch, _now(), beside.clean)
     try:
-        attempt.job = _ready(ground, attempt.job)
+        attempt.job = _prepare_job(ground, attempt.job)
         attempt.record(VSML_ENDED)
-        run = _measured(attempt, beside)
+        run = _measure_launch(attempt, beside)
     except VsmlError as error:
-        run = evidence.failed(attempt.scene(), error)
+        run = evidence.failed_run(attempt.scene(), error)
         return attempt.noted(run), error
     except KeyboardInterrupt:
         attempt.record("interrupted")
@@ -134,56 +134,56 @@ def _not_reaped(left: NotReaped) -> Remark:
     )
 
 
-def _measured(attempt: _Attempt, beside: Beside) -> Run:
+def _measure_launch(attempt: _Attempt, beside: Beside) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
-        return _linked(replace(attempt.scene(), wire=beside.wire()))
+        return _measure_links(replace(attempt.scene(), wire=beside.wire()))
     heard = _run(attempt)
     run = evidence.run(replace(attempt.scene(), wire=beside.wire()), heard.told, heard.log, heard.stop)
     return replace(run, remarks=(*run.remarks, *heard.remarks))
 
 
-def _linked(scene: Scene) -> Run:
+def _measure_links(scene: Scene) -> Run:
     if scene.wire.failure is not None:
         raise scene.wire.failure
-    return evidence.linked(scene)
+    return evidence.link_run(scene)
 
 
-def refused(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
+def refused_run(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.failed(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
+    return evidence.failed_run(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
 
 
 def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | None:
     """Return why this launch cannot be made on these guests, before anything is."""
     try:
-        _ready(ground, _job(ground, wish, planned))
+        _prepare_job(ground, _job(ground, wish, planned))
     except NotPossible as error:
         return error
     return None
 
 
-def _ready(ground: Ground, job: Job) -> Job:
+def _prepare_job(ground: Ground, job: Job) -> Job:
     """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
     asked = job.configuration
-    surveyed = _surveyed(ground, job)
+    surveyed = _surveyed_nodes(ground, job)
     if asked.workload is Workload.LINK:
-        _measurable(asked.transport, surveyed)
+        _check_link_tool(asked.transport, surveyed)
         return job
     asks = transports.variables(asked.transport, ground.interface, surveyed, ground.spec.roce.traffic_class)
     job = replace(job, variables={**asks, **job.variables})
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
-    job = programs.filled(job, ground.means.script, ground.means.arguments, tests)
+    job = programs.with_program(job, ground.means.script, ground.means.arguments, tests)
     launched(job)
     return job
 
 
-def _measurable(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
+def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None:
     why = link_tools.lack(transport, surveyed)
     if why is not None:
         raise link_tools.no_tool(transport, why, surveyed[0].node)
 
 
-def _surveyed(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
+def _surveyed_nodes(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
     return ground.surveyed[: len(job.nodes)]
 
 
@@ -196,7 +196,7 @@ def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | Non
         cluster=ground.cluster,
         lab=ground.spec.vcenter.lab is not None,
         machines=ground.machines,
-        surveyed=_surveyed(ground, job),
+        surveyed=_surveyed_nodes(ground, job),
         origin=ground.means.origin,
         clean=clean,
     )
@@ -220,7 +220,7 @@ def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
 
 def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
     nccl_tests.enough_gpus({each.node: each.gpus for each in surveyed}, job.slots)
-    return nccl_tests.same({each.node: each.all_reduce_perf for each in surveyed}, job.runtime)
+    return nccl_tests.same_program({each.node: each.all_reduce_perf for each in surveyed}, job.runtime)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,22 +240,22 @@ def _run(attempt: _Attempt) -> Heard:
     how = launched(job)
     try:
         in_each(ground.guests, places, lambda shell: remote_job.lay_out(shell, job, how, ground.means.script))
-        ended = _ended(ground, job, how)
+        ended = _run_job(ground, job, how)
         log = _kept_log(ground, job)
         if ended.status != 0:  # told before anything is fetched of guests that may be the reason
             raise evidence.ended_badly(job, ended.status, log, _troubles(ground, job))
-        texts = _collected(ground, job, places)
+        texts = _collect_rank_files(ground, job, places)
         result = in_each(ground.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
     finally:
-        attempt.not_reaped = _reaped(ground, job)
+        attempt.not_reaped = _end_processes(ground, job)
     told = rank_log.read(texts)
     if job.configuration.workload is not Workload.NCCL:
         return Heard(told=told, log=log, stop=ended.stop)
-    measured = nccl_tests.parsed(log, result[places[0].name], job.ranks)
-    return Heard(told=nccl_tests.as_told(told, measured), log=log, stop=None, remarks=measured.remarks)
+    measured = nccl_tests.parse_result(log, result[places[0].name], job.ranks)
+    return Heard(told=nccl_tests.with_measurements(told, measured), log=log, stop=None, remarks=measured.remarks)
 
 
-def _ended(ground: Ground, job: Job, how: Launch) -> Ended:
+def _run_job(ground: Ground, job: Job, how: Launch) -> Ended:
     """Start the job and return how it ended; what it printed is kept also where nobody saw its end."""
     try:
         return _watch(ground, job).until_end(
@@ -280,7 +280,7 @@ def _troubles(ground: Ground, job: Job) -> tuple[str, ...]:
     return next((each for each in told.values() if not isinstance(each, VsmlError)), ())
 
 
-def _reaped(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
+def _end_processes(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
     """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
     ended = ground.guests.each(ground.places, lambda shell: remote_job.end(shell, job))
     left = [NotReaped(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
@@ -289,7 +289,7 @@ def _reaped(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
     return tuple(left)
 
 
-def _collected(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
+def _collect_rank_files(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
     """Return what the ranks left in each guest; an elastic job may have lost a guest."""
     if not job.least_nodes:
         return in_each(ground.guests, places, lambda shell: remote_job.collect(shell, job))
@@ -312,7 +312,7 @@ def clean_slate(ground: Ground) -> Proof:
     """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
     for each in ground.surveyed:
         if each.supervised:
-            raise remote_job.busy(each.node, each.supervised[0])
+            raise remote_job.busy_guest_error(each.node, each.supervised[0])
     left = in_each(ground.guests, ground.places, remote_job.reap)
     for name, processes in left.items():
         if processes:
@@ -320,7 +320,7 @@ def clean_slate(ground: Ground) -> Proof:
     strangers = in_each(ground.guests, ground.places, remote_job.leftovers)
     for name, processes in strangers.items():
         if processes:
-            raise remote_job.foreign(name, processes)
+            raise remote_job.foreign_ranks_error(name, processes)
     return ranks.clean({name: len(processes) for name, processes in left.items()})
 
 

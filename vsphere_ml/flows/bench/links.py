@@ -40,18 +40,18 @@ def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
     if key in calibrated and asked.workload is not Workload.LINK:
         return replace(calibrated[key], links=())
     try:
-        measured = calibrated[key] = _between(ground, *key)
+        measured = calibrated[key] = _measure_between(ground, *key)
     except BenchError as error:
         calibrated[key] = Wire(remarks=(link_tools.not_measured(asked.transport, error.message),))
         measured = replace(calibrated[key], failure=error)
-    return replace(measured, remarks=(*measured.remarks, *_others(ground, asked)))
+    return replace(measured, remarks=(*measured.remarks, *_other_link_tools(ground, asked)))
 
 
 def _lack(ground: Ground, nodes: int, transport: Transport) -> str | None:
     return link_tools.lack(transport, ground.surveyed[:nodes])
 
 
-def _others(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
+def _other_link_tools(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
     """Return what the links are not measured by besides, when measuring them is all that was asked for."""
     if asked.workload is not Workload.LINK or asked.transport is not Transport.TCP:
         return ()
@@ -59,7 +59,7 @@ def _others(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
     return tuple(link_tools.not_measured(each, why) for each, why in lacks.items() if why is not None)
 
 
-def _between(ground: Ground, nodes: int, transport: Transport) -> Wire:
+def _measure_between(ground: Ground, nodes: int, transport: Transport) -> Wire:
     """Return the wire between so many nodes; alone, a node has none."""
     pairs = link.pairs(ground.peers[:nodes])
     if pairs and (why := _lack(ground, nodes, transport)) is not None:
@@ -72,8 +72,8 @@ def _between(ground: Ground, nodes: int, transport: Transport) -> Wire:
 
 
 def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transport) -> tuple[LinkResult, ...]:
-    _at(ground, receiver, lambda shell: link.serve(shell, receiver.address, _MARK))
-    return (_at(ground, sender, lambda shell: link.measure(shell, sender, receiver)),)
+    _run_in_guest(ground, receiver, lambda shell: link.serve(shell, receiver.address, _MARK))
+    return (_run_in_guest(ground, sender, lambda shell: link.measure(shell, sender, receiver)),)
 
 
 def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> tuple[LinkResult, ...]:
@@ -81,16 +81,16 @@ def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transp
     surveyed = {each.node: each for each in ground.surveyed}
     within = ground.means.tools.within
     one, other = (link_tools.ends(each, surveyed[each.name], transport, within) for each in (sender, receiver))
-    return tuple(_through(ground, *ends) for ends in zip(one, other, strict=False))
+    return tuple(_measure_perftest(ground, *ends) for ends in zip(one, other, strict=False))
 
 
-def _through(ground: Ground, *ends: End) -> LinkResult:
+def _measure_perftest(ground: Ground, *ends: End) -> LinkResult:
     sender, receiver = (replace(each, traffic_class=ground.spec.roce.traffic_class) for each in ends)
-    _at(ground, receiver.node, lambda shell: perftest.serve(shell, receiver, _MARK))
-    return _at(ground, sender.node, lambda shell: perftest.measure(shell, sender, receiver, _MARK))
+    _run_in_guest(ground, receiver.node, lambda shell: perftest.serve(shell, receiver, _MARK))
+    return _run_in_guest(ground, sender.node, lambda shell: perftest.measure(shell, sender, receiver, _MARK))
 
 
-def _at(ground: Ground, node: Peer, work: Callable[[Shell], T]) -> T:
+def _run_in_guest(ground: Ground, node: Peer, work: Callable[[Shell], T]) -> T:
     """Return what the work came to in the node's guest."""
     place = next(each for each in ground.places if each.name == node.name)
     return in_each(ground.guests, [place], work)[node.name]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planning, Sufficed
-from vsphere_ml.bench.launch.matrix import same
+from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.record import Cluster, Outcome, Remark, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
@@ -18,7 +18,16 @@ from vsphere_ml.bench.records import resume, store
 from vsphere_ml.bench.stats.stop import Stop, launches_suffice
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
 from vsphere_ml.core.model.guest import Peer
-from vsphere_ml.flows.bench.launch import Beside, Ground, Means, clean_slate, hindrance, in_each, made, refused
+from vsphere_ml.flows.bench.launch import (
+    Beside,
+    Ground,
+    Means,
+    clean_slate,
+    hindrance,
+    in_each,
+    refused_run,
+    run_launch,
+)
 from vsphere_ml.flows.bench.links import Calibrated, where_possible, wire
 from vsphere_ml.flows.cluster.plan import look
 from vsphere_ml.flows.cluster.saved import digest
@@ -70,7 +79,7 @@ def bench(asked: Benchmark) -> Benchmarked:
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
-    recorded = _recorded(asked)
+    recorded = _recorded_runs(asked)
     ground = _ground(asked)
     resume.check_conditions(recorded, _conditions(ground))
     wish = where_possible(matrix.over_mpi(asked.wish, ground.runtime), ground)
@@ -100,7 +109,7 @@ def _conditions(ground: Ground) -> resume.Conditions:
     )
 
 
-def _recorded(asked: Benchmark) -> tuple[Run, ...]:
+def _recorded_runs(asked: Benchmark) -> tuple[Run, ...]:
     """Return what the record has, of this cluster alone."""
     store.check_writable(asked.folder)
     recorded = store.read(asked.folder) if any(asked.folder.glob("*.json")) else ()
@@ -131,15 +140,19 @@ class _Series:
                 clean = clean_slate(self.ground)
                 self.tell(Launching(launch=each, number=number, of=len(launches)))
             except VsmlError as error:
-                self._keep(each, refused(self.ground, self.wish, each, error), error)
+                self._keep(each, refused_run(self.ground, self.wish, each, error), error)
                 return launches[number:]
             beside = Beside(clean=clean, wire=partial(self._wire, each.configuration))
-            self._keep(each, *made(self.ground, self.wish, each, beside))
+            self._keep(each, *run_launch(self.ground, self.wish, each, beside))
         return ()
 
     def _enough(self, asked: Configuration) -> Stop | None:
         """Return why this configuration needs no more launches; None when it does."""
-        complete = [run for run in self.runs if run.outcome is Outcome.COMPLETE and same(run.configuration, asked)]
+        complete = [
+            run
+            for run in self.runs
+            if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, asked)
+        ]
         enough = self.ground.means.enough_launches
         return launches_suffice(
             [told[1] for run in complete if (told := metric(run)) is not None],
@@ -179,10 +192,10 @@ def _ground(asked: Benchmark) -> Ground:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
     spec, guests, clock, means = asked.spec, asked.guests, asked.clock, asked.means
     site = look(spec, asked.vcenter, tell=asked.tell, clock=clock, why="first")
-    found = boot.up(spec, site, asked.vcenter, guests, boot.within(0.0, clock), only=asked.only)
+    found = boot.wait_ready(spec, site, asked.vcenter, guests, boot.start_deadline(0.0, clock), only=asked.only)
     for error in found.errors.values():
         raise error
-    places = _enough(found.places, asked)
+    places = _choose_places(found.places, asked)
     peers = tuple(Peer(name=place.name, address=place.address, slots=asked.wish.slots) for place in places)
     probes = survey.probes(means.tools)
     answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), means.tools.rdma_device))
@@ -195,7 +208,7 @@ def _ground(asked: Benchmark) -> Ground:
         tell=asked.tell_bench,
         means=means,
         places=places,
-        peers=survey.on(surveyed, peers, interface),
+        peers=survey.peers_on_interface(surveyed, peers, interface),
         cluster=Cluster(
             name=spec.name,
             vcenter=site.about,
@@ -210,7 +223,7 @@ def _ground(asked: Benchmark) -> Ground:
     )
 
 
-def _enough(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[GuestPlace, ...]:
+def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[GuestPlace, ...]:
     """Return the nodes of the largest launch; NotPossible `bench.too-few-nodes` when there are not so many."""
     wanted = max(asked.wish.nodes)
     if len(places) < wanted:

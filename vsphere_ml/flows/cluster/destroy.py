@@ -75,14 +75,14 @@ def destroy(
         plan=todo.plan,
         acted=acted,
         lacking=todo.plan if left is None else _still_there(left, only),
-        remaining=() if left is None or not only else _others(left, only),
+        remaining=() if left is None or not only else _other_vms(left, only),
         only=tuple(only),
         outcomes=tuple(walk.outcomes),
         seconds=seconds,
     )
 
 
-def _others(everything: Plan, only: Collection[str]) -> tuple[str, ...]:
+def _other_vms(everything: Plan, only: Collection[str]) -> tuple[str, ...]:
     """Return the VMs of the cluster that were not to go."""
     return tuple(each.vm for each in everything.changes if isinstance(each, DeleteVm) and each.vm not in only)
 

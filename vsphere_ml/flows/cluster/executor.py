@@ -184,7 +184,7 @@ class PlanExecutor:
 
     def _begin(self, chain: deque[Change]) -> None:
         while chain:
-            change = _reduced(chain.popleft(), self.broken)
+            change = _without_failed_vms(chain.popleft(), self.broken)
             missing = self._missing(change)
             if missing is None:
                 self._start(change, chain)
@@ -271,7 +271,7 @@ class PlanExecutor:
         for run in tuple(self.in_flight.values()):
             if now - run.since >= self.pace.limit(run.change):
                 del self.in_flight[run.ticket.id]
-                self._fail(run, _overdue(run.change, self.pace.limit(run.change)))
+                self._fail(run, _timeout_error(run.change, self.pace.limit(run.change)))
 
 
 _PAIR = 2
@@ -294,7 +294,7 @@ def _chains(part: tuple[Change, ...]) -> list[deque[Change]]:
     return list(chains.values())
 
 
-def _reduced(change: Change, broken: dict[str, str]) -> Change:
+def _without_failed_vms(change: Change, broken: dict[str, str]) -> Change:
     """Return a rule without the VMs that did not come to be, any other change as it is."""
     if isinstance(change, MakeRule):
         return replace(change, vms=tuple(vm for vm in change.vms if vm not in broken))
@@ -314,7 +314,7 @@ def _needs(change: Change, lost: Change) -> bool:
             return False
 
 
-def _overdue(change: Change, limit_s: float) -> VSphereError:
+def _timeout_error(change: Change, limit_s: float) -> VSphereError:
     return VSphereError(
         f"{describe(change)} has not ended within {limit_s:.0f} s; vCenter may still be at it",
         code=_OVERDUE,

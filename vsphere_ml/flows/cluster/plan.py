@@ -84,8 +84,12 @@ def plan(
     spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
     if ready is not None:
         inventory = ready.in_service(inventory)
-    placement = _solved(spec, inventory)
-    lacking = (each.finding for each in missing_prerequisites.missing(spec, inventory, new=True) if each.kind in _TOLD)
+    placement = _solve_placement(spec, inventory)
+    lacking = (
+        each.finding
+        for each in missing_prerequisites.missing_prerequisites(spec, inventory, new=True)
+        if each.kind in _TOLD
+    )
     hosts = ready.plans(inventory, placement) if ready else ()
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
     refuse_impossible(spec, placement, made, inventory)
@@ -97,14 +101,16 @@ def plan(
     )
 
 
-def _solved(spec: ClusterSpec, inventory: Inventory) -> Placement:
+def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Placement:
     """Return the seats; a refusal says also what could be typed on hosts so that they give one."""
     try:
         return solve(spec, inventory)
     except NotPossible as refusal:
         if refusal.code != "placement.no-seat":
             raise
-        raise missing_prerequisites.with_commands(refusal, missing_prerequisites.missing(spec, inventory)) from None
+        raise missing_prerequisites.with_commands(
+            refusal, missing_prerequisites.missing_prerequisites(spec, inventory)
+        ) from None
 
 
 def look(

@@ -80,9 +80,9 @@ def provision(
 
     first = proposed("first")
     if dry_run:
-        return _untouched(spec, first)
+        return _unchanged_report(spec, first)
     todo, acted = agree(first, lambda before: proposed("before acting", before), approve, run.act, vcenter, spec.name)
-    return run.report(todo) if acted else _untouched(spec, todo)
+    return run.report(todo) if acted else _unchanged_report(spec, todo)
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class _Run:
         if self.ready is None or not any(todo.plan.hosts):
             return todo
         self.hosts = self.ready.carry_out(todo.plan.hosts)
-        nodes = tuple(_as_agreed(seat) for seat in todo.placement.seats)
+        nodes = tuple(_pin_node(seat) for seat in todo.placement.seats)
         fresh = plan(
             replace(self.spec, nodes=nodes),
             self.vcenter,
@@ -175,7 +175,7 @@ class _Run:
         )
 
 
-def _untouched(spec: ClusterSpec, found: Proposal) -> Report:
+def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
     seen = found.guests
     return Report(
         command="provision",
@@ -189,7 +189,7 @@ def _untouched(spec: ClusterSpec, found: Proposal) -> Report:
     )
 
 
-def _as_agreed(seat: NodePlacement) -> NodeSpec:
+def _pin_node(seat: NodePlacement) -> NodeSpec:
     """Return a node that can be seated only as it was: a host that is ready may offer what nobody agreed to."""
     nic = seat.node.nic
     if nic.kind is NicKind.AUTO and seat.way is Pairing.PAIRING:

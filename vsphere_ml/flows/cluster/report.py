@@ -146,7 +146,7 @@ class Report:
         """Return each thing that is not as planned, with the reasons nearest to the cause."""
         told: dict[str, list[str]] = {}
         for failure in self.failed:
-            told.setdefault(object_name(failure.change), []).append(_told(failure) + self._after(failure))
+            told.setdefault(object_name(failure.change), []).append(_failure_reason(failure) + self._after(failure))
         for left in self.left_out:
             if isinstance(left.change, DeleteVm):
                 told.setdefault(left.change.vm, []).append(left.because)
@@ -172,7 +172,7 @@ class Report:
         return "; it was not changed, and runs again" if again else ""
 
 
-def _told(failure: Undone) -> str:
+def _failure_reason(failure: Undone) -> str:
     """Return why a change failed; what vCenter refused says already what it was."""
     message = failure.error.message
     return message if f"`{object_name(failure.change)}`" in message else f"{describe(failure.change)} failed: {message}"

@@ -69,23 +69,23 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
 def load(text: str, file: str) -> SavedPlan:
     """Return a plan file's content; ConfigError `plan.unreadable` when it is none."""
     if json_memory.memory(text) > json_memory.MOST:
-        raise _unreadable(file, f"reading it takes more than {json_memory.MOST >> 20} MiB of memory")
+        raise _unreadable_error(file, f"reading it takes more than {json_memory.MOST >> 20} MiB of memory")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(file, f"it is not JSON: {error}") from None
+        raise _unreadable_error(file, f"it is not JSON: {error}") from None
     if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("vsml.plan/"):
-        raise _unreadable(file, "it is not a plan that `vsml plan --save` wrote")
+        raise _unreadable_error(file, "it is not a plan that `vsml plan --save` wrote")
     if document["schema"] != SCHEMA:
-        raise _unreadable(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
+        raise _unreadable_error(file, f"its schema is {document['schema']}, this vsml reads {SCHEMA}")
     missing = sorted(_FIELDS - document.keys())
     if missing:
-        raise _unreadable(file, f"it lacks {', '.join(missing)}")
+        raise _unreadable_error(file, f"it lacks {', '.join(missing)}")
     texts = {key: document[key] for key in ("cluster", "spec", "site")}
     stages = document["stages"]
     only = document.get("only", [])
     if not all(isinstance(value, str) for value in texts.values()) or not _are_stages(stages) or not _are_names(only):
-        raise _unreadable(file, "its fields have other types than a plan's")
+        raise _unreadable_error(file, "its fields have other types than a plan's")
     return SavedPlan(file=file, stages=stages, guests=document["guests"], only=tuple(only), **texts)
 
 
@@ -126,7 +126,7 @@ def digest(spec: ClusterSpec) -> str:
         ready |= {"evacuate": spec.make_ready.evacuate}
     asked = (ready,) if spec.make_ready else ()
     wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
-    text = json.dumps([_plain(part) for part in wish], sort_keys=True)
+    text = json.dumps([_encode_value(part) for part in wish], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -196,10 +196,10 @@ def _seat(seat: NodePlacement) -> Json:
 def _fields(value: object) -> dict[str, Json]:
     if not dataclasses.is_dataclass(value):
         raise TypeError(type(value).__name__)
-    return {each.name: _plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+    return {each.name: _encode_value(getattr(value, each.name)) for each in dataclasses.fields(value)}
 
 
-def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of value
+def _encode_value(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of value
     match value:
         case Enum():
             return str(value.value)
@@ -208,9 +208,9 @@ def _plain(value: object) -> Json:  # noqa: PLR0911 - one arm for each kind of v
         case int():
             return int(value)
         case Mapping():
-            return {str(key): _plain(each) for key, each in sorted(value.items())}
+            return {str(key): _encode_value(each) for key, each in sorted(value.items())}
         case tuple() | list():
-            return [_plain(each) for each in value]
+            return [_encode_value(each) for each in value]
         case FirstBoot():
             by = "cloud-init" if value.customization is None else "customization"
             told = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
@@ -245,11 +245,11 @@ def _differences(saved: list[Json], fresh: list[Json]) -> list[str]:
 
 
 def _by_title(stages: list[Json]) -> dict[str, Json]:
-    changes = (change for stage in stages if isinstance(stage, dict) for change in _listed(stage.get("changes")))
+    changes = (change for stage in stages if isinstance(stage, dict) for change in _list_or_empty(stage.get("changes")))
     return {_title(change): change for change in changes if isinstance(change, dict)}
 
 
-def _listed(value: Json) -> list[Json]:
+def _list_or_empty(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
@@ -259,7 +259,7 @@ def _title(change: dict[str, Json]) -> str:
     return f"{noun} {about}" if " of " in noun else f"{noun} of {about}"
 
 
-def _unreadable(file: str, why: str) -> ConfigError:
+def _unreadable_error(file: str, why: str) -> ConfigError:
     return ConfigError(
         f"{file} cannot be read as a plan: {why}",
         code="plan.unreadable",

@@ -89,16 +89,16 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
     return Status(
         cluster=spec.name,
         about=inventory.about,
-        nodes=tuple(_standing(spec, node.name, inventory, compared.plan) for node in spec.nodes),
-        lacking=_without_renamed(spec, compared.plan, inventory),
+        nodes=tuple(_node_status(spec, node.name, inventory, compared.plan) for node in spec.nodes),
+        lacking=_drop_renamed_findings(spec, compared.plan, inventory),
         lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
         unseated=compared.unseated,
         only=spec.only_names,
-        running=tuple(_running(spec, inventory)),
+        running=tuple(_running_tasks(spec, inventory)),
     )
 
 
-def _running(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
+def _running_tasks(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
     """Yield the tasks on the cluster's VMs, and those on their source, which may be clones for it."""
     source = spec.source.template.rstrip("/").rpartition("/")[2]
     others = {vm.ref for vm in inventory.vms if node_of(vm) in {node.name for node in spec.left_out}}
@@ -108,7 +108,7 @@ def _running(spec: ClusterSpec, inventory: Inventory) -> Iterator[RunningTask]:
     return (task for task in inventory.tasks if task.vm in ours - others)
 
 
-def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:
+def _drop_renamed_findings(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Plan:
     """Return the plan without the findings that take a node's VM under another name for one too many."""
     names = {node.name for node in spec.nodes}
     ours = [vm for vm in inventory.vms if is_marked(vm, spec.name)]
@@ -117,7 +117,7 @@ def _without_renamed(spec: ClusterSpec, plan: Plan, inventory: Inventory) -> Pla
     return replace(plan, findings=tuple(each for each in plan.findings if each.target not in renamed))
 
 
-def _standing(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:
+def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:
     seat = next((seat for seat in plan.seats if seat.node.name == name), None)
     vm = _vm(spec, name, inventory)
     if vm is None:

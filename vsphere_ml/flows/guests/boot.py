@@ -42,11 +42,11 @@ class Deadline:
         return max(0.0, self.at - self.clock.now())
 
 
-def within(wait_s: float, clock: Clock) -> Deadline:
+def start_deadline(wait_s: float, clock: Clock) -> Deadline:
     return Deadline(clock, clock.now() + wait_s, wait_s)
 
 
-def up(
+def wait_ready(
     spec: ClusterSpec,
     inventory: Inventory,
     vcenter: VCenter,
@@ -60,11 +60,11 @@ def up(
 
     All host keys must be known before the first step: the nodes' mesh is made of them.
     """
-    found = placed(spec, inventory, vcenter, deadline, guests=guests, only=only, tell=tell)
-    return settled(found, guests, deadline.left_s)
+    found = wait_address(spec, inventory, vcenter, deadline, guests=guests, only=only, tell=tell)
+    return wait_host_keys(found, guests, deadline.left_s)
 
 
-def placed(
+def wait_address(
     spec: ClusterSpec,
     inventory: Inventory,
     vcenter: VCenter,
@@ -79,21 +79,21 @@ def placed(
     found = of_guests.find(spec, inventory, only)
     while (late := watch.late(found)) and deadline.left_s >= PAUSE_S:
         deadline.clock.sleep(PAUSE_S)
-        inventory = _again(spec, vcenter, inventory, late, deadline.clock)
+        inventory = _reread_late_vms(spec, vcenter, inventory, late, deadline.clock)
         found = of_guests.find(spec, inventory, only)
-    return _told_late(found, late, deadline)
+    return _with_late_reasons(found, late, deadline)
 
 
-def settled(found: GuestTargets, guests: Guests, deadline_s: float) -> GuestTargets:
+def wait_host_keys(found: GuestTargets, guests: Guests, deadline_s: float) -> GuestTargets:
     """Return the guests whose host keys are known; one that nothing vouches for yet is gone to first."""
     unknown = [place for place in found.places if not guests.vouched(place)]
-    outcomes = patiently(guests, unknown, _enter, deadline_s)
-    failed = {name: _seen_last(found, name, outcome) for name, outcome in outcomes.items() if _is_error(outcome)}
+    outcomes = run_with_retry(guests, unknown, _enter, deadline_s)
+    failed = {name: _with_last_state(found, name, outcome) for name, outcome in outcomes.items() if _is_error(outcome)}
     places = tuple(place for place in found.places if place.name not in failed)
     return replace(found, places=places, errors={**found.errors, **failed})
 
 
-def patiently(
+def run_with_retry(
     guests: Guests,
     places: Sequence[GuestPlace],
     work: Callable[[Shell], T],
@@ -176,7 +176,9 @@ class _Watch:
                 yield place.name, f"{place.address}: no host keys published yet; VMware Tools: {tools}"
 
 
-def _again(spec: ClusterSpec, vcenter: VCenter, inventory: Inventory, late: Collection[str], clock: Clock) -> Inventory:
+def _reread_late_vms(
+    spec: ClusterSpec, vcenter: VCenter, inventory: Inventory, late: Collection[str], clock: Clock
+) -> Inventory:
     """Return the picture with late VMs as they are now; those of ours can be read without a look at the site."""
     seen = {vm.ref: vm for vm in vcenter.read(late)}
     if len(seen) < len(late):
@@ -184,7 +186,7 @@ def _again(spec: ClusterSpec, vcenter: VCenter, inventory: Inventory, late: Coll
     return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
 
 
-def _told_late(found: GuestTargets, late: Mapping[str, str], deadline: Deadline) -> GuestTargets:
+def _with_late_reasons(found: GuestTargets, late: Mapping[str, str], deadline: Deadline) -> GuestTargets:
     """Return the guests with how long those without an address were waited for."""
     for name in late:
         if name in found.errors and deadline.wait_s:
@@ -192,7 +194,7 @@ def _told_late(found: GuestTargets, late: Mapping[str, str], deadline: Deadline)
     return found
 
 
-def _seen_last(found: GuestTargets, name: str, error: object) -> VsmlError:
+def _with_last_state(found: GuestTargets, name: str, error: object) -> VsmlError:
     """Return the error with what vCenter said of the guest last."""
     assert isinstance(error, VsmlError)  # noqa: S101 - sorted out before
     vm = found.vms[name]

@@ -44,14 +44,14 @@ class Answered:
         if not failed and not self.errors:
             return None
         return GuestError(
-            f"{self.cluster}: {_told(failed, self.errors)}",
+            f"{self.cluster}: {_describe_failures(failed, self.errors)}",
             code="guest.run-failed",
             target=self.cluster,
             details=tuple(error.message for error in self.errors.values()),
         )
 
 
-def _told(failed: Collection[str], unasked: Collection[str]) -> str:
+def _describe_failures(failed: Collection[str], unasked: Collection[str]) -> str:
     parts = (("the command failed on", failed), ("no status of it from", unasked))
     return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
 
@@ -73,7 +73,7 @@ def run(
     """
 
     def ask(places: Sequence[GuestPlace]) -> dict[str, Answer | VsmlError]:
-        return boot.patiently(
+        return boot.run_with_retry(
             guests,
             places,
             lambda shell: _run(shell, command, timeout_s),

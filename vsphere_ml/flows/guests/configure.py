@@ -88,7 +88,7 @@ class Configured:
             code="guest.incomplete",
             target=self.plan.cluster,
             hint=_what_next([guest.error for guest in failed]),
-            details=tuple(line for guest in failed for line in _told(guest)),
+            details=tuple(line for guest in failed for line in _describe_guest(guest)),
         )
 
 
@@ -123,33 +123,33 @@ def configure(
 
     Guests that fail are told beside those that do not.
     """
-    deadline = boot.within(wait_s, clock)
+    deadline = boot.start_deadline(wait_s, clock)
     site = boot.first_look(spec, vcenter, tell, clock)
-    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     found = of_guests.with_managers(found, vcenter, playbooks)
     found = with_topologies(spec, found, vcenter, playbooks)
     facts = of_guests.facts(spec, found, guests, given)
     fetch.look_for(playbooks, vcenter)
-    plan = asked(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
+    plan = plan_guests(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
     lacking = {guest.node for guest in plan.guests if guest.lacks}
     places = [place for place in found.places if place.name in lacking]
     with vcenter.hold(spec.name):
-        given = given.but(fetch.fetched(playbooks, vcenter, tell, plan.steps))
+        given = given.but(fetch.fetch_files(playbooks, vcenter, tell, plan.steps))
         facts = of_guests.facts(spec, found, guests, given)
-        done = boot.patiently(
+        done = boot.run_with_retry(
             guests,
             places,
-            lambda shell: brought(shell, playbooks, facts[shell.name], tell_guest),
+            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], tell_guest),
             0.0,
             tell=tell_guest,
-            end=brought_to,
+            end=end_of_playbooks,
         )
-    return Configured(plan=plan, acted=True, guests=tuple(after(guest, done) for guest in plan.guests))
+    return Configured(plan=plan, acted=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
-def asked(  # noqa: PLR0917 - each is a thing of its own
+def plan_guests(  # noqa: PLR0917 - each is a thing of its own
     spec: ClusterSpec,
     playbooks: Sequence[Playbook],
     found: GuestTargets,
@@ -160,7 +160,7 @@ def asked(  # noqa: PLR0917 - each is a thing of its own
     tell: GuestListener,
 ) -> Lacking:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
-    seen = boot.patiently(
+    seen = boot.run_with_retry(
         guests,
         found.places,
         lambda shell: check_all(playbooks, shell, facts[shell.name]),
@@ -171,49 +171,51 @@ def asked(  # noqa: PLR0917 - each is a thing of its own
     return Lacking(
         cluster=spec.name,
         playbooks=tuple(playbooks),
-        guests=tuple(_checked(spec, found, seen, guests)),
+        guests=tuple(_merge_guests(spec, found, seen, guests)),
         strangers=found.strangers,
     )
 
 
-def chosen(playbooks: Sequence[Playbook], steps: Sequence[str], from_step: str | None) -> tuple[Playbook, ...]:
+def choose_steps(playbooks: Sequence[Playbook], steps: Sequence[str], from_step: str | None) -> tuple[Playbook, ...]:
     """Return the playbooks with the chosen steps alone: by number, kind or title, of one playbook as `base:packages`.
 
     ConfigError `guest.unknown-step` when no playbook has one of them.
     """
     if from_step is not None:
-        playbooks = _from(playbooks, from_step)
+        playbooks = _steps_from(playbooks, from_step)
     if not steps:
         return tuple(playbooks)
     named = {name: [book.name for book in playbooks if _has(book, name)] for name in steps}
     for name, books in named.items():
         if not books:
-            raise _unknown(name, playbooks)
-    kept = ((book, tuple(_bare(name, book) for name in steps if book.name in named[name])) for book in playbooks)
+            raise _unknown_step_error(name, playbooks)
+    kept = (
+        (book, tuple(_strip_book_name(name, book) for name in steps if book.name in named[name])) for book in playbooks
+    )
     return tuple(replace(book, steps=Selection(steps=mine).of(book)) for book, mine in kept if mine)
 
 
-def _from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
+def _steps_from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
     """Return what comes from the first step of this name on."""
     at = next((at for at, book in enumerate(playbooks) if _has(book, name)), None)
     if at is None:
-        raise _unknown(name, playbooks)
+        raise _unknown_step_error(name, playbooks)
     first = playbooks[at]
-    return [replace(first, steps=Selection(from_step=_bare(name, first)).of(first)), *playbooks[at + 1 :]]
+    return [replace(first, steps=Selection(from_step=_strip_book_name(name, first)).of(first)), *playbooks[at + 1 :]]
 
 
 def _has(book: Playbook, name: str) -> bool:
     try:
-        return bool(Selection(steps=(_bare(name, book),)).of(book))
+        return bool(Selection(steps=(_strip_book_name(name, book),)).of(book))
     except ConfigError:
         return False
 
 
-def _bare(name: str, book: Playbook) -> str:
+def _strip_book_name(name: str, book: Playbook) -> str:
     return name.removeprefix(f"{book.name}:")
 
 
-def _unknown(name: str, playbooks: Sequence[Playbook]) -> ConfigError:
+def _unknown_step_error(name: str, playbooks: Sequence[Playbook]) -> ConfigError:
     titles = (f"{book.name}:{at} {step.title}" for book in playbooks for at, step in enumerate(book.steps, 1))
     return ConfigError(
         f"no playbook has a step `{name}`",
@@ -223,7 +225,7 @@ def _unknown(name: str, playbooks: Sequence[Playbook]) -> ConfigError:
     )
 
 
-def _checked(
+def _merge_guests(
     spec: ClusterSpec, found: GuestTargets, seen: Mapping[str, tuple[Convergence, ...] | VsmlError], guests: Guests
 ) -> Iterator[Guest]:
     """Yield the guests in the file's order."""
@@ -235,7 +237,7 @@ def _checked(
             yield Guest(node=node.name, convergences=outcome, log=guests.log(node.name))
 
 
-def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
+def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
     """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
     for book in playbooks:
@@ -246,13 +248,13 @@ def brought(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell
     return tuple(reached), None
 
 
-def brought_to(node: str, reached: Reached) -> Ended:
+def end_of_playbooks(node: str, reached: Reached) -> Ended:
     """Return how a guest's way through the playbooks ended, for those who are told."""
     changed = sum(outcome.state is State.CHANGED for each in reached[0] for outcome in each.outcomes)
     return Ended(node=node, error=reached[1], changed=changed)
 
 
-def after(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
+def with_result(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
     """Return the guest with what became of it; as it is when nothing was done to it."""
     outcome = done.get(guest.node)
     if outcome is None:
@@ -262,7 +264,7 @@ def after(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
     return replace(guest, convergences=outcome[0], error=outcome[1])
 
 
-def _told(guest: Guest) -> Iterator[str]:
+def _describe_guest(guest: Guest) -> Iterator[str]:
     if guest.error is None:
         return
     message = guest.error.message

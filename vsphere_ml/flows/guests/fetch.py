@@ -20,21 +20,21 @@ _TENTH = 10
 
 def look_for(playbooks: Sequence[Playbook], vcenter: VCenter) -> None:
     """Raise VSphereError `datastore.no-file` or `datastore.refused` for a file that cannot be had."""
-    for file in _wanted(playbooks):
+    for file in _wanted_files(playbooks):
         vcenter.file_size(file)
 
 
-def fetched(
+def fetch_files(
     playbooks: Sequence[Playbook], vcenter: VCenter, tell: Listener, steps: Collection[str] | None = None
 ) -> Mapping[str, str]:
     """Return where each file lies on this machine now, as steps look it up: `file:[datastore] path`.
 
     With `steps` only what these need, by title.
     """
-    return {f"file:{file}": str(vcenter.fetch(file, _told(file, tell))) for file in _wanted(playbooks, steps)}
+    return {f"file:{file}": str(vcenter.fetch(file, _told(file, tell))) for file in _wanted_files(playbooks, steps)}
 
 
-def _wanted(playbooks: Sequence[Playbook], steps: Collection[str] | None = None) -> Iterator[str]:
+def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None = None) -> Iterator[str]:
     for book in playbooks:
         chosen = tuple(step for step in book.steps if steps is None or step.title in steps)
         yield from (str(source) for source in sources(replace(book, steps=chosen)) if source.is_datastore)

@@ -9,7 +9,15 @@ from vsphere_ml.core.plan.changes import PowerOn
 from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.flows.guests.configure import Configured, Guest, Lacking, after, asked, brought, brought_to
+from vsphere_ml.flows.guests.configure import (
+    Configured,
+    Guest,
+    Lacking,
+    apply_playbooks,
+    end_of_playbooks,
+    plan_guests,
+    with_result,
+)
 from vsphere_ml.flows.guests.nccl import with_topologies
 
 if TYPE_CHECKING:
@@ -48,11 +56,11 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     if not staying:
         return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
     every = spec.complete  # a guest's files name also the nodes that are left as they are
-    found = boot.settled(of_guests.find(every, planned.inventory, staying), phase.guests, 0.0)
+    found = boot.wait_host_keys(of_guests.find(every, planned.inventory, staying), phase.guests, 0.0)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(every, found, vcenter, phase.playbooks)
     facts = of_guests.facts(every, found, phase.guests, phase.given)
-    seen = asked(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
+    seen = plan_guests(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
     return Lacking(
         cluster=spec.name,
         playbooks=phase.playbooks,
@@ -77,9 +85,9 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     A new guest changes what the others must know of it, so then all are looked at again. `without` names nodes whose
     VM has come to grief. Raises Interrupted on Ctrl-C.
     """
-    wanted = [name for name in _concerned(spec, plan) if name not in without]
+    wanted = [name for name in _guests_with_drift(spec, plan) if name not in without]
     try:
-        guests = _brought(spec, plan, phase, wanted, inventory, vcenter, clock, tell) if wanted else {}
+        guests = _configure_nodes(spec, plan, phase, wanted, inventory, vcenter, clock, tell) if wanted else {}
     except Interrupted:
         raise
     except KeyboardInterrupt as interrupt:
@@ -92,13 +100,13 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     )
 
 
-def _concerned(spec: ClusterSpec, plan: Lacking) -> list[str]:
+def _guests_with_drift(spec: ClusterSpec, plan: Lacking) -> list[str]:
     if plan.after_boot or plan.unasked:
         return [node.name for node in spec.nodes]
     return [guest.node for guest in plan.guests if guest.lacks]
 
 
-def _brought(  # noqa: PLR0917
+def _configure_nodes(  # noqa: PLR0917
     spec: ClusterSpec,
     plan: Lacking,
     phase: GuestPhase,
@@ -108,23 +116,23 @@ def _brought(  # noqa: PLR0917
     clock: Clock,
     tell: Listener,
 ) -> dict[str, Guest]:
-    deadline, spec = boot.within(phase.wait_s, clock), spec.complete
-    found = boot.up(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
+    deadline, spec = boot.start_deadline(phase.wait_s, clock), spec.complete
+    found = boot.wait_ready(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(spec, found, vcenter, phase.playbooks)
-    given = phase.given.but(fetch.fetched(phase.playbooks, vcenter, tell, plan.steps))
+    given = phase.given.but(fetch.fetch_files(phase.playbooks, vcenter, tell, plan.steps))
     facts = of_guests.facts(spec, found, phase.guests, given)
-    done = boot.patiently(
+    done = boot.run_with_retry(
         phase.guests,
         found.places,
-        lambda shell: brought(shell, phase.playbooks, facts[shell.name], phase.tell),
+        lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.tell),
         deadline.left_s,
         tell=phase.tell,
-        end=brought_to,
+        end=end_of_playbooks,
     )
     return {name: _guest(name, found, done, phase.guests) for name in wanted}
 
 
 def _guest(name: str, found: GuestTargets, done: Mapping[str, object], guests: Guests) -> Guest:
     bare = Guest(node=name, error=found.errors.get(name), log=guests.log(name))
-    return after(bare, done)  # type: ignore[arg-type]
+    return with_result(bare, done)  # type: ignore[arg-type]

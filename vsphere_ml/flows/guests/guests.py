@@ -66,7 +66,7 @@ def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) ->
 
     ConfigError `usage` when `only` names no node.
     """
-    wanted = _wanted(spec, only)
+    wanted = _wanted_names(spec, only)
     errors: dict[str, VsmlError] = {}
     everyone: list[GuestPlace] = []
     vms: dict[str, Vm] = {}
@@ -155,7 +155,7 @@ def static_address(node: NodeSpec) -> str | None:
     return node.address.address.partition("/")[0] if node.address else None
 
 
-def _wanted(spec: ClusterSpec, only: Collection[str]) -> frozenset[str]:
+def _wanted_names(spec: ClusterSpec, only: Collection[str]) -> frozenset[str]:
     check_names(spec, only)
     return frozenset(only) or frozenset(node.name for node in spec.nodes)
 

@@ -76,19 +76,19 @@ def verify(
     strict: bool = False,
 ) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
-    deadline = boot.within(wait_s, clock)
+    deadline = boot.start_deadline(wait_s, clock)
     site = boot.first_look(spec, vcenter, tell, clock)
-    found = boot.up(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
     found = replace(found, managers=of_guests.managers(found, vcenter))
     facts = of_guests.facts(spec, found, guests, given)
-    want = wanted.of(playbooks)
-    seen = boot.patiently(
+    want = wanted.wanted_by_playbooks(playbooks)
+    seen = boot.run_with_retry(
         guests,
         found.places,
         lambda shell: ask(shell, facts[shell.name], want),
         deadline.left_s,
         tell=tell_guest,
-        end=_told,
+        end=_count_facts,
     )
     errors = dict(found.errors)
     evidence: list[Evidence] = []
@@ -101,6 +101,6 @@ def verify(
     return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
 
 
-def _told(node: str, evidence: tuple[Evidence, ...]) -> Ended:
+def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> Ended:
     right = sum(each.verdict is Verdict.OK for each in evidence)
     return Ended(node=node, told=f"{right} of {len(evidence)} facts are as they should be")

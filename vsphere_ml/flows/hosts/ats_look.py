@@ -137,9 +137,9 @@ class HostsLook:
         names = {port.guest for wish in wanted for port in wish.ports if port.guest}
         if not names:
             return {}
-        deadline = boot.within(wait_s, self.clock)
+        deadline = boot.start_deadline(wait_s, self.clock)
         site = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock)
-        found = boot.placed(self.spec, site, self.site.vcenter, deadline, only=names)
+        found = boot.wait_address(self.spec, site, self.site.vcenter, deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 
     def _no_hosts(self, unseated: NotPossible | None) -> NotPossible:

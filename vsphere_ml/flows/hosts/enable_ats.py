@@ -102,7 +102,7 @@ def enable_ats(
     Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """
     seen = HostsLook(spec, site, task, tell, tell_host, clock)
-    todo = _planned(seen, "first")
+    todo = _make_ats_plan(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
     if show is not None and any(host.refusals for host in todo.hosts):
@@ -123,7 +123,7 @@ class _Run:
     after: tuple[HostPlan, ...] = ()
 
     def replan(self, _before: AtsPlan) -> AtsPlan:
-        fresh = _planned(self.seen, "before acting")
+        fresh = _make_ats_plan(self.seen, "before acting")
         refuse(refusals(fresh.hosts))
         return fresh
 
@@ -133,7 +133,7 @@ class _Run:
         self.outcomes += _forget(self.seen, self.after, self.clock)
 
 
-def _planned(seen: HostsLook, why: str) -> AtsPlan:
+def _make_ats_plan(seen: HostsLook, why: str) -> AtsPlan:
     hosts = seen.plans(why)
     if seen.task.revert:  # a host without a record was never changed
         hosts = tuple(each for each in hosts if each.record is not None)

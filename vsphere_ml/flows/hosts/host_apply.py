@@ -19,7 +19,7 @@ from vsphere_ml.core.hosts.host_changes import (
     Setting,
     ShutDown,
     WriteRecord,
-    described,
+    describe_host_change,
 )
 from vsphere_ml.core.model.host_settings import State
 from vsphere_ml.core.plan.outcome import HostsInterrupted
@@ -262,7 +262,7 @@ class _OneHost:
     def _left_behind(self) -> Iterator[str]:
         name = self.plan.name
         if self.now is not None:
-            yield f"{name} was at this step: {described(self.now)}"
+            yield f"{name} was at this step: {describe_host_change(self.now)}"
         if self.gone:
             yield f"{name} has not come back from its reboot"
         if self._in_maintenance:

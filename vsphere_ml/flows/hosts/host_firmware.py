@@ -11,7 +11,7 @@ from vsphere_ml.core.model.guest import Answer
 from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, FUNCTIONS_SETTING, SRIOV_SETTING, AccessMethod
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
-from vsphere_ml.flows.guests.boot import patiently
+from vsphere_ml.flows.guests.boot import run_with_retry
 from vsphere_ml.flows.hosts.host_shell import COMMAND_S, HostShell, shut
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class FirmwareAccess:
         if self.guests is None or place is None or isinstance(place, VsmlError):
             why = place.message if isinstance(place, VsmlError) else f"{port.guest} cannot be entered"
             return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
-        outcome = patiently(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[place.name]
+        outcome = run_with_retry(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[
+            place.name
+        ]
         if isinstance(outcome, VsmlError):
             return FirmwareSeen(door=AccessMethod.NONE, why=outcome.message, guest=port.guest)
         return outcome
@@ -79,7 +81,7 @@ class FirmwareAccess:
         if self.guests is None or place is None or isinstance(place, VsmlError):
             raise AssertionError("a guest that cannot be entered was not read either")
         commands = mft.guest_setting(change.device, change.value), mft.guest_query(change.device)
-        outcome = self.guests.each([place], lambda shell: _set(_of(shell), change, *commands))[place.name]
+        outcome = self.guests.each([place], lambda shell: _set(_runner_of_guest(shell), change, *commands))[place.name]
         if isinstance(outcome, VsmlError):
             raise outcome
 
@@ -100,10 +102,10 @@ def _read_port(run: Run, port: PortSettings, listed: Sequence[mft.MstDevice]) ->
     device = mft.device_at(listed, port.address, port.uplink)
     if device is None:
         return FirmwareSeen(door=AccessMethod.NONE, why=f"`mst status -vv` lists no device at {port.address}")
-    return _asked(run(mft.query(device.name)), FirmwareSeen(door=AccessMethod.HOST, device=device.name))
+    return _parse_query(run(mft.query(device.name)), FirmwareSeen(door=AccessMethod.HOST, device=device.name))
 
 
-def _asked(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
+def _parse_query(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
     """Return what a query told."""
     why, value, installed = "", None, True
     if mft.is_missing(answer):
@@ -126,21 +128,21 @@ def _asked(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
 
 
 def _read_in_guest(shell: Shell, port: PortSettings) -> FirmwareSeen:
-    run = _asking(shell)
+    run = _runner_of_shell(shell)
     found = mft.guest_ports(run(mft.GUEST_PORTS).out)
     if len(found) != 1:
         # Which of several a host's port is, no guest can tell: their addresses are the VM's own.
         why = f"{port.guest} has {len(found)} whole ConnectX functions; only with one is it plain which is meant"
         return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
     seen = FirmwareSeen(door=AccessMethod.GUEST, device=found[0], guest=port.guest)
-    return _asked(run(mft.guest_query(found[0])), seen)
+    return _parse_query(run(mft.guest_query(found[0])), seen)
 
 
-def _asking(shell: Shell) -> Run:
+def _runner_of_shell(shell: Shell) -> Run:
     return lambda command: shell.ask({"it": command})["it"]
 
 
-def _of(shell: Shell) -> Run:
+def _runner_of_guest(shell: Shell) -> Run:
     def run(command: str) -> Answer:
         try:
             return shell.run(command, timeout_s=COMMAND_S)
@@ -156,13 +158,13 @@ def _set(run: Run, change: SetFirmware, setting: str, query: str) -> None:
     """Set, and believe it only when the next boot's value says so."""
     answer = run(setting)
     if not answer.ok:
-        raise _refused(change, mft.words(answer), setting)
+        raise _firmware_error(change, mft.words(answer), setting)
     value = mft.value(run(query).out)
     if value is None or value.next_boot is not change.value:
-        raise _refused(change, "it took the setting, and shows another one when asked again", query)
+        raise _firmware_error(change, "it took the setting, and shows another one when asked again", query)
 
 
-def _refused(change: SetFirmware, why: str, command: str) -> VSphereError:
+def _firmware_error(change: SetFirmware, why: str, command: str) -> VSphereError:
     return VSphereError(
         f"{change.host_name}: the firmware of {change.port} ({change.device}) refuses "
         f"{FIRMWARE_SETTING}={change.value}: {why}",

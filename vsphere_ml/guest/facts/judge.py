@@ -60,7 +60,7 @@ def branch(answer: Answer, facts: GuestFacts) -> Judgement:
 def licence(answer: Answer, _facts: GuestFacts) -> Judgement:
     if not answer.text:
         return Verdict.UNKNOWN, "the driver says nothing of a licence"
-    return _when(licences.licensed(answer), licences.state(answer))
+    return _when(licences.is_licensed(answer), licences.state(answer))
 
 
 def ecc(answer: Answer, _facts: GuestFacts) -> Judgement:
@@ -87,7 +87,7 @@ def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
     found = [way for way in nvidia_smi.ways(answer.out) if way.to_nic]
     if not found:
         return Verdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
-    shown = _shown(found)
+    shown = _list_paths(found)
     near = {way.gpu for way in found if way.kind.startswith(NEAR)}
     if near == {way.gpu for way in found}:
         return Verdict.OK, shown
@@ -101,7 +101,7 @@ def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
     ways = nvidia_smi.ways(answer.out)
     order = {gpu: at for at, gpu in enumerate(dict.fromkeys(way.gpu for way in ways))}
     found = [way for way in ways if order[way.gpu] < order.get(way.other, -1)]
-    shown = _shown(found) or "nvidia-smi shows no two GPUs"
+    shown = _list_paths(found) or "nvidia-smi shows no two GPUs"
     pairs = facts.gpus * (facts.gpus - 1) // 2
     joined = len(found) == pairs and all(way.kind.startswith("NV") for way in found)
     return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
@@ -121,7 +121,7 @@ def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
 
 def container(answer: Answer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
-        return Verdict.LACKING, _last(answer) or "no answer"
+        return Verdict.LACKING, _last_line(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
     return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
 
@@ -129,7 +129,7 @@ def container(answer: Answer, facts: GuestFacts) -> Judgement:
 def ats(answer: Answer, _facts: GuestFacts) -> Judgement:
     """Judge what lspci shows. Without ATS a VM's GPUDirect RDMA works below its best (NCCL's troubleshooting guide)."""
     if "not found" in answer.err:
-        return Verdict.UNKNOWN, _last(answer)
+        return Verdict.UNKNOWN, _last_line(answer)
     lines = [line.strip() for line in answer.text.splitlines()]
     if lines and all("Enable+" in line for line in lines):
         return Verdict.OK, "; ".join(lines)
@@ -152,7 +152,7 @@ def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce, nic:
     """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
     link = rdma.link(answer)
     if not link.name:
-        return Verdict.LACKING, _last(answer) or "there is no RoCE interface"
+        return Verdict.LACKING, _last_line(answer) or "there is no RoCE interface"
     shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
     wrong = roce.wrong(link, nic or facts)
     return _when(wrong is None, shown, f"{shown}; {wrong}")
@@ -203,16 +203,16 @@ def _ports(text: str) -> Iterator[tuple[str, str, str]]:
             yield device, state, first[0]
 
 
-def _shown(ways: Sequence[nvidia_smi.GpuLink]) -> str:
+def _list_paths(ways: Sequence[nvidia_smi.GpuLink]) -> str:
     return ", ".join(f"{way.gpu} to {way.other}: {way.kind}" for way in ways)
 
 
 def _silent(answer: Answer, program: str) -> Judgement:
     # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
-    return Verdict.LACKING, answer.text.partition("\n")[0] or _last(answer) or f"{program} does not answer"
+    return Verdict.LACKING, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
 
 
-def _last(answer: Answer) -> str:
+def _last_line(answer: Answer) -> str:
     lines = (answer.text or answer.err.strip()).splitlines()
     return lines[-1].strip() if lines else ""
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.spec import NicKind
-from vsphere_ml.core.nodes.container import inside
+from vsphere_ml.core.nodes.container import command_in_container
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import judge
 from vsphere_ml.guest.steps.gpu import driver, licence
@@ -44,7 +44,7 @@ class _Fact:
 
 def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, ...]:
     """Return what was seen of every fact that concerns the node, in one round trip and without a change."""
-    asked = tuple(_asked(facts, wanted))
+    asked = tuple(_facts_to_read(facts, wanted))
     seen = probe.ask({fact.name: fact.command for fact in asked})
     return tuple(_evidence(fact, seen[fact.name], facts) for fact in asked)
 
@@ -61,7 +61,7 @@ def _evidence(fact: _Fact, answer: Answer, facts: GuestFacts) -> Evidence:
     )
 
 
-def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
+def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
     if facts.gpus:
         yield from _OF_GPUS
     if facts.gpus and facts.profile:
@@ -89,9 +89,11 @@ def _asked(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
 
 def _of_container(container: ContainerSshd, facts: GuestFacts) -> Iterator[_Fact]:
     if facts.gpus:
-        yield _Fact("GPU in the container", inside("nvidia-smi -L"), judge.container)
+        yield _Fact("GPU in the container", command_in_container("nvidia-smi -L"), judge.container)
     if container.port:
-        yield _Fact("SSH mesh of containers", inside(_everywhere("ssh", container.port, facts)), judge.mesh)
+        yield _Fact(
+            "SSH mesh of containers", command_in_container(_everywhere("ssh", container.port, facts)), judge.mesh
+        )
 
 
 def _everywhere(ssh: str, port: int, facts: GuestFacts) -> str:

@@ -26,15 +26,15 @@ class Wanted:
     container: ContainerSshd | None
 
 
-def of(playbooks: Iterable[Playbook]) -> Wanted:
+def wanted_by_playbooks(playbooks: Iterable[Playbook]) -> Wanted:
     """Return what these playbooks want."""
     steps = [step for book in playbooks for step in book.steps]
     return Wanted(
-        mesh=_last(SshMesh, steps) or SshMesh(),
-        roce=_last(NetplanRoce, steps) or NetplanRoce(),
-        container=_last(ContainerSshd, steps),
+        mesh=_last_of_kind(SshMesh, steps) or SshMesh(),
+        roce=_last_of_kind(NetplanRoce, steps) or NetplanRoce(),
+        container=_last_of_kind(ContainerSshd, steps),
     )
 
 
-def _last(kind: type[S], steps: Sequence[Step]) -> S | None:
+def _last_of_kind(kind: type[S], steps: Sequence[Step]) -> S | None:
     return next((step for step in reversed(steps) if isinstance(step, kind)), None)

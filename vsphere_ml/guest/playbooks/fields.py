@@ -70,19 +70,19 @@ class Template(str):
         return made
 
 
-def usable(field: str, address: str) -> None:
+def check_address(field: str, address: str) -> None:
     """Refuse an address that is none, or has a password in it: it would stand in process lists and logs."""
     if (why := Source(address).refusal) is not None:
         raise Wrong(field, why)
 
 
-def pinned(field: str, source: Source, sha256: str) -> None:
+def check_checksum(field: str, source: Source, sha256: str) -> None:
     """Refuse a file by http without its checksum: anybody on the way could put another in its place."""
     if source.startswith("http://") and not sha256:
         raise Wrong(field, "is needed, since the file comes by http and anybody on the way could change it")
 
 
-def matching(field: str, text: str, pattern: re.Pattern[str], expected: str) -> None:
+def check_pattern(field: str, text: str, pattern: re.Pattern[str], expected: str) -> None:
     """Refuse what does not look as expected."""
     if not pattern.fullmatch(text):
         raise Wrong(field, f"`{text}` is not {expected}")

@@ -42,18 +42,18 @@ def load(
     try:
         content = read_bytes(path, LARGEST)
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from error
-    text = decoded(content, path)
+        raise _unreadable_error(path, error.strerror or str(error)) from error
+    text = decode_playbook(content, path)
     return load_text(text, path, values=values, values_from=values_from, positions=positions)
 
 
-def decoded(content: bytes, path: Path) -> str:
+def decode_playbook(content: bytes, path: Path) -> str:
     """Return the text of a playbook's content, without a byte order mark; ConfigError `playbook.unreadable`."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _unreadable(path, f"line {line} is not UTF-8 text") from error
+        raise _unreadable_error(path, f"line {line} is not UTF-8 text") from error
 
 
 def load_text(
@@ -70,9 +70,9 @@ def load_text(
     `positions` tells the line of each key. Templates are looked for beside `file`, then among those that ship.
     """
     path = Path(file)
-    raw = _parsed(text, str(file))
+    raw = _parse_toml(text, str(file))
     mistakes = _Mistakes(str(file), _positions(text, str(file), positions))
-    about = _about(raw, mistakes)
+    about = _read_about(raw, mistakes)
     reading = Reading(values=values or {}, beside=path.parent, values_from=values_from)
     steps = tuple(_steps(raw, reading, mistakes))
     mistakes.check()
@@ -149,28 +149,28 @@ class _Mistakes:
 
     def check(self) -> None:
         if self.problems:
-            raise _invalid(
+            raise _invalid_error(
                 self.file,
                 tuple(sorted(self.problems, key=lambda each: (each.file != self.file, each.file, each.line or 0))),
             )
 
 
-def _parsed(text: str, file: str) -> dict[str, Any]:
+def _parse_toml(text: str, file: str) -> dict[str, Any]:
     try:
         return toml.values(text)
     except toml.NotToml as error:
         problem = Problem(file=file, line=error.line, key="", message=f"is not TOML: {error.why}")
-    raise _invalid(file, (problem,))
+    raise _invalid_error(file, (problem,))
 
 
 def _positions(text: str, file: str, positions: Positions | None) -> Mapping[KeyPath, int]:
     try:
         return positions(text) if positions is not None else {}
     except RecursionError:
-        raise _invalid(file, (Problem(file=file, line=None, key="", message="is nested too deeply"),)) from None
+        raise _invalid_error(file, (Problem(file=file, line=None, key="", message="is nested too deeply"),)) from None
 
 
-def _about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
+def _read_about(raw: Mapping[str, Any], mistakes: _Mistakes) -> str:
     for key in raw:
         if key not in ("about", "step"):
             mistakes.add((key,), "is not known here", _close(key, ("about", "step")))
@@ -203,10 +203,10 @@ def _step(table: object, at: KeyPath, reading: Reading, mistakes: _Mistakes) -> 
         hint = _close(kind, KINDS) if isinstance(kind, str) else ""
         mistakes.add((*at, "kind"), told, hint or f"one of {', '.join(sorted(KINDS))}")
         return None
-    return _built(kind, {key: value for key, value in table.items() if key != "kind"}, at, reading, mistakes)
+    return _build_step(kind, {key: value for key, value in table.items() if key != "kind"}, at, reading, mistakes)
 
 
-def _built(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
+def _build_step(kind: str, given: dict[str, Any], at: KeyPath, reading: Reading, mistakes: _Mistakes) -> Step | None:
     known = {each.name: each for each in fields(KINDS[kind])}
     before = len(mistakes.problems)
     for key in given:
@@ -238,10 +238,10 @@ def _close(name: str, known: Iterable[str]) -> str:
     return f"did you mean `{found[0]}`?" if found else ""
 
 
-def _invalid(file: str, problems: tuple[Problem, ...]) -> ConfigError:
+def _invalid_error(file: str, problems: tuple[Problem, ...]) -> ConfigError:
     count = "a mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
     return ConfigError(f"{file} has {count}", problems=problems, code="playbook.invalid", target=file)
 
 
-def _unreadable(path: Path, why: str) -> ConfigError:
+def _unreadable_error(path: Path, why: str) -> ConfigError:
     return ConfigError(f"{path} cannot be read: {why}", code="playbook.unreadable", target=str(path))

@@ -27,7 +27,7 @@ def read(kind: str, value: object, reading: Reading) -> Any:
     if _is_reference(value) and kind != "Mapping[str, str]":
         if _is_set(value, reading):
             reading = replace(reading, beside=reading.values_from or reading.beside)
-        value = _referred(value, kind, reading)
+        value = _resolve_reference(value, kind, reading)
     return _READERS[kind](value, reading)
 
 
@@ -39,7 +39,7 @@ def _is_set(value: Any, reading: Reading) -> bool:
     return isinstance(value["value"], str) and value["value"] in reading.values
 
 
-def _referred(value: Any, kind: str, reading: Reading) -> object:
+def _resolve_reference(value: Any, kind: str, reading: Reading) -> object:
     """Return what `{ value = "name", default = … }` stands for."""
     name = value["value"]
     if not isinstance(name, str) or set(value) - {"value", "default"}:
@@ -70,27 +70,27 @@ def _from_text(kind: str, text: str) -> object:
 
 def _text(value: object, _: Reading) -> str:
     if not isinstance(value, str):
-        raise Wrong("", f"expected a text, not {_named(value)}")
+        raise Wrong("", f"expected a text, not {_name_of_type(value)}")
     if "\0" in value:
         raise Wrong("", "must not contain a NUL character")
     return value
 
 
-def _whole(value: object, _: Reading) -> int:
+def _read_integer(value: object, _: Reading) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise Wrong("", f"expected a whole number, not {_named(value)}")
+        raise Wrong("", f"expected a whole number, not {_name_of_type(value)}")
     return value
 
 
 def _yes(value: object, _: Reading) -> bool:
     if not isinstance(value, bool):
-        raise Wrong("", f"expected true or false, not {_named(value)}")
+        raise Wrong("", f"expected true or false, not {_name_of_type(value)}")
     return value
 
 
 def _texts(value: object, reading: Reading) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise Wrong("", f"expected a list of texts, not {_named(value)}")
+        raise Wrong("", f"expected a list of texts, not {_name_of_type(value)}")
     return tuple(_text(each, reading) for each in value)
 
 
@@ -116,7 +116,7 @@ def _source(value: object, reading: Reading) -> Source:
 def _template(value: object, reading: Reading) -> Template:
     name = _text(value, reading)
     try:
-        found = render.find(name, reading.beside) if _inside(name) else None
+        found = render.find(name, reading.beside) if _stays_inside(name) else None
     except OSError as error:
         raise Wrong("", f"the template `{name}` cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -127,19 +127,19 @@ def _template(value: object, reading: Reading) -> Template:
     return found
 
 
-def _inside(name: str) -> bool:
+def _stays_inside(name: str) -> bool:
     """Return whether a name stays in the folder that it is looked for in."""
     return bool(name) and not name.startswith("/") and ".." not in name
 
 
-def _named(value: object) -> str:
+def _name_of_type(value: object) -> str:
     names = {bool: "true or false", str: "a text", int: "a whole number", float: "a fraction", list: "a list"}
     return names.get(type(value), "a table")
 
 
 _READERS: dict[str, Callable[[object, Reading], object]] = {
     "str": _text,
-    "int": _whole,
+    "int": _read_integer,
     "bool": _yes,
     "tuple[str, ...]": _texts,
     "Mapping[str, str]": _settings,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml import shipped
 from vsphere_ml.core import toml
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -24,9 +24,11 @@ def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Ite
     A mistyped name would leave the default in force without a word. Others that nothing asks for do no harm.
     """
     read = list(templates)
-    known = (_OF_STEPS | _OF_BENCH).union(*(_asked(path) for path in (*shipped.playbooks().glob("*.toml"), *playbooks)))
+    known = (_OF_STEPS | _OF_BENCH).union(
+        *(_names_of_settings(path) for path in (*shipped.playbooks().glob("*.toml"), *playbooks))
+    )
     for name in settings:
-        near = None if name in known or any(name in text for text in read) else nearest(name, known)
+        near = None if name in known or any(name in text for text in read) else nearest_name(name, known)
         if near:
             raise ConfigError(
                 f"no playbook asks for the setting `{name}`",
@@ -36,7 +38,7 @@ def check(settings: Mapping[str, str], playbooks: Iterable[Path], templates: Ite
             )
 
 
-def _asked(path: Path) -> set[str]:
+def _names_of_settings(path: Path) -> set[str]:
     """Return what a playbook, which was read before without a mistake, takes from the settings."""
     return set(_references(toml.values(path.read_text(encoding="utf-8-sig"))))
 

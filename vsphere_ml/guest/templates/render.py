@@ -24,7 +24,7 @@ LARGEST = 256 << 10  # bytes of a template
 def render(text: str, values: Mapping[str, object], name: str = "template") -> str:
     """Return the text with its values put in; ConfigError `guest.template` with its line when that cannot be done."""
     try:
-        return sandbox.rendered(str(text), values)
+        return sandbox.render_template(str(text), values)
     except sandbox.Unsuitable as error:
         problem = _problem(text, error, name)
         raise ConfigError(
@@ -59,7 +59,7 @@ def find(name: str, beside: Path | None) -> Template | None:
 def mistakes(template: Template, known: frozenset[str]) -> tuple[Problem, ...]:
     """Return what is wrong with a template before it is ever rendered, each with its line."""
     try:
-        tree = sandbox.parsed(template)
+        tree = sandbox.parse_template(template)
         unknown = sandbox.names_wanted(tree) - known
     except sandbox.Unsuitable as error:
         return (_problem(template, error, "template"),)
@@ -75,7 +75,7 @@ def mistakes(template: Template, known: frozenset[str]) -> tuple[Problem, ...]:
     )
 
 
-def of(facts: GuestFacts) -> dict[str, object]:
+def guest_values(facts: GuestFacts) -> dict[str, object]:
     """Return what a template may name of a guest. Secrets are not among it."""
     return {
         "name": facts.name,

@@ -77,7 +77,7 @@ class Unsuitable(Exception):  # noqa: N818 - reads as what it says
         self.line = line
 
 
-def parsed(text: str) -> nodes.Template:
+def parse_template(text: str) -> nodes.Template:
     """Return a template's syntax tree; Unsuitable for what is no template, or uses more than templates may."""
     try:
         tree = _environment().parse(text)
@@ -114,10 +114,10 @@ def lines_of(tree: nodes.Template, names: Collection[str]) -> dict[str, int]:
     return lines
 
 
-def rendered(text: str, values: Mapping[str, object]) -> str:
+def render_template(text: str, values: Mapping[str, object]) -> str:
     """Return the text with its values put in; Unsuitable with the line where it fails or becomes too much."""
     try:
-        return "".join(_bounded(_compiled(text).generate({**values, _METER: _Meter()})))
+        return "".join(_limit_output(_compile_template(text).generate({**values, _METER: _Meter()})))
     except Unsuitable:
         raise
     except jinja2.TemplateSyntaxError as error:  # found only when it is compiled: a name assigned twice, such as
@@ -126,7 +126,7 @@ def rendered(text: str, values: Mapping[str, object]) -> str:
         raise Unsuitable(_why(error), _line(error)) from error
 
 
-def _bounded(pieces: Iterable[str]) -> Iterator[str]:
+def _limit_output(pieces: Iterable[str]) -> Iterator[str]:
     left = LONGEST
     for piece in pieces:
         left -= len(piece)
@@ -135,7 +135,7 @@ def _bounded(pieces: Iterable[str]) -> Iterator[str]:
         yield piece
 
 
-def quoted(value: object) -> str:
+def quote_json(value: object) -> str:
     """Return a value as a JSON string, which YAML reads as the same text whatever is in it."""
     return json.dumps(str(value))
 
@@ -194,15 +194,15 @@ class _Metered(NodeTransformer):
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        node.expr = _weighed(node.expr)
+        node.expr = _weigh_node(node.expr)
         for each in node.ops:
-            each.expr = _weighed(each.expr)
+            each.expr = _weigh_node(each.expr)
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         if isinstance(node.arg, nodes.Slice):
-            node.node = _weighed(node.node)
+            node.node = _weigh_node(node.node)
         return node
 
 
@@ -210,7 +210,7 @@ def _filter(node: nodes.Node, name: str, *arguments: nodes.Expr) -> nodes.Filter
     return nodes.Filter(cast("nodes.Expr", node), name, list(arguments), [], None, None, lineno=node.lineno)
 
 
-def _weighed(node: nodes.Expr) -> nodes.Expr:
+def _weigh_node(node: nodes.Expr) -> nodes.Expr:
     return node if isinstance(node, nodes.Const) else _filter(node, _WEIGHED)
 
 
@@ -251,8 +251,8 @@ def _is_lone_value(node: nodes.Node) -> bool:
 
 
 @lru_cache(maxsize=256)  # every guest has the same few templates, and compiling one takes longer than asking a guest
-def _compiled(text: str) -> jinja2.Template:
-    tree = _Metered().visit(parsed(text))
+def _compile_template(text: str) -> jinja2.Template:
+    tree = _Metered().visit(parse_template(text))
     return _environment().from_string(tree.set_environment(_environment()))
 
 
@@ -267,14 +267,14 @@ def _environment() -> _Environment:
         autoescape=False,
         optimized=False,  # folding constants takes minutes for a name with 300 dots (3.1.6)
     )
-    environment.filters = {name: _metered(FILTERS[name]) for name in _FILTERS}
-    environment.filters |= {"quoted": _metered(quoted), _ITEMS: _items, _WEIGHED: _weigh}
+    environment.filters = {name: _meter_filter(FILTERS[name]) for name in _FILTERS}
+    environment.filters |= {"quoted": _meter_filter(quote_json), _ITEMS: _items, _WEIGHED: _weigh}
     environment.tests = {name: TESTS[name] for name in _TESTS}
     environment.globals = {"range": environment.globals["range"]}
     return environment
 
 
-def _metered(function: Callable[..., Any]) -> Callable[..., Any]:
+def _meter_filter(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a filter that is paid for, and whose result is there at once rather than piece by piece."""
     kind = getattr(function, "jinja_pass_arg", None)
 

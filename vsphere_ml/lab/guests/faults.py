@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from vsphere_ml.core.errors import ConfigError, NotPossible
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab.guests import hub, machine
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*")
@@ -42,17 +42,17 @@ done
 
 def refuse_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd refuse everybody, as when it is not up yet; sessions go on."""
-    _in(home, vm_id, f": >/run/vsml-lab/{machine.NO_SSHD}; {_CLOSED}")
+    _run_in_guest(home, vm_id, f": >/run/vsml-lab/{machine.NO_SSHD}; {_CLOSED}")
 
 
 def accept_ssh(home: Path, vm_id: str) -> None:
     """Let the guest's sshd answer again."""
-    _in(home, vm_id, f"rm -f /run/vsml-lab/{machine.NO_SSHD}")
+    _run_in_guest(home, vm_id, f"rm -f /run/vsml-lab/{machine.NO_SSHD}")
 
 
 def cut(home: Path, vm_id: str) -> None:
     """Cut every session in the middle of what it does; sshd goes on."""
-    _in(home, vm_id, _CUT)
+    _run_in_guest(home, vm_id, _CUT)
 
 
 def cut_at_package(home: Path, vm_id: str, package: str) -> None:
@@ -81,34 +81,34 @@ def fail_package(home: Path, vm_id: str, package: str) -> None:
 
 def mend_package(home: Path, vm_id: str, package: str) -> None:
     """Let it install again, and nothing be cut meanwhile."""
-    _known(package)
-    _in(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
+    _check_package(package)
+    _run_in_guest(home, vm_id, f"rm -f {_ON_INSTALL}/{package}")
 
 
 def reboot(home: Path, vm_id: str) -> None:
     """Let the guest reboot by itself."""
-    _in(home, vm_id, "true")  # raises when it is not there
+    _run_in_guest(home, vm_id, "true")  # raises when it is not there
     with suppress(NotPossible):  # the shell that says it may end with the guest
-        _in(home, vm_id, "kill -USR1 1")
+        _run_in_guest(home, vm_id, "kill -USR1 1")
 
 
 def change_host_key(home: Path, vm_id: str) -> None:
     """Give the guest another host key, as when somebody else took its place; it is published nowhere."""
     new = f"ssh-keygen -q -t ed25519 -N '' -C '' -f {_KEY}"
     keep = f"[ -e {_KEY}.own ] || {{ mv {_KEY} {_KEY}.own; mv {_KEY}.pub {_KEY}.pub.own; }}"
-    _in(home, vm_id, f"{keep}; rm -f {_KEY} {_KEY}.pub; {new}; {_ANEW}")
+    _run_in_guest(home, vm_id, f"{keep}; rm -f {_KEY} {_KEY}.pub; {new}; {_ANEW}")
 
 
 def own_host_key(home: Path, vm_id: str) -> None:
     """Give the guest its own host key back."""
     back = f"mv {_KEY}.own {_KEY}; mv {_KEY}.pub.own {_KEY}.pub"
-    _in(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW} }}")
+    _run_in_guest(home, vm_id, f"[ ! -e {_KEY}.own ] || {{ {back}; {_ANEW} }}")
 
 
-def slow(home: Path, vm_id: str) -> None:
+def slow_guest(home: Path, vm_id: str) -> None:
     """Let everything in the guest run a quarter of the time."""
     (machine.folder(home, vm_id) / "tools" / machine.SLOW).write_text(_STUTTER)
-    _in(home, vm_id, f"setsid sh {_SLOW} >/dev/null 2>&1 </dev/null &")
+    _run_in_guest(home, vm_id, f"setsid sh {_SLOW} >/dev/null 2>&1 </dev/null &")
 
 
 def fast(home: Path, vm_id: str) -> None:
@@ -118,12 +118,12 @@ def fast(home: Path, vm_id: str) -> None:
 
 def _at_install(home: Path, vm_id: str, package: str, script: str) -> None:
     """Let a stand-in package run this while it is being installed."""
-    _known(package)
+    _check_package(package)
     _stands_in(home, package)
-    _in(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
+    _run_in_guest(home, vm_id, f"mkdir -p {_ON_INSTALL} && echo {quote(script)} >{_ON_INSTALL}/{package}")
 
 
-def _known(package: str) -> None:
+def _check_package(package: str) -> None:
     if not _PACKAGE.fullmatch(package):
         raise ConfigError(f"`{package}` is no package", code="lab.bad-package", target=package)
 
@@ -133,7 +133,7 @@ def _stands_in(home: Path, package: str) -> None:
     made = sorted(each.name.partition("_")[0] for each in (home / "packages").glob("*.deb"))
     if package in made:
         return
-    near = nearest(package, made)
+    near = nearest_name(package, made)
     raise ConfigError(
         f"the lab has no stand-in package `{package}`",
         code="lab.bad-package",
@@ -142,7 +142,7 @@ def _stands_in(home: Path, package: str) -> None:
     )
 
 
-def _in(home: Path, vm_id: str, command: str) -> str:
+def _run_in_guest(home: Path, vm_id: str, command: str) -> str:
     """Run a command in the guest, as root, without its sshd."""
     pid = machine.pid(machine.folder(home, vm_id))
     if pid is None:

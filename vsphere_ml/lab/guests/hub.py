@@ -61,7 +61,7 @@ def device(home: Path) -> str:
 
 def run(*command: str) -> str:
     """Return what a command printed; NotPossible `lab.guest-failed` when it fails."""
-    done = _done(command)
+    done = _run_command(command)
     if done.returncode:
         raise NotPossible(
             f"`{' '.join(command)}` failed: {done.stderr.strip()}", code="lab.guest-failed", target="lab guests"
@@ -71,10 +71,10 @@ def run(*command: str) -> str:
 
 def attempt(*command: str) -> bool:
     """Run a command that may fail, and return whether it did what it should."""
-    return _done(command).returncode == 0
+    return _run_command(command).returncode == 0
 
 
-def _done(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+def _run_command(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603 - no shell, our own programs
 
 
@@ -107,11 +107,11 @@ def start(home: Path, lifeline: int) -> Hub:
     for folder in ("disks", "vms"):
         (home / folder).mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / "hub.pid").unlink(missing_ok=True)
-    with folders.alone(NETWORKS):
-        return _started(home, lifeline)
+    with folders.hold_lock(NETWORKS):
+        return _start_hub(home, lifeline)
 
 
-def _started(home: Path, lifeline: int) -> Hub:
+def _start_hub(home: Path, lifeline: int) -> Hub:
     """Start the hub; no other lab may choose a network before this one's route is there to be seen."""
     (home / "network").write_text(f"{_free_network(home)}\n")
     unshare = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]

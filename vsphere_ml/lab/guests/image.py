@@ -70,7 +70,7 @@ def is_made(variant: Variant = CLOUD) -> bool:
     return (home(variant) / "made").exists()
 
 
-def made(variant: Variant = CLOUD, say: Callable[[str], None] = runtime.to_stderr) -> Path:
+def make_image(variant: Variant = CLOUD, say: Callable[[str], None] = runtime.to_stderr) -> Path:
     """Return the image's folder, made first where it is not: `root`, `pool`.
 
     NotPossible `lab.no-guests` when the machine cannot make it, `lab.build-failed` when that fails.
@@ -83,7 +83,7 @@ def made(variant: Variant = CLOUD, say: Callable[[str], None] = runtime.to_stder
         raise NotPossible(
             f"lab guests need packages: {command}", code="lab.no-guests", target="lab guests", hint=command
         )
-    with folders.alone(at.with_suffix(".lock")):
+    with folders.hold_lock(at.with_suffix(".lock")):
         if not (at / "made").exists():  # somebody else may have made it while we waited
             _make(at, variant, say)
     return at
@@ -96,7 +96,7 @@ def for_topology(file: Path, say: Callable[[str], None] = runtime.to_stderr) -> 
     """
     templates = topologies.tables(topologies.read(file), "template")
     names = sorted({CLOUD.name, *(str(each["image"]) for each in templates if each.get("image"))})
-    return {name: made(_variant(name, file), say) for name in names}
+    return {name: make_image(_variant(name, file), say) for name in names}
 
 
 def link(guests: Path, images: Mapping[str, Path]) -> None:
@@ -139,13 +139,13 @@ def _make(at: Path, variant: Variant, say: Callable[[str], None]) -> None:
 def _bootstrap(at: Path, variant: Variant, release: Release) -> list[str]:
     fetch = "apt-get install --yes --no-install-recommends --download-only"
     hooks = [f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" {fetch} -o Dir::Cache::Archives={at / POOL} {" ".join(INSTALLABLE)}']
-    hooks += [f"chroot \"$1\" sh -c '{each}'" for each in _quoted(variant.commands)]
+    hooks += [f"chroot \"$1\" sh -c '{each}'" for each in _quote_commands(variant.commands)]
     command = ["mmdebstrap", "--mode=root", "--variant=apt", f"--include={','.join(variant.packages)}"]
     command += [*(f"--dpkgopt={each}" for each in _DPKG), *(f"--customize-hook={each}" for each in hooks)]
     return [*command, release.codename, str(at / ROOT), *release.sources]
 
 
-def _quoted(commands: tuple[str, ...]) -> list[str]:
+def _quote_commands(commands: tuple[str, ...]) -> list[str]:
     return [each.replace("'", "'\\''") for each in commands]
 
 
@@ -208,7 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m vsphere_ml.lab.guests.image", description=main.__doc__)
     parser.add_argument("variant", nargs="?", choices=[*VARIANTS], default=CLOUD.name)
     variant = VARIANTS[parser.parse_args().variant]
-    runtime.printed(lambda: made(variant))
+    runtime.print_folder(lambda: make_image(variant))
 
 
 if __name__ == "__main__":

@@ -86,14 +86,14 @@ def report(center: hub.Hub, vm: Vm) -> Report:
     late = f"the guest of {vm.name} did not answer"
     hub.await_(lambda: booted.exists() and _answers(address), late, at / "console.log", BOOT_DEADLINE_S)
     deadline = time.monotonic() + KEYS_DEADLINE_S
-    while not (told := _told(at)) and time.monotonic() < deadline and (at / "publishes").exists():
+    while not (told := _read_tools_values(at)) and time.monotonic() < deadline and (at / "publishes").exists():
         time.sleep(0.005)
     return Report(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
 
 
 def firmware(center: hub.Hub, vm_id: str) -> dict[str, str]:
     """Return what the guest has set in the firmware of adapters that were handed over whole, by guestinfo key."""
-    told = _told(folder(center.home, vm_id))
+    told = _read_tools_values(folder(center.home, vm_id))
     return {key: value for key, value in told.items() if key.startswith(FIRMWARE)}
 
 
@@ -128,7 +128,7 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     (at / "tools").mkdir(parents=True, exist_ok=True, mode=0o755)
     shutil.copy(hub.HERE / "init.sh", at / "init.sh")
     shutil.copytree(hub.HERE / "standins" / "base", at / "programs", dirs_exist_ok=True)
-    told = firstboot.told(vm, at)
+    told = firstboot.read_first_boot(vm, at)
     address = _address(center, at, told.addresses.get(0))
     (at / "address").write_text(f"{address.ip}\n")
     rows = (f"{each.profile or '-'} {each.board} {each.id} {each.name}\n" for each in vm.gpus)
@@ -179,7 +179,7 @@ def _mac(vm_id: str, adapter: int) -> str:
 def _address(center: hub.Hub, at: Path, wanted: str | None) -> ipaddress.IPv4Interface:
     """Return the address the guest is to have, with a way to it laid from this machine."""
     if wanted is None:
-        return _leased(center, at)
+        return _lease_address(center, at)
     try:
         address = ipaddress.IPv4Interface(wanted)
     except ValueError as error:
@@ -191,7 +191,7 @@ def _address(center: hub.Hub, at: Path, wanted: str | None) -> ipaddress.IPv4Int
     return address
 
 
-def _leased(center: hub.Hub, at: Path) -> ipaddress.IPv4Interface:
+def _lease_address(center: hub.Hub, at: Path) -> ipaddress.IPv4Interface:
     """Return the address the guest had before, or the first free one."""
     taken = {file.read_text().strip() for file in center.home.glob("vms/*/address") if file.parent != at}
     own = (at / "address").read_text().strip() if (at / "address").exists() else ""
@@ -227,7 +227,7 @@ def _answers(address: str) -> bool:
     return False
 
 
-def _told(at: Path) -> dict[str, str]:
+def _read_tools_values(at: Path) -> dict[str, str]:
     """Return what the guest has set through VMware Tools."""
     with suppress(OSError):
         lines = (at / "tools" / "guestinfo").read_text().splitlines()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab.guests import hub, machine, shape, troubles
 from vsphere_ml.lab.guests.boot import power_hook
 
@@ -37,12 +37,12 @@ def guests(lab: Path) -> list[Guest]:
     return sorted((_guest(lab, at) for at in folders if (at / "vm").exists()), key=lambda guest: guest.name)
 
 
-def named(lab: Path, names: Iterable[str]) -> list[Guest]:
+def guests_named(lab: Path, names: Iterable[str]) -> list[Guest]:
     """Return the guests with these names; ConfigError `lab.unknown-guest` when there is none of a name."""
     known = {guest.name: guest for guest in guests(lab)}
     for name in names:
         if name not in known:
-            near = nearest(name, known)
+            near = nearest_name(name, known)
             raise ConfigError(
                 f"no guest of this lab is called `{name}`",
                 code="lab.unknown-guest",
@@ -62,7 +62,7 @@ def _guest(lab: Path, at: Path) -> Guest:
         state=_state(lab, at),
         host_key=_text(at / "tools" / "host_key"),
         rate=shape.rate(at),
-        faults=tuple(map(str, troubles.of(at))),
+        faults=tuple(map(str, troubles.faults_of_guest(at))),
     )
 
 

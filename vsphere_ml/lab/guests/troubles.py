@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.nearest import nearest
+from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.lab.guests import faults, machine
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ KINDS = {
     ),
     "slow": Kind(
         about="everything in the guest runs a quarter of the time",
-        begin=lambda home, vm, _: faults.slow(home, vm),
+        begin=lambda home, vm, _: faults.slow_guest(home, vm),
         end=lambda home, vm, _: faults.fast(home, vm),
         ends_with_power=True,
     ),
 }
 
 
-def about(kind: str, package: str) -> str:
+def describe_fault(kind: str, package: str) -> str:
     """Return what goes wrong now that it was begun, with the package by its name."""
     told = KINDS[kind].about
     return told.replace("--package", package) if package else told
@@ -87,7 +87,7 @@ def about(kind: str, package: str) -> str:
 
 def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
     """Let a fault begin; ConfigError for one that is not known, and where its package lacks."""
-    known = _known(kind)
+    known = _kind_named(kind)
     if known.needs_package and not package:
         raise ConfigError(
             f"`{kind}` needs to know which package",
@@ -98,28 +98,28 @@ def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
     known.begin(home, vm_id, package)
     if known.end:
         at = machine.folder(home, vm_id)
-        _note(at, [*(each for each in of(at) if each != Trouble(kind, package)), Trouble(kind, package)])
+        _note(at, [*(each for each in faults_of_guest(at) if each != Trouble(kind, package)), Trouble(kind, package)])
 
 
 def end(home: Path, vm_id: str, kind: str | None = None) -> list[Trouble]:
     """End the faults in force of one kind, or all; return those that were ended."""
-    if kind is not None and _known(kind).end is None:
+    if kind is not None and _kind_named(kind).end is None:
         raise ConfigError(f"`{kind}` happens once and is over", code="lab.bad-fault", target=kind)
     at = machine.folder(home, vm_id)
-    ended = [each for each in of(at) if kind in {None, each.kind}]
+    ended = [each for each in faults_of_guest(at) if kind in {None, each.kind}]
     for each in ended:
         if undo := KINDS[each.kind].end:
             undo(home, vm_id, each.package)
-    _note(at, [each for each in of(at) if each not in ended])
+    _note(at, [each for each in faults_of_guest(at) if each not in ended])
     return ended
 
 
-def of(at: Path) -> list[Trouble]:
+def faults_of_guest(at: Path) -> list[Trouble]:
     """Return the faults in force of the guest with this folder."""
-    return [*_noted(at / "faults"), *_noted(at / machine.UNTIL_OFF)]
+    return [*_read_faults(at / "faults"), *_read_faults(at / machine.UNTIL_OFF)]
 
 
-def _noted(file: Path) -> list[Trouble]:
+def _read_faults(file: Path) -> list[Trouble]:
     with suppress(OSError, ValueError):
         return [Trouble(*pair) for pair in json.loads(file.read_text())]
     return []
@@ -131,10 +131,10 @@ def _note(at: Path, troubles: list[Trouble]) -> None:
         (at / name).write_text(json.dumps(pairs))
 
 
-def _known(kind: str) -> Kind:
+def _kind_named(kind: str) -> Kind:
     if kind in KINDS:
         return KINDS[kind]
-    near = nearest(kind, KINDS)
+    near = nearest_name(kind, KINDS)
     raise ConfigError(
         f"lab guests have no fault `{kind}`",
         code="lab.bad-fault",

@@ -134,7 +134,7 @@ def passthrough(wanted: WantPassthrough) -> Any:
         id=wanted.address,
         deviceId=hex(wanted.device),
         systemId=wanted.system_id,
-        vendorId=to_signed(wanted.vendor),
+        vendorId=signed_id(wanted.vendor),
         deviceName=wanted.name,
     )
     return _device.VirtualPCIPassthrough(backing=backing)
@@ -142,17 +142,17 @@ def passthrough(wanted: WantPassthrough) -> Any:
 
 def dynamic(wanted: WantDynamic) -> Any:
     """Return a dynamic DirectPath device: any function of a kind, chosen at power-on."""
-    return _device.VirtualPCIPassthrough(backing=matching_backing(wanted.vendor, wanted.device, wanted.label))
+    return _device.VirtualPCIPassthrough(backing=wildcard_backing(wanted.vendor, wanted.device, wanted.label))
 
 
-def matching_backing(vendor: int, device: int, label: str) -> Any:
+def wildcard_backing(vendor: int, device: int, label: str) -> Any:
     """Return the backing that any function of a kind meets; one with a label must carry it, none asks for none."""
     # Ids are an `xsd:int` here, unlike the signed short of a fixed device's backing (vSphere API).
     allowed = _device.VirtualPCIPassthrough.AllowedDevice(vendorId=vendor, deviceId=device)
     return _device.VirtualPCIPassthrough.DynamicBackingInfo(allowedDevice=[allowed], customLabel=label, deviceName="")
 
 
-def to_signed(number: int) -> int:
+def signed_id(number: int) -> int:
     """Return a 16-bit id as the signed short that the API carries."""
     return number - 0x10000 if number >= 0x8000 else number  # noqa: PLR2004 - the sign bit
 

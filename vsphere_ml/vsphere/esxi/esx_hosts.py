@@ -27,7 +27,7 @@ from vsphere_ml.core.hosts.host_changes import (
     SetVmknic,
     ShutDown,
     WriteRecord,
-    described,
+    describe_host_change,
 )
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
 from vsphere_ml.vsphere.esxi import esxi_state
@@ -76,7 +76,9 @@ class EsxHosts:
         """Make a change and return when it is made. See `Hosts.perform`."""
         until = time.monotonic() + deadline_s
         target = getattr(change, "vm_name", change.host_name)
-        self._explained(target, f"{change.host_name}: {described(change)}", lambda: self._perform(change, until, tell))
+        self._explained(
+            target, f"{change.host_name}: {describe_host_change(change)}", lambda: self._perform(change, until, tell)
+        )
 
     def ssh(self, host: HostRef, *, run: bool) -> None:
         """Start or stop the host's SSH service."""

@@ -26,7 +26,7 @@ from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 from vsphere_ml.vsphere.inventory.gpus import is_gpu
 from vsphere_ml.vsphere.inventory.hosts import Extra
 from vsphere_ml.vsphere.inventory.nics import is_port
-from vsphere_ml.vsphere.inventory.pci import address, functions, to_unsigned
+from vsphere_ml.vsphere.inventory.pci import address, functions, unsigned_id
 from vsphere_ml.vsphere.inventory.vms import hardware_version
 
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ def _component(info: Any) -> GroupComponent:
         kind=ComponentKind(info.type),
         device_name=info.deviceName or "",
         profile=getattr(backing, "vgpu", None) or None,
-        vendor=to_unsigned(allowed.vendorId) if allowed else None,
-        device=to_unsigned(allowed.deviceId) if allowed else None,
+        vendor=unsigned_id(allowed.vendorId) if allowed else None,
+        device=unsigned_id(allowed.deviceId) if allowed else None,
     )
 
 

@@ -12,7 +12,7 @@ from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.model.device_counts import Count, InCluster, OnHost
-from vsphere_ml.vsphere.changes.specs import matching_backing
+from vsphere_ml.vsphere.changes.specs import wildcard_backing
 from vsphere_ml.vsphere.inventory.collect import managed_object
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _config(ask: Ask) -> Any:
     if ask.group:
         return _manager().VirtualDeviceGroupDirectPathConfig(deviceGroupName=ask.group)
     return _manager().DynamicDirectPathConfig(
-        dynamicDirectPathBacking=matching_backing(ask.vendor, ask.device, ask.label)
+        dynamicDirectPathBacking=wildcard_backing(ask.vendor, ask.device, ask.label)
     )
 
 

@@ -29,7 +29,7 @@ def address(text: str) -> PciAddress:
     return PciAddress(f"{domain}:{bus[-2:].zfill(2)}:{slot}.{function}".lower())
 
 
-def to_unsigned(number: int) -> int:
+def unsigned_id(number: int) -> int:
     """Return a PCI id as the 16 bits it is; the API carries it as a signed short."""
     return number & 0xFFFF
 
@@ -43,9 +43,9 @@ def functions(props: Mapping[str, Any]) -> dict[PciAddress, PciDevice]:
 def _pci(device: Any) -> PciDevice:
     return PciDevice(
         address=address(device.id),
-        vendor=to_unsigned(device.vendorId),
-        device=to_unsigned(device.deviceId),
+        vendor=unsigned_id(device.vendorId),
+        device=unsigned_id(device.deviceId),
         name=device.deviceName or "",
         parent=address(device.parentBridge) if device.parentBridge else None,
-        class_id=to_unsigned(device.classId),
+        class_id=unsigned_id(device.classId),
     )

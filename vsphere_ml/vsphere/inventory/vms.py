@@ -27,7 +27,7 @@ from vsphere_ml.core.model.inventory import (
 from vsphere_ml.core.model.marks import NODE_KEY
 from vsphere_ml.core.units import Bytes, mib
 from vsphere_ml.vsphere.inventory.collect import reference
-from vsphere_ml.vsphere.inventory.pci import address, to_unsigned
+from vsphere_ml.vsphere.inventory.pci import address, unsigned_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -190,7 +190,7 @@ def device(found: Any) -> VmDevice | None:
         key=found.key,
         address=address(place) if place else None,
         group=group_key,
-        allowed=tuple((to_unsigned(each.vendorId), to_unsigned(each.deviceId)) for each in allowed),
+        allowed=tuple((unsigned_id(each.vendorId), unsigned_id(each.deviceId)) for each in allowed),
         label=getattr(backing, "customLabel", None) or "",
     )
 

@@ -35,7 +35,7 @@ def kinds(checks: tuple[Check, ...], kind: str) -> list[Passed]:
 
 def test_a_baseline_passes_against_itself_by_the_thresholds_it_wrote(tmp_path: Path) -> None:
     made = tmp_path / "base"
-    assert len(baseline.make(baseline.chosen(RECORD), made)) == len(RECORD) + 1
+    assert len(baseline.make(baseline.choose_runs(RECORD), made)) == len(RECORD) + 1
     told = thresholds.read((made / baseline.THRESHOLDS).read_text(), "t")
     again = synthetic.record(nodes=2, launches=3, seed=2)
     checks = gate(again, store.read(made), told)
@@ -46,15 +46,15 @@ def test_a_baseline_passes_against_itself_by_the_thresholds_it_wrote(tmp_path: P
 def test_what_is_not_complete_or_not_proven_is_in_no_baseline() -> None:
     wrong = Proof(name="in_sync", verdict=Verdict.NO)
     bad = replace(RECORD[0], outcome=Outcome.FAILED), replace(RECORD[1], proofs=(wrong,))
-    assert baseline.chosen((*bad, *RECORD)) == RECORD
+    assert baseline.choose_runs((*bad, *RECORD)) == RECORD
     with pytest.raises(NotPossible) as refused:
-        baseline.chosen(bad)
+        baseline.choose_runs(bad)
     assert refused.value.code == "bench.no-baseline"
 
 
 def test_a_configuration_with_one_launch_is_refused_and_named() -> None:
     with pytest.raises(NotPossible) as refused:
-        baseline.chosen(RECORD[:-1], fewest=3)
+        baseline.choose_runs(RECORD[:-1], fewest=3)
     assert refused.value.details == ("allreduce, 2 nodes, 2 ranks, tcp: 2 of 3",)
 
 
@@ -184,7 +184,7 @@ def test_of_a_single_launch_nothing_is_told_and_more_are_asked_for() -> None:
 
 def test_too_few_launches_for_a_baseline_name_the_command_that_adds_them() -> None:
     with pytest.raises(NotPossible) as refused:
-        baseline.chosen(spread(1.0), again="vsml bench --repeats 3 --into here")
+        baseline.choose_runs(spread(1.0), again="vsml bench --repeats 3 --into here")
     assert refused.value.hint == "vsml bench --repeats 3 --into here"
 
 

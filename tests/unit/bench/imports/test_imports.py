@@ -16,7 +16,7 @@ from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.gate.gate import Passed, gate
 from vsphere_ml.bench.gate.thresholds import Limits, Threshold
 from vsphere_ml.bench.imports import log, reading
-from vsphere_ml.bench.imports.files import imported, one
+from vsphere_ml.bench.imports.files import import_logs, one
 from vsphere_ml.bench.imports.reading import Given
 from vsphere_ml.bench.model.record import Link, Outcome, Run, Transport, Verdict
 from vsphere_ml.bench.network.sweeps import sizes
@@ -144,9 +144,9 @@ def test_launches_of_one_configuration_are_numbered_and_compared() -> None:
     slower = content.replace(b" 67108.9    1.00    1.00", b" 80000.0    0.84    0.84")
     slower = slower.replace(b" 16777.0    1.00    1.00", b" 20000.0    0.84    0.84")
     again = slower.replace(b" 80000.0    0.84    0.84", b" 80100.0    0.84    0.84")
-    first = imported([("a", [content], NOON), ("b", [content + b"\n"], NOON)], Given())
-    same = imported([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
-    second = imported([("c", [slower], NOON), ("d", [again], NOON)], Given())
+    first = import_logs([("a", [content], NOON), ("b", [content + b"\n"], NOON)], Given())
+    same = import_logs([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
+    second = import_logs([("c", [slower], NOON), ("d", [again], NOON)], Given())
     assert [made.launch for made in first] == [1, 2]
     assert compare(first, same).rows[0].answer is Answer.NOISY  # equal figures on a side are no certainty
     assert compare(first, second).rows[0].answer is Answer.SLOWER

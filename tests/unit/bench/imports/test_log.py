@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.counted import checked, counted
 from vsphere_ml.bench.imports import log
-from vsphere_ml.bench.imports.prefixes import bare, without_names
+from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_names
 from vsphere_ml.core.errors import ConfigError
 
 
@@ -106,7 +106,7 @@ def test_no_more_is_read_than_is_needed_to_refuse(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_what_tools_print_is_no_prefix(line: str) -> None:
-    assert bare(line) == line
+    assert strip_prefixes(line) == line
     assert without_names([line] * 3) == (line,) * 3
 
 

@@ -20,7 +20,7 @@ def recorded(name: str) -> str:
 
 
 def test_its_help_tells_what_the_build_can_do() -> None:
-    tests = nccl_tests.found(f"/opt/all_reduce_perf\nlibmpi.so.12\n{recorded('all_reduce_perf-help.txt')}")
+    tests = nccl_tests.parse_probe(f"/opt/all_reduce_perf\nlibmpi.so.12\n{recorded('all_reduce_perf-help.txt')}")
     assert tests is not None
     assert tests.over_mpi
     assert tests.options == {"average", "output_file", "per_iter_timing"}
@@ -35,7 +35,7 @@ def test_its_help_tells_what_the_build_can_do() -> None:
     ],
 )
 def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> None:
-    told = nccl_tests.parsed(recorded(log), recorded(file) if file else "", 2)
+    told = nccl_tests.parse_result(recorded(log), recorded(file) if file else "", 2)
     assert [point.size_bytes for point in told.sweep] == [MIB, 2 * MIB, 4 * MIB]
     assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
     assert (told.versions, told.wrong) == ({"nccl": "2.28.9"}, ())
@@ -45,7 +45,7 @@ def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> N
 @pytest.mark.parametrize("kind", ["txt", "json"])
 def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_first(kind: str) -> None:
     said = recorded(f"all_reduce_perf-of-two-gpus.{kind}")
-    told = nccl_tests.parsed("", said, 2) if kind == "json" else nccl_tests.parsed(said, "", 2)
+    told = nccl_tests.parse_result("", said, 2) if kind == "json" else nccl_tests.parse_result(said, "", 2)
     assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
     assert told.ranks == 2
 

@@ -62,13 +62,13 @@ def test_a_cause_that_the_log_shows_is_told_with_what_to_type() -> None:
     ],
 )
 def test_each_cause_is_known_by_its_line(line: str, why: str) -> None:
-    found = causes.found(f"noise\n{line}\n")
+    found = causes.find_cause(f"noise\n{line}\n")
     assert found is not None
     assert why in found.why
 
 
 def test_a_status_that_is_not_nccls_is_no_cause() -> None:
-    assert causes.found("prterun ended with error 12\nwith status=4\n") is None
+    assert causes.find_cause("prterun ended with error 12\nwith status=4\n") is None
 
 
 def test_a_log_that_gives_nothing_away_is_shown_by_its_last_lines() -> None:

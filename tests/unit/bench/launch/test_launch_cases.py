@@ -12,7 +12,7 @@ import pytest
 from tests.unit.bench.jobs import job
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.launch.programs import filled
+from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.launch.transports import variables
 from vsphere_ml.bench.model.job import Job, Runtime, Within
 from vsphere_ml.bench.model.record import Transport, Workload
@@ -37,7 +37,7 @@ def job_of(case: dict[str, Any]) -> Job:
     nccl = variables(asked.transport, made.interface, rdma_nodes(gpus=made.slots))
     options = frozenset(case.get("all_reduce_perf", ()))
     tests = AllReducePerf(path="/opt/nccl-tests/build/all_reduce_perf", over_mpi=True, options=options)
-    return filled(
+    return with_program(
         replace(made, configuration=asked, variables=nccl),
         None,
         (),

@@ -185,4 +185,4 @@ def test_numbers_of_nodes_come_in_order() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 def test_numbers_that_are_none(value: float) -> None:
     with pytest.raises(ConfigError):
-        arguments.finite(1.0, None, value)
+        arguments.check_finite(1.0, None, value)

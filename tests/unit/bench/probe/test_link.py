@@ -20,7 +20,7 @@ def test_every_node_sends_once_and_receives_once() -> None:
 
 
 def test_what_arrived_counts_and_not_what_was_sent() -> None:
-    assert link.received(GOOD, *PEERS) == 119.5e6
+    assert link.parse_iperf3(GOOD, *PEERS) == 119.5e6
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_what_arrived_counts_and_not_what_was_sent() -> None:
 )
 def test_nothing_measured_is_an_error_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(BenchError, match=why) as failed:
-        link.received(text, *PEERS)
+        link.parse_iperf3(text, *PEERS)
     assert (failed.value.code, failed.value.target) == ("bench.link", "node-1 to node-2")

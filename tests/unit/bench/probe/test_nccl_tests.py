@@ -16,7 +16,7 @@ import pytest
 from tests import skips
 from tests.unit.bench.jobs import OPEN_MPI_5, job, place, traffic
 from tests.unit.bench.sites import rdma_nodes
-from vsphere_ml.bench.launch.programs import filled
+from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Within
 from vsphere_ml.bench.model.record import Cluster, Outcome, Run, Transport, Verdict, Workload
@@ -43,7 +43,7 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
     text = log_ or log(name)
     made = job(Workload.NCCL, "mpirun", "nccl", OPEN_MPI_5)
     asked = replace(made.configuration, transport=transport, options=OPTIONS)
-    made = filled(replace(made, configuration=asked), None, (), TESTS)
+    made = with_program(replace(made, configuration=asked), None, (), TESTS)
     scene = Scene(
         job=made,
         launch=1,
@@ -56,8 +56,8 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
     )
     gpus = [{"uuid": "GPU-1", "name": "GRID A100-40C"}]
     told = rank_log.read({f"node-{rank + 1}": place(rank, gpus=gpus) + traffic(rank) for rank in (0, 1)})
-    measured = nccl_tests.parsed(text, result, made.ranks)
-    return evidence.run(scene, nccl_tests.as_told(told, measured), text)
+    measured = nccl_tests.parse_result(text, result, made.ranks)
+    return evidence.run(scene, nccl_tests.with_measurements(told, measured), text)
 
 
 def test_a_launch_becomes_a_sweep_with_its_path_and_its_gpus_proven() -> None:
@@ -128,7 +128,7 @@ def test_the_file_wins_over_the_table_and_its_iterations_stand_beside_the_tools_
 
 def test_messages_that_no_memory_was_left_for_are_named() -> None:
     less = log("gpudirect").replace("# Using devices", "# Reducing maxBytes to 4194304 due to memory limitation")
-    (means, left_out) = nccl_tests.parsed(less, "", 2).remarks
+    (means, left_out) = nccl_tests.parse_result(less, "", 2).remarks
     assert (means.code, left_out.code) == ("import.means", "bench.not-measured")
     assert left_out.message.startswith("not measured: messages over 4194304 bytes")
 
@@ -136,14 +136,14 @@ def test_messages_that_no_memory_was_left_for_are_named() -> None:
 @pytest.mark.parametrize(("text", "ranks"), [("", 2), ("# nothing\n", 2), (log("gpudirect"), 4)])
 def test_a_log_that_does_not_tell_of_all_ranks_is_no_measurement(text: str, ranks: int) -> None:
     with pytest.raises(BenchError) as refused:
-        nccl_tests.parsed(text, "", ranks)
+        nccl_tests.parse_result(text, "", ranks)
     assert refused.value.code == "bench.no-samples"
 
 
 def test_a_program_that_ran_on_each_rank_alone_is_not_taken_for_one_job() -> None:
     alone = log("gpudirect").replace("Rank  1", "Rank  0")
     with pytest.raises(BenchError) as refused:
-        nccl_tests.parsed(alone, "", 2)
+        nccl_tests.parse_result(alone, "", 2)
     assert refused.value.code == "bench.no-samples"
 
 
@@ -154,7 +154,7 @@ def probed(folder: Path, name: str, usage: str, linked: str) -> AllReducePerf | 
         (folder / program).chmod(0o755)
     path = f"{folder}:{Path(shutil.which('grep') or '').parent}"
     shell = ["/bin/sh", "-c", nccl_tests.probe("")]
-    return nccl_tests.found(
+    return nccl_tests.parse_probe(
         subprocess.run(shell, capture_output=True, text=True, check=False, env={"PATH": path}).stdout
     )
 
@@ -176,19 +176,19 @@ def test_one_without_mpi_is_found_and_refused(tmp_path: Path) -> None:
     assert found is not None
     assert not found.over_mpi
     with pytest.raises(NotPossible, match="was built without MPI=1") as refused:
-        nccl_tests.same({"node-1": found}, OPEN_MPI_5)
+        nccl_tests.same_program({"node-1": found}, OPEN_MPI_5)
     assert refused.value.code == "bench.no-nccl-tests"
 
 
 def test_where_it_lacks_the_command_that_builds_it_is_told(tmp_path: Path) -> None:
-    assert nccl_tests.found("") is None
+    assert nccl_tests.parse_probe("") is None
     with pytest.raises(NotPossible, match="node-2: no all_reduce_perf of nccl-tests is in the container") as refused:
-        nccl_tests.same({"node-1": TESTS, "node-2": None}, replace(OPEN_MPI_5, within=Within.CONTAINER))
+        nccl_tests.same_program({"node-1": TESTS, "node-2": None}, replace(OPEN_MPI_5, within=Within.CONTAINER))
     assert "docker exec vsml-worker sh -c 'git clone" in refused.value.hint
     assert "make -C /opt/nccl-tests MPI=1 MPI_HOME=/opt/openmpi " in refused.value.hint
     other = replace(TESTS, path="/elsewhere/all_reduce_perf")
     with pytest.raises(NotPossible, match="different builds"):
-        nccl_tests.same({"node-1": TESTS, "node-2": other}, OPEN_MPI_5)
+        nccl_tests.same_program({"node-1": TESTS, "node-2": other}, OPEN_MPI_5)
 
 
 def test_a_rank_without_a_gpu_is_refused() -> None:
@@ -201,7 +201,7 @@ def test_the_real_program_on_a_real_gpu_is_read(tmp_path: Path) -> None:
     """One rank on this machine: its own table and file, its own help."""
     if shutil.which("nvidia-smi") is None:
         pytest.skip(skips.GPU)
-    found = nccl_tests.found(
+    found = nccl_tests.parse_probe(
         subprocess.run(["/bin/sh", "-c", nccl_tests.probe("")], capture_output=True, text=True, check=False).stdout
     )
     if found is None:
@@ -210,6 +210,6 @@ def test_the_real_program_on_a_real_gpu_is_read(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
     file = tmp_path / nccl_tests.RESULT
     for result in {"", file.read_text() if file.exists() else ""}:
-        measured = nccl_tests.parsed(done.stdout, result, 1)
+        measured = nccl_tests.parse_result(done.stdout, result, 1)
         assert [point.size_bytes for point in measured.sweep] == [1 << 20, 2 << 20, 4 << 20]
         assert measured.wrong == ()

@@ -21,7 +21,7 @@ from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model.job import Within
 from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Transport, Workload
-from vsphere_ml.bench.network.frames import usable_of
+from vsphere_ml.bench.network.frames import usable_of_link_result
 from vsphere_ml.bench.probe import link_tools, perftest, rdma
 from vsphere_ml.bench.probe.perftest import End, Perftest
 from vsphere_ml.bench.report.tables import links
@@ -89,11 +89,11 @@ def test_gpu_memory_is_reached_by_peermem_or_by_dma_buf(has: dict[str, object], 
 
 
 def test_the_largest_message_counts_against_what_headers_leave_at_the_rdma_mtu() -> None:
-    link = perftest.told(TOLD, *ends(Transport.GPUDIRECT))
+    link = perftest.parse_link_result(TOLD, *ends(Transport.GPUDIRECT))
     assert (link.sender, link.receiver, link.device, link.gpu_memory) == ("node-1", "node-2", "mlx5_0:1", True)
     assert (link.message_bytes, link.rdma_mtu_bytes, link.line_rate_bits_per_s) == (8388608, 1024, 100e9)
     # 1024 of payload in 1024 + 62 + 20 bytes of the wire: 92.59 of 100 Gbit/s.
-    assert usable_of(link) == pytest.approx(92.585e9 / 8, rel=1e-4)
+    assert usable_of_link_result(link) == pytest.approx(92.585e9 / 8, rel=1e-4)
     run = Run(
         run_id="r",
         started="2026-01-31T12:00:00Z",
@@ -110,15 +110,15 @@ def test_the_largest_message_counts_against_what_headers_leave_at_the_rdma_mtu()
 
 def test_host_memory_is_not_taken_for_a_gpus() -> None:
     with pytest.raises(BenchError, match="it used host memory, which was not asked for") as refused:
-        perftest.told(TOLD.replace("allocating GPU buffer\n", ""), *ends(Transport.GPUDIRECT))
+        perftest.parse_link_result(TOLD.replace("allocating GPU buffer\n", ""), *ends(Transport.GPUDIRECT))
     assert refused.value.code == "bench.link"
     with pytest.raises(BenchError, match="it used GPU memory"):
-        perftest.told(TOLD, *ends(Transport.ROCE))
+        perftest.parse_link_result(TOLD, *ends(Transport.ROCE))
 
 
 def test_nothing_measured_is_told_in_the_tools_own_words() -> None:
     with pytest.raises(BenchError, match=r"mlx5_0:1\) measured nothing: Couldn't connect") as refused:
-        perftest.told("\nCouldn't connect to 10.0.0.12:24602\n----\n", *ends(Transport.ROCE))
+        perftest.parse_link_result("\nCouldn't connect to 10.0.0.12:24602\n----\n", *ends(Transport.ROCE))
     assert refused.value.target == "node-1 to node-2"
 
 
@@ -153,14 +153,14 @@ def test_a_build_without_cuda_is_known_by_its_help(tmp_path: Path) -> None:
         told = subprocess.run(
             ["/bin/sh", "-c", perftest.PROBE], capture_output=True, text=True, check=True, env={"PATH": path}
         )
-        assert perftest.found(told.stdout) == Perftest(path=str(program), cuda=cuda, dma_buf=cuda)
-    assert perftest.found("") is None
+        assert perftest.parse_probe(told.stdout) == Perftest(path=str(program), cuda=cuda, dma_buf=cuda)
+    assert perftest.parse_probe("") is None
 
 
 def test_the_real_program_on_a_real_device_is_read() -> None:
     """Both ends on this machine, over the first port that RoCE can go by."""
     ports = rdma.read(subprocess.run(["sh"], input=rdma.PROBE, capture_output=True, text=True, check=True).stdout)
-    tool = perftest.found(
+    tool = perftest.parse_probe(
         subprocess.run(["sh", "-c", perftest.PROBE], capture_output=True, text=True, check=False).stdout
     )
     if not rdma.rails(ports):
@@ -172,4 +172,4 @@ def test_the_real_program_on_a_real_device_is_read() -> None:
         address = end.rail.gid.address
         call = ["sh", "-c", f"sleep 1; {' '.join(perftest.command(end, address))}"]
         told = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert perftest.told(told, end, end).bytes_per_s > 0
+    assert perftest.parse_link_result(told, end, end).bytes_per_s > 0

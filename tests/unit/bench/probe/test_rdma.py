@@ -64,7 +64,7 @@ def test_a_guest_without_rdma_has_no_ports(tmp_path: Path) -> None:
 def test_nccl_is_told_what_all_nodes_have_in_common() -> None:
     two = (port(), port("mlx5_1", interface="eth2"))
     assert rdma.common({"node-1": rdma.rails(two), "node-2": rdma.rails(two)}) == (("mlx5_0:1", "mlx5_1:1"), 3)
-    assert rdma.common({"node-1": rdma.rails(rdma.only(two, "mlx5_1"))}) == (("mlx5_1:1",), 3)
+    assert rdma.common({"node-1": rdma.rails(rdma.ports_of_device(two, "mlx5_1"))}) == (("mlx5_1:1",), 3)
 
 
 def test_nodes_that_differ_are_told_with_what_each_has() -> None:

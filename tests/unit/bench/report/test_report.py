@@ -17,7 +17,7 @@ from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import LinkResult, Outcome, Remark, Steps, Transport, Workload, World
-from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear, ticks
+from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear_axis, ticks
 from vsphere_ml.bench.report.html_page import page
 from vsphere_ml.bench.report.markdown import markdown
 from vsphere_ml.bench.report.plots import plots
@@ -220,7 +220,7 @@ def test_ticks_are_round_and_cover_the_values(low: float, more: float) -> None:
 
 
 def test_an_axis_of_one_value_stands_in_the_middle() -> None:
-    axis = linear([5.0], begin=0, end=100, label=str, zero=False)
+    axis = linear_axis([5.0], begin=0, end=100, label=str, zero=False)
     assert 0 <= axis.at(5.0) <= 100
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine, correlated
 from vsphere_ml.bench.analysis.training import _median_without as median_without
-from vsphere_ml.bench.analysis.training import slowest, training
+from vsphere_ml.bench.analysis.training import slowest_steps, training
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Steps, SweepPoint
 from vsphere_ml.bench.network import sweeps
@@ -88,7 +88,7 @@ def test_throughput_is_a_rate_of_means() -> None:
 
 
 def test_a_step_takes_as_long_as_its_slowest_rank() -> None:
-    assert slowest(Steps(step_s=((1.0, 2.0, 3.0), (3.0, 1.0, 1.0)))) == (3.0, 2.0, 3.0)
+    assert slowest_steps(Steps(step_s=((1.0, 2.0, 3.0), (3.0, 1.0, 1.0)))) == (3.0, 2.0, 3.0)
 
 
 def test_a_warm_up_is_cut_wherever_it_ends() -> None:

@@ -22,7 +22,7 @@ def test_the_cache_is_removed_and_summed_up(
     for name in ("runtime-1", "runtime-2"):
         (folders.cache() / name).mkdir(parents=True)
         (folders.cache() / name / "made").write_bytes(b"x" * 5000)
-    with folders.alone(folders.cache() / "runtime-2.lock"):
+    with folders.hold_lock(folders.cache() / "runtime-2.lock"):
         ended = vsml("lab", "build", "--clean", "-o", "json")
     result = json.loads(ended.out)["data"]
     assert ended.status == 0

@@ -13,7 +13,7 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.hosts.missing_prerequisites import missing
+from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
 from vsphere_ml.core.model.inventory import Pvrdma, WholeGpu
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.core.rules.table import BY_ID
@@ -117,7 +117,7 @@ def test_a_refusal_says_what_to_type_and_by_which_rule(
 
 
 def test_mig_on_ampere_is_named_with_its_reboot() -> None:
-    [lack] = missing(cluster((node("node-1", gpu=MIG, nic=NO_NIC),)), site(r750xa(1)))
+    [lack] = missing_prerequisites(cluster((node("node-1", gpu=MIG, nic=NO_NIC),)), site(r750xa(1)))
     assert lack.commands == ("nvidia-smi -i 0000:3b:00.0 -mig 1", "a reboot, which Ampere needs")
 
 
@@ -141,33 +141,33 @@ def test_hosts_of_another_use_are_no_findings() -> None:
 
 def test_what_the_plan_itself_may_change_is_no_finding() -> None:
     spec = cluster((node("node-1", nic=NO_NIC),), make_ready=MakeReady(kinds=frozenset({ReadyKind.GRAPHICS})))
-    assert missing(spec, site(shared(r750xa(1)), r750xa(2))) == ()
+    assert missing_prerequisites(spec, site(shared(r750xa(1)), r750xa(2))) == ()
 
 
 def test_a_host_is_not_named_when_the_setting_would_not_help() -> None:
     user = vm("etl-7", "vm-7", powered_on=True)
     busy = held(shared(r750xa(1)), user, [gpu.address for gpu in r750xa(1).gpus])
-    assert missing(cluster((node("node-1", nic=NO_NIC),)), site(busy)) == ()
+    assert missing_prerequisites(cluster((node("node-1", nic=NO_NIC),)), site(busy)) == ()
 
 
 def test_functions_of_other_ports_keep_their_number_in_the_command() -> None:
     host, user = without_functions(r750xa(1)), vm("etl-7", "vm-7").ref
     used_up = replace(host.nics[1], vfs=2, sriov_enabled=True, vf_holders=(user, user))
     picture = site(replace(host, nics=(host.nics[0], used_up)))
-    [lack] = missing(cluster((node("node-1", nic=SRIOV),)), picture)
+    [lack] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), picture)
     assert '"max_vfs=1,2"' in lack.commands[1]
 
 
 def test_what_else_is_in_the_driver_s_string_stays_in_the_command_where_it_is_known() -> None:
     host = replace(without_functions(r750xa(1)), module_options=(("nmlx5_core", "ecn=1"),))
-    [lack] = missing(cluster((node("node-1", nic=SRIOV),)), site(host))
+    [lack] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), site(host))
     assert lack.commands[0] == 'esxcli system module parameters set -m nmlx5_core -p "ecn=1 max_vfs=1,0"'
 
 
 def test_a_nic_with_sriov_off_in_its_firmware_is_named_with_the_commands_that_switch_it_on() -> None:
     """NVIDIA's nmlx5 manual, SR-IOV: MFT, `mlxconfig set SRIOV_EN=1 NUM_OF_VFS=n`, a reboot, and only then max_vfs."""
     spec, picture = cluster((node("node-1", nic=SRIOV),)), site(without_capability(r750xa(1)))
-    (lacking,) = missing(spec, picture)
+    (lacking,) = missing_prerequisites(spec, picture)
     assert lacking.finding.code == "host.no-sriov"
     assert lacking.firmware == (picture.hosts[0].nics[0].address,)
     assert any(command.endswith("set SRIOV_EN=1 NUM_OF_VFS=8") for command in lacking.commands)
@@ -175,8 +175,8 @@ def test_a_nic_with_sriov_off_in_its_firmware_is_named_with_the_commands_that_sw
         planned(spec, picture)
     assert "SRIOV_EN" in (refused.value.hint or "")
     ready = replace(spec, make_ready=MakeReady(kinds=frozenset({ReadyKind.SRIOV})))
-    assert missing(ready, picture) == (lacking,)  # vsml does not pretend that it could
+    assert missing_prerequisites(ready, picture) == (lacking,)  # vsml does not pretend that it could
 
 
 def test_a_nic_without_sriov_is_no_matter_to_nodes_that_want_none() -> None:
-    assert missing(cluster((node("node-1", nic=NO_NIC),)), site(without_capability(r750xa(1)))) == ()
+    assert missing_prerequisites(cluster((node("node-1", nic=NO_NIC),)), site(without_capability(r750xa(1)))) == ()

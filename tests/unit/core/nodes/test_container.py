@@ -29,7 +29,7 @@ def told(command: str, path: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_command_reaches_the_container_as_it_is_written(path: str) -> None:
     command = 'for each in \'a  b\' "it\'s"; do echo "$each $0"; done | tr a-z A-Z'
-    assert told(container.inside(command), path).stdout == "A  B SH\nIT'S SH\n"
+    assert told(container.command_in_container(command), path).stdout == "A  B SH\nIT'S SH\n"
 
 
 def test_a_folder_is_shared_when_both_see_the_same_one(path: str, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.pictures import r750xa
 from vsphere_ml.core.model.locality import locality_between
 from vsphere_ml.core.model.placement import Locality
-from vsphere_ml.core.report.nccl_topology import filled, shape, xml
+from vsphere_ml.core.report.nccl_topology import fill_bus_ids, shape, xml
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import PciAddress
@@ -29,7 +29,7 @@ def test_a_pair_on_one_switch_shares_a_bridge() -> None:
     gpu, nic = beside(Locality.SAME_SWITCH)
     found = shape(HOST, [gpu], [nic])
     assert found.certain
-    assert filled(xml(found), ["00000000:03:00.0"], ["0000:0B:00.0"]) == (
+    assert fill_bus_ids(xml(found), ["00000000:03:00.0"], ["0000:0B:00.0"]) == (
         '<system version="1">\n'
         '  <cpu numaid="0">\n'
         '    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="" link_width="">\n'
@@ -81,11 +81,11 @@ def test_a_guest_that_differs_from_its_host_gets_no_file(gpus: list[str], nics: 
     gpu, fast = beside(Locality.SAME_SWITCH)
     text = xml(shape(HOST, [gpu], [fast]))
     with pytest.raises(ValueError, match=why):
-        filled(text, gpus, nics)
+        fill_bus_ids(text, gpus, nics)
 
 
 def test_each_nic_gets_the_bus_id_of_its_own_port() -> None:
-    text = filled(xml(shape(HOST, GPUS[:1], NICS[::-1])), ["0000:03:00.0"], ["0000:0b:00.0", "0000:0c:00.0"])
+    text = fill_bus_ids(xml(shape(HOST, GPUS[:1], NICS[::-1])), ["0000:03:00.0"], ["0000:0b:00.0", "0000:0c:00.0"])
     system = ET.fromstring(text)
     at = [HOST.numa_of(nic) for nic in sorted(NICS)]
     order = list(dict.fromkeys(HOST.numa_of(each) for each in (GPUS[0], *sorted(NICS))))

@@ -21,7 +21,7 @@ from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
 from vsphere_ml.core.model.guest import Answer
 from vsphere_ml.core.model.spec import RoceWish
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.flows.bench.launch import Beside, Ground, Means, made
+from vsphere_ml.flows.bench.launch import Beside, Ground, Means, run_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ class Site:
     def launch(self) -> tuple[Any, VsmlError | None]:
         wish = matrix.Wish(workloads=(Workload.TRAIN,), nodes=(2,))
         (configuration,) = matrix.expand(wish)
-        return made(self.ground, wish, Planned(configuration=configuration, launch=1), Beside())
+        return run_launch(self.ground, wish, Planned(configuration=configuration, launch=1), Beside())
 
 
 def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def series(
     patch: pytest.MonkeyPatch, folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, seconds: float = 0
 ) -> Made:
     patch.setattr(bench, "clean_slate", hands.clean)
-    patch.setattr(bench, "made", hands.launch)
+    patch.setattr(bench, "run_launch", hands.launch)
     patch.setattr(bench, "wire", lambda *_: None)
-    patch.setattr(bench, "refused", refused)
+    patch.setattr(bench, "refused_run", refused)
     wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
     means = launch.Means(enough_launches=Enough(half_width=half_width, seconds=seconds))
     ground: Any = type("Ground", (), {"folder": folder, "means": means, "clock": hands})()

@@ -11,7 +11,7 @@ from tests.fakes.guest import FakeGuest
 from tests.fakes.guests import FakeGuests
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.flows.guests.boot import patiently
+from vsphere_ml.flows.guests.boot import run_with_retry
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell
@@ -29,7 +29,7 @@ def worked(breaks: int, deadline_s: float = 60.0) -> tuple[object, int]:
 
     guests = FakeGuests({"node-1": FakeGuest("node-1")})
     place = GuestPlace(name="node-1", address="192.0.2.1", vm="vm-1")
-    return patiently(guests, [place], work, deadline_s)["node-1"], tries["node-1"]
+    return run_with_retry(guests, [place], work, deadline_s)["node-1"], tries["node-1"]
 
 
 @pytest.mark.parametrize("breaks", [0, 1, 2])

@@ -18,7 +18,7 @@ from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.command import Answered, run
-from vsphere_ml.flows.guests.configure import Configured, Lacking, chosen, configure
+from vsphere_ml.flows.guests.configure import Configured, Lacking, choose_steps, configure
 from vsphere_ml.flows.guests.guests import StepInputs
 from vsphere_ml.guest.converge import State
 from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Waiting
@@ -273,7 +273,7 @@ def test_steps_are_chosen_across_playbooks() -> None:
     books = (book("/a", "/b", name="one"), book("/c", name="two"))
 
     def titles(*steps: str, from_step: str | None = None) -> list[str]:
-        return [step.title for each in chosen(books, steps, from_step) for step in each.steps]
+        return [step.title for each in choose_steps(books, steps, from_step) for step in each.steps]
 
     assert titles("file /c") == ["file /c"]
     assert titles("one:2") == ["file /b"]

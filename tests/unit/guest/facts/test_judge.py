@@ -326,12 +326,12 @@ CONTAINER = 'kind = "container_sshd"\nimage = "nvcr.io/x:1"\nport = 2200'
 
 
 def seen_of(*books: Playbook, lab: bool = False, gpus: int = 1, nic: NicKind = NicKind.SRIOV) -> tuple[Evidence, ...]:
-    return verify(Recorder(), facts(lab=lab, gpus=gpus, nic=nic), wanted.of(books))
+    return verify(Recorder(), facts(lab=lab, gpus=gpus, nic=nic), wanted.wanted_by_playbooks(books))
 
 
 def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
     shell = Recorder()
-    seen = verify(shell, NODE_1, wanted.of([book(CONTAINER)]))
+    seen = verify(shell, NODE_1, wanted.wanted_by_playbooks([book(CONTAINER)]))
     assert len(shell.asked) == 1
     assert not shell.told
     assert {each.fact: each.command for each in seen} == shell.asked[0]
@@ -339,7 +339,7 @@ def test_everything_is_asked_in_one_round_trip_and_nothing_is_done() -> None:
 
 def test_of_gpus_that_are_handed_through_whole_no_licence_is_asked_and_nvlink_only_where_it_joins() -> None:
     def asked(**knobs: Any) -> set[str]:
-        seen = verify(Recorder(), facts(**knobs), wanted.of([]))
+        seen = verify(Recorder(), facts(**knobs), wanted.wanted_by_playbooks([]))
         return {each.fact for each in seen} & {"licence", "driver branch", "NVLink", "GPUs and profile"}
 
     assert asked() == {"licence", "driver branch", "GPUs and profile"}
@@ -393,7 +393,7 @@ def test_what_is_right_is_what_the_playbooks_say() -> None:
     assert "-p 2222" in seen["SSH mesh"].command
     assert "su - mpi" in seen["locked memory"].command
     answers = {"RDMA device": Answer(0, devinfo("PORT_ACTIVE", 1024))}
-    found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.of([steps]))}
+    found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.wanted_by_playbooks([steps]))}
     assert found["RDMA device"].verdict is OK
 
 

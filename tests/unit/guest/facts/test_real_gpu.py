@@ -62,7 +62,7 @@ def test_every_gpu_has_a_row_in_the_matrix() -> None:
 def test_every_gpu_has_a_place_in_nccls_topology() -> None:
     gpus = asked("nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader").text.splitlines()
     text = "".join(f'<pci busid="GPU{at}"/>' for at in range(count()))
-    assert "GPU" not in nccl_topology.filled(text, gpus, [])
+    assert "GPU" not in nccl_topology.fill_bus_ids(text, gpus, [])
 
 
 def test_mig_modes_are_told_by_address_of_gpus_that_have_one() -> None:

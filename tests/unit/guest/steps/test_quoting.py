@@ -112,8 +112,8 @@ def hostile_facts(text: str) -> GuestFacts:
 def hostile_wish(text: str) -> wanted.Wanted:
     """Return a wish with the names that a playbook lets through at their worst."""
     with suppress(Wrong):
-        return replace(wanted.of(()), mesh=SshMesh(user=text), container=ContainerSshd(image="x"))
-    return replace(wanted.of(()), container=ContainerSshd(image="x"))
+        return replace(wanted.wanted_by_playbooks(()), mesh=SshMesh(user=text), container=ContainerSshd(image="x"))
+    return replace(wanted.wanted_by_playbooks(()), container=ContainerSshd(image="x"))
 
 
 def everything(step: Step, facts: GuestFacts) -> list[str]:

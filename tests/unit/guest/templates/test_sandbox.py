@@ -11,7 +11,7 @@ from vsphere_ml.guest.templates import render, sandbox
 
 PEERS = tuple(Peer(name=f"node-{at}", address=f"10.0.0.{at}", roce_address=f"10.1.0.{at}/24") for at in range(1, 5))
 FACTS = GuestFacts(name="node-1", cluster="train", peers=PEERS, gpus=2, profile="A100-40C", values={"rack": "7"})
-VALUES = render.of(FACTS)
+VALUES = render.guest_values(FACTS)
 ESCAPE = (
     "{% for c in name.__class__.__mro__[-1].__subclasses__() if c.__name__ == '_wrap_close' %}"
     "{{ c.__init__.__globals__['popen']('id').read() }}{% endfor %}"
@@ -20,7 +20,7 @@ ESCAPE = (
 
 def refused(text: str) -> sandbox.Unsuitable:
     with pytest.raises(sandbox.Unsuitable) as raised:
-        sandbox.rendered(text, VALUES)
+        sandbox.render_template(text, VALUES)
     return raised.value
 
 
@@ -41,7 +41,7 @@ def refused(text: str) -> sandbox.Unsuitable:
     ],
 )
 def test_what_fills_in_a_text_is_possible(text: str, wanted: str) -> None:
-    assert sandbox.rendered(text, VALUES) == wanted
+    assert sandbox.render_template(text, VALUES) == wanted
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_part_of_what_has_none_is_refused_with_its_line_and_without_a_warning(
 )
 def test_what_templates_do_not_need_is_refused_before_they_are_rendered(text: str) -> None:
     with pytest.raises(sandbox.Unsuitable) as raised:
-        sandbox.parsed(f"\n{text}")
+        sandbox.parse_template(f"\n{text}")
     assert raised.value.line == 2
 
 

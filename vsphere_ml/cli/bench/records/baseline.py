@@ -43,7 +43,7 @@ def make(terminal: Terminal, records: RecordsOrNewest = None, into: Into = None,
     if folder is None:
         raise ConfigError("the record is not of one cluster", code="usage", hint="--into FOLDER")
     more = again.command(read, found[0], max(least_launches, baseline.LAUNCHES))
-    runs = baseline.chosen(read, least_launches, more)
+    runs = baseline.choose_runs(read, least_launches, more)
     files = baseline.make(runs, folder)
     terminal.say(f"wrote {len(runs)} launches and {files[-1]}; now: vsml bench gate RECORD --baseline {folder}")
     return Answer(text=view.text(runs), data={"baseline": folder, "documents": files[:-1], "thresholds": files[-1]})

@@ -57,13 +57,13 @@ def import_(  # noqa: PLR0917 - options
 
     Example: `vsml bench import run-*.log --into bench/old --nodes 2 --link-gbit 100 --transport roce`
     """
-    from vsphere_ml.bench.imports.files import imported
+    from vsphere_ml.bench.imports.files import import_logs
     from vsphere_ml.bench.imports.reading import Given
     from vsphere_ml.bench.model.record import Link
     from vsphere_ml.bench.predict.arguments import collective as known_collective
     from vsphere_ml.bench.predict.arguments import transport as known_transport
     from vsphere_ml.bench.records import store
-    from vsphere_ml.cli.bench.files import pieces, seen
+    from vsphere_ml.cli.bench.files import modified_time, pieces
     from vsphere_ml.cli.views.bench import imports as view
 
     given = Given(
@@ -77,7 +77,7 @@ def import_(  # noqa: PLR0917 - options
         reduction=reduction,
         link=Link(line_rate_bits_per_s=None if link_gbit is None else link_gbit * 1e9, nics=nics, mtu_bytes=mtu),
     )
-    runs = imported([(str(log), pieces(log), seen(log)) for log in logs], given)
+    runs = import_logs([(str(log), pieces(log), modified_time(log)) for log in logs], given)
     written = [store.write(run, into) for run in runs]
     terminal.say(f"wrote {len(written)} to {into}; now: vsml bench report {into}")
     return Answer(text=view.text(runs), data={"record": into, "documents": written, "runs": list(runs)})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def text(anchors: Sequence[Anchor], unpublished: Sequence[str]) -> Group:
     """Return a few lines a figure."""
     missing = line(("no published figure was found for", "bold"))
-    return Group(*map(_anchor, anchors), missing, *map(_missing, unpublished))
+    return Group(*map(_anchor, anchors), missing, *map(_missing_line, unpublished))
 
 
 def _anchor(anchor: Anchor) -> Text:
@@ -30,5 +30,5 @@ def _anchor(anchor: Anchor) -> Text:
     )
 
 
-def _missing(what: str) -> Text:
+def _missing_line(what: str) -> Text:
     return line("   ", what)

@@ -9,7 +9,7 @@ from rich.console import Group
 from vsphere_ml.bench.analysis import metric
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.stats.verdicts import Answer
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def text(made: Comparison) -> Group:
 
 def data(made: Comparison) -> dict[str, Any]:
     """Return the comparison's fields."""
-    return dict(plain(made))
+    return dict(plain_value(made))
 
 
 def _parts(made: Comparison) -> Iterator[RenderableType]:

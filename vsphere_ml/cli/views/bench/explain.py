@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def data(seen: Study, remarks: Sequence[Remark]) -> dict[str, Any]:
     """Return the remarks, and the figures they are about without each launch's steps."""
     from vsphere_ml.bench.analysis.summary import figures_of
 
-    return {"remarks": plain(remarks), **figures_of(seen)}
+    return {"remarks": plain_value(remarks), **figures_of(seen)}
 
 
 def _parts(seen: Study, remarks: Sequence[Remark]) -> Iterator[RenderableType]:

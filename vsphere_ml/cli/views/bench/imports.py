@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def text(runs: Sequence[Run]) -> Group:
     """Return a line a log, then what none of them can tell."""
     titles = Titles.of(run.configuration for run in runs)
-    rows = ((run.source, titles(run.configuration), str(run.launch), _held(run)) for run in runs)
+    rows = ((run.source, titles(run.configuration), str(run.launch), _describe_figures(run)) for run in runs)
     remarks = dict.fromkeys((each.target, each.message) for run in runs for each in run.remarks)
     return Group(
         table(("TOOL", "CONFIGURATION", "LAUNCH", "HOLDS"), rows),
@@ -26,7 +26,7 @@ def text(runs: Sequence[Run]) -> Group:
     )
 
 
-def _held(run: Run) -> str:
+def _describe_figures(run: Run) -> str:
     if run.steps is not None:
         return count(len(run.steps.step_s[0]), "step time")
     return count(len(run.sweep), "message size") if run.sweep else count(len(run.link_results), "link")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.bench.model import figures
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def data(made: Prediction, measured: Share | None) -> dict[str, Any]:
         "line_bytes_per_s": made.wire.line_bytes_per_s,
         "usable_bytes_per_s": made.wire.usable_bytes_per_s,
     }
-    return {**plain(made), **rates, "measured": plain(measured)}
+    return {**plain_value(made), **rates, "measured": plain_value(measured)}
 
 
 def _parts(made: Prediction, measured: Share | None) -> Iterator[RenderableType]:

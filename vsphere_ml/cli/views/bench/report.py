@@ -9,7 +9,7 @@ from rich.console import Group
 from vsphere_ml.bench.analysis.summary import figures_of
 from vsphere_ml.cli.views.bench.curve import curves
 from vsphere_ml.cli.views.bench.study import notes
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def data(told: Story, seen: Study) -> dict[str, Any]:
         "headline": {"tone": told.headline.tone.value, "text": told.headline.text},
         "actions": [{"code": each.finding.code, "command": each.command} for each in told.actions],
         "verdicts": list(told.verdicts),
-        "remarks": plain(told.remarks),
+        "remarks": plain_value(told.remarks),
         "not_measured": [*told.notices, *told.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],

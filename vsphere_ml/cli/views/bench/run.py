@@ -30,7 +30,7 @@ def text(done: Benchmarked) -> Group:
 def _parts(done: Benchmarked) -> Iterator[RenderableType]:
     asked = [*(run.configuration for run in done.runs), *(each.configuration for each in done.not_made)]
     titles = Titles.of(asked)
-    yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), proven(run)) for run in done.runs))
+    yield table(("LAUNCH", "PROVEN"), ((titles(run.configuration), summarize_proofs(run)) for run in done.runs))
     if any(run.outcome is Outcome.COMPLETE for run in done.runs):
         seen = study(done.runs)
         yield explained.text(seen, explain(seen))
@@ -41,7 +41,7 @@ def _parts(done: Benchmarked) -> Iterator[RenderableType]:
     yield line(f"the record is in {done.folder}; `vsml bench explain {done.folder}` shows this again")
 
 
-def proven(run: Run) -> str:
+def summarize_proofs(run: Run) -> str:
     """Return the proofs in few words; what is unknown is said to be."""
     if run.outcome is not Outcome.COMPLETE:
         return f"{run.outcome.value}: {run.reason}"

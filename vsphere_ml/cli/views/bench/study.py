@@ -37,7 +37,7 @@ def sweep_tables(seen: Study) -> Iterator[RenderableType]:
             made = tables.all_reduce(sweep)
             yield line((made.heading, "bold"))
             yield _table(made)
-            if fitted := tables.fitted(sweep):
+            if fitted := tables.describe_fit(sweep):
                 yield line(fitted)
 
 

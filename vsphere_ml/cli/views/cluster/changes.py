@@ -114,7 +114,7 @@ def explain(change: Change) -> str:
         case SetSwitchMtu():
             return f"MTU {change.was} → {change.mtu}, for all its port groups"
         case MakeRule():
-            return f"keep {listed(change.vms)} on different hosts"
+            return f"keep {list_names(change.vms)} on different hosts"
         case PowerOn():
             return "power on"
         case PowerOff():
@@ -173,7 +173,7 @@ def _device(want: WantedDevice) -> str:
     return f"{device_name(want)}{on}"
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Return names in a row; a long row by its ends and its length."""
     many = 8
     return ", ".join(names) if len(names) <= many else f"{names[0]} … {names[-1]} ({len(names)})"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.cluster.changes import listed
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.cluster.changes import list_names
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def text(told: Sequence[Explanation]) -> RenderableType:
 
 
 def data(told: Sequence[Explanation]) -> Any:
-    return plain(told)
+    return plain_value(told)
 
 
 def _seat(one: Explanation) -> Iterator[RenderableType]:
@@ -35,4 +35,6 @@ def _seat(one: Explanation) -> Iterator[RenderableType]:
     for loser in one.losers:
         alike.setdefault((loser.fits, loser.verdict), []).append(loser.host)
     for (fits, verdict), hosts in alike.items():
-        yield line(("      fits, but ", "yellow") if fits else ("      cannot: ", "red"), f"{listed(hosts)}: {verdict}")
+        yield line(
+            ("      fits, but ", "yellow") if fits else ("      cannot: ", "red"), f"{list_names(hosts)}: {verdict}"
+        )

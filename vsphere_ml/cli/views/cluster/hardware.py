@@ -30,7 +30,7 @@ def blocks(plan: Plan, *, every_key: bool = False) -> Iterator[Text]:
     for vm, target in _targets(plan):
         alike.setdefault(tuple(_lines(target, every_key=every_key)), []).append(vm)
     for lines, vms in alike.items():
-        yield line("   ", changes.listed(vms))
+        yield line("   ", changes.list_names(vms))
         yield from (line("      ", each) for each in lines)
 
 

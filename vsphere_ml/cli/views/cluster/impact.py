@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import count
 from vsphere_ml.core.plan.deletions import deleted_vms, stopped_vms
 
@@ -37,14 +37,14 @@ def _sentence(parts: Sequence[str]) -> str:
 def _stops(vms: Sequence[str], hosts: Sequence[HostPlan]) -> Iterator[str]:
     own = dict.fromkeys((*vms, *(vm for host in hosts for vm in host.stopped)))
     if own:
-        yield f"stops {count(len(own), 'VM')} and powers on again: {listed(tuple(own))}"
+        yield f"stops {count(len(own), 'VM')} and powers on again: {list_names(tuple(own))}"
     if others := [vm for host in hosts for vm in host.foreign]:
-        yield f"stops {count(len(others), 'VM')} of others too: {listed(others)}"
+        yield f"stops {count(len(others), 'VM')} of others too: {list_names(others)}"
 
 
 def _deletes(vms: frozenset[str]) -> Iterator[str]:
     if vms:
-        yield f"deletes {count(len(vms), 'VM')} with all disks: {listed(sorted(vms))}"
+        yield f"deletes {count(len(vms), 'VM')} with all disks: {list_names(sorted(vms))}"
 
 
 def _reboots(hosts: Sequence[HostPlan], parallel: int, reboot_s: float) -> Iterator[str]:
@@ -52,4 +52,4 @@ def _reboots(hosts: Sequence[HostPlan], parallel: int, reboot_s: float) -> Itera
     if names:
         together = "one after another" if parallel == 1 else f"{parallel} at a time"
         minutes = math.ceil(math.ceil(len(names) / parallel) * reboot_s / 60)
-        yield f"reboots {count(len(names), 'host')}, {together}, at most {minutes} min: {listed(names)}"
+        yield f"reboots {count(len(names), 'host')}, {together}, at most {minutes} min: {list_names(names)}"

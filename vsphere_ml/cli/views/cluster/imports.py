@@ -20,7 +20,7 @@ def text(made: Translated, file: str) -> Text:
     return line(f"wrote {file}: {count(made.nodes, 'node')}")
 
 
-def told(made: Translated, source: str, lacking: Sequence[Problem]) -> Iterator[str]:
+def report_lines(made: Translated, source: str, lacking: Sequence[Problem]) -> Iterator[str]:
     """Yield a line for each thing that was not carried over, is to be filled in, or is refused by `vsml check`."""
     for note in made.notes:
         place = f"{source}:{note.line}" if note.line else source

@@ -40,13 +40,13 @@ def _table(nodes: Sequence[NodeSpec]) -> Iterator[RenderableType]:
     if len(nodes) <= MANY:
         yield table(TITLES, map(_row, nodes))
         return
-    rows = _folded(map(_row, nodes))
+    rows = _fold_rows(map(_row, nodes))
     yield table(TITLES, islice(rows, _MOST))
     if more := sum(1 for _ in rows):
         yield line(f"and {more} more rows; `-o json` has every node")
 
 
-def _folded(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+def _fold_rows(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """Yield a row for each run of nodes that differ in nothing but name, address and host."""
     for alike, group in groupby(rows, key=lambda row: row[1:-2]):
         names, *_, addresses, hosts = zip(*group, strict=True)

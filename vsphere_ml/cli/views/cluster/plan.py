@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import changes, hardware
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.model.placement import Locality, WantPvrdma
@@ -49,7 +49,7 @@ def data(plan: Plan) -> dict[str, Any]:
         "targets": hardware.data(plan),
         "seats": [seat(each) for each in plan.seats],
         "notes": list(plan.notes),
-        "findings": plain(plan.findings),
+        "findings": plain_value(plan.findings),
     }
 
 
@@ -97,7 +97,7 @@ def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     for stage in plan.stages:
         if left := [each for each in stage.changes if each not in plan.interrupting]:
             yield line((stage.title, "bold"))
-            yield from _grouped(left)
+            yield from _group_changes(left)
             yield from _first_boots(left)
     if blocks := list(hardware.blocks(plan, every_key=every_key)):
         yield line(("virtual machines", "bold"))
@@ -135,13 +135,13 @@ def summary(plan: Plan) -> Text:
     if not plan:
         return line(("nothing to do", "green"))
     every = list(plan.changes)
-    counts = ", ".join(_counted(every))
+    counts = ", ".join(_count_changes(every))
     hosts = f"{count(sum(map(bool, plan.hosts)), 'host')} to make ready; " if any(plan.hosts) else ""
     changes = f"{count(len(every), 'change')}, {len(plan.interrupting)} of them interrupting"
     return line(("plan: ", "bold"), f"{hosts}{counts}; {changes}")
 
 
-def _counted(every: Sequence[Change]) -> Iterator[str]:
+def _count_changes(every: Sequence[Change]) -> Iterator[str]:
     """Yield how many things are made, changed and deleted, and of which kinds: `2 to create (1 VM, 1 folder)`."""
     signs: dict[tuple[str, str], set[str]] = {}
     for each in every:
@@ -149,11 +149,11 @@ def _counted(every: Sequence[Change]) -> Iterator[str]:
     fates = [(kind, _fate(found)) for (kind, _), found in signs.items()]
     for fate in ("create", "change", "delete"):
         kinds = Counter(kind for kind, what in fates if what == fate)
-        listed = ", ".join(_numbered(kind, number) for kind, number in kinds.items())
+        listed = ", ".join(_count_kind(kind, number) for kind, number in kinds.items())
         yield f"{sum(kinds.values())} to {fate}" + (f" ({listed})" if kinds else "")
 
 
-def _numbered(kind: str, number: int) -> str:
+def _count_kind(kind: str, number: int) -> str:
     return count(number, kind, "switches" if kind == "switch" else "")
 
 
@@ -170,13 +170,13 @@ def _fate(signs: set[str]) -> str:
     return "delete" if changes.REMOVED in signs else "change"
 
 
-def _grouped(stage: list[Change]) -> Iterator[Text]:
+def _group_changes(stage: list[Change]) -> Iterator[Text]:
     """Yield one line for all changes that differ in their VM only."""
     alike: dict[tuple[str, str], list[str]] = {}
     for each in stage:
         alike.setdefault((changes.sign(each), changes.explain(each)), []).append(object_name(each))
     for (mark, what), subjects in alike.items():
-        yield line((f"   {mark} ", STYLES[mark]), f"{changes.listed(subjects)}: {what}")
+        yield line((f"   {mark} ", STYLES[mark]), f"{changes.list_names(subjects)}: {what}")
 
 
 def _first_boots(stage: list[Change]) -> Iterator[Text]:
@@ -186,7 +186,7 @@ def _first_boots(stage: list[Change]) -> Iterator[Text]:
         if isinstance(each, CloneVm) and each.first_boot is not None:
             alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
     for told, vms in alike.items():
-        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.listed(vms)}: {told}")
+        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.list_names(vms)}: {told}")
 
 
 def _change(each: Change) -> Text:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import plan as of_site
-from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.guests import guests as of_guests
 from vsphere_ml.cli.views.layout.text import count, line
 
@@ -40,7 +40,7 @@ def data(proposal: Proposal) -> dict[str, Any]:
 def fields(plan: Plan, guests: Lacking | None, left_alone: str) -> dict[str, Any]:
     """Return the fields of a plan for a site and for its guests."""
     found = of_site.data(plan)
-    told = {"left_alone": left_alone} if guests is None else of_guests.lacking(guests)
+    told = {"left_alone": left_alone} if guests is None else of_guests.pending_fields(guests)
     return {**found, "empty": found["empty"] and not work(guests), "guests": told}
 
 
@@ -64,13 +64,15 @@ def _guests(guests: Lacking) -> Iterator[Text]:
         steps = ", ".join(step.title for step in book.steps)
         yield line(f"   playbook {book.name}, sha256 {book.digest[:12]}: {steps}")
     if guests.after_boot:
-        yield line(("   + ", "green"), f"{listed(guests.after_boot)}: every step, checked after boot")
-    for nodes, error in of_guests.unasked(guests):
-        yield line(("   ? ", "magenta"), f"{listed(nodes)}: cannot be asked now, and every step is checked: {error}")
+        yield line(("   + ", "green"), f"{list_names(guests.after_boot)}: every step, checked after boot")
+    for nodes, error in of_guests.unreachable_guests(guests):
+        yield line(
+            ("   ? ", "magenta"), f"{list_names(nodes)}: cannot be asked now, and every step is checked: {error}"
+        )
     for nodes, lack in of_guests.by_step(guests):
-        yield line(("   ~ ", "yellow"), f"{listed(nodes)}: {lack}")
+        yield line(("   ~ ", "yellow"), f"{list_names(nodes)}: {lack}")
     if whole := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
-        yield line(f"     {listed(whole)}: nothing to do")
+        yield line(f"     {list_names(whole)}: nothing to do")
     if guests.after_boot and guests.guests:
         yield line("     the others are asked again once the new ones are up, since all nodes know each other")
 

@@ -10,9 +10,9 @@ from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.cluster import plan as plans
 from vsphere_ml.cli.views.cluster import proposal
-from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.guests import guests as of_guests
-from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.layout.text import count, line
 from vsphere_ml.cli.views.site import ready
 from vsphere_ml.core.plan.describe import is_off
@@ -57,12 +57,12 @@ def data(report: Report) -> dict[str, Any]:
         "outcomes": [_outcome(each) for each in report.outcomes],
         "off": list(report.off),
         "remaining": list(report.remaining),
-        "dropped": plain(report.dropped),
+        "dropped": plain_value(report.dropped),
         "hosts": ready.outcomes(report.hosts),
         "lacking": plans.data(report.lacking),
         "seats": [plans.seat(each) for each in report.seats],
         "notes": list(report.notes),
-        "findings": plain(report.findings),
+        "findings": plain_value(report.findings),
         "seconds": round(report.seconds, 3),
         "guests": of_guests.data(report.guests) if report.guests else {"left_alone": report.left_alone},
     }
@@ -71,7 +71,7 @@ def data(report: Report) -> dict[str, Any]:
 def _parts(report: Report) -> Iterator[RenderableType]:
     if report.command == "provision" and report.seats:
         yield plans.seats(report.seats)
-    yield from ready.done(report.hosts)
+    yield from ready.outcome_lines(report.hosts)
     for each in report.findings:
         yield from plans.finding(each)
     if report.left_alone:
@@ -94,7 +94,7 @@ def _end(report: Report) -> Text:
     told = f"{count(made, 'change')} in {report.seconds:.1f} s"
     if report.site_done:
         gone = report.only and report.command == "destroy"
-        what = _gone(report) if gone else f"{_subject(report)} {_state(report)}"
+        what = _describe_partial_teardown(report) if gone else f"{_subject(report)} {_state(report)}"
         return line(("done: ", "bold green"), f"{what}; {told}")
     failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
     return line(("not finished: ", "bold red"), f"{_subject(report)}: {told}, {failed}")
@@ -102,14 +102,14 @@ def _end(report: Report) -> Text:
 
 def _subject(report: Report) -> str:
     """Return what a run was about: the cluster, or the nodes of it that were asked for."""
-    return f"{listed(report.only)} of {report.cluster}" if report.only else report.cluster
+    return f"{list_names(report.only)} of {report.cluster}" if report.only else report.cluster
 
 
-def _gone(report: Report) -> str:
+def _describe_partial_teardown(report: Report) -> str:
     """Return what became of a cluster of which only some VMs were destroyed."""
     verb = "is" if len(report.only) == 1 else "are"
-    left = f"{count(len(report.remaining), 'VM')}: {listed(report.remaining)}" if report.remaining else "no VM"
-    return f"{listed(report.only)} {verb} gone, and {report.cluster} still has {left}"
+    left = f"{count(len(report.remaining), 'VM')}: {list_names(report.remaining)}" if report.remaining else "no VM"
+    return f"{list_names(report.only)} {verb} gone, and {report.cluster} still has {left}"
 
 
 def _state(report: Report) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.views.cluster import plan as plans
-from vsphere_ml.cli.views.cluster.changes import listed
-from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.cluster.changes import list_names
+from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.plan.changes import DeleteVm
@@ -43,8 +43,8 @@ def data(status: Status) -> dict[str, Any]:
         "nodes": [_node(node) for node in status.nodes],
         "lacks": list(status.lacks),
         "lacking": plans.data(status.lacking),
-        "running": plain(status.running),
-        "findings": plain(status.findings),
+        "running": plain_value(status.running),
+        "findings": plain_value(status.findings),
         "unseated": as_data(status.unseated) if status.unseated else None,
     }
 
@@ -117,13 +117,13 @@ def _by_software(node: NodeStatus) -> str:
 
 
 def _end(status: Status) -> Text:
-    about = f"{listed(status.only)} of {status.cluster}" if status.only else status.cluster
+    about = f"{list_names(status.only)} of {status.cluster}" if status.only else status.cluster
     if status.whole:
         return line((f"{about} is as the file says", "green"))
-    return line((f"{about} is not as the file says", "yellow"), f": {', '.join(_differing(status))}")
+    return line((f"{about} is not as the file says", "yellow"), f": {', '.join(_describe_differences(status))}")
 
 
-def _differing(status: Status) -> Iterator[str]:
+def _describe_differences(status: Status) -> Iterator[str]:
     """Yield how many nodes run, and how much of the cluster is other than the file describes."""
     nodes = status.nodes
     yield f"{sum(node.state in {State.RUNNING, State.DEGRADED} for node in nodes)} of {len(nodes)} nodes run"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import table
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.rules.template_facts import TemplateVerdict
@@ -29,7 +29,7 @@ def text(above: RenderableType, facts: Sequence[TemplateFact]) -> Group:
 
 
 def data(facts: Sequence[TemplateFact]) -> list[dict[str, Any]]:
-    return [plain(fact) for fact in facts]
+    return [plain_value(fact) for fact in facts]
 
 
 def errors(name: str, facts: Sequence[TemplateFact]) -> tuple[VsmlError, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group
 
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.layout.text import count, line
 from vsphere_ml.guest.converge import State
 
@@ -61,7 +61,7 @@ def data(report: Configured) -> dict[str, Any]:
     }
 
 
-def lacking(plan: Lacking) -> dict[str, Any]:
+def pending_fields(plan: Lacking) -> dict[str, Any]:
     """Return the fields of what guests lack."""
     return {
         "playbooks": _playbooks(plan),
@@ -84,7 +84,7 @@ def by_step(plan: Lacking) -> Iterator[tuple[list[str], str]]:
         yield [node for node, _ in guests], f"{step}: {lacks[0]}{others}"
 
 
-def unasked(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+def unreachable_guests(plan: Lacking) -> Iterator[tuple[list[str], str]]:
     """Yield guests that could not be asked, each with the reason."""
     for guest in plan.unasked:
         yield [guest.node], guest.error.message if guest.error else ""
@@ -102,7 +102,7 @@ def _guest(guest: Guest) -> dict[str, Any]:
         "node": guest.node,
         "log": guest.log,
         "error": as_data(guest.error) if guest.error else None,
-        "playbooks": plain(guest.convergences),
+        "playbooks": plain_value(guest.convergences),
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 from vsphere_ml.core.order import fold_names
 
@@ -33,7 +33,7 @@ def data(seen: Verified) -> dict[str, Any]:
     return {
         "cluster": seen.cluster,
         "verified": seen.error is None,
-        "facts": plain(seen.evidence),
+        "facts": plain_value(seen.evidence),
         "unasked": {name: as_data(error) for name, error in seen.errors.items()},
     }
 
@@ -44,10 +44,10 @@ def _parts(seen: Verified, *, commands: bool) -> Iterator[RenderableType]:
         yield table(titles, (_row(*each, commands=commands) for each in _fold(seen.evidence, every=commands)))
     if seen.error is None:
         lab = " in the lab, where stand-ins answer for hardware" if any(each.lab for each in seen.evidence) else ""
-        yield line((f"{seen.cluster} is verified{lab}", "green"), _besides(seen))
+        yield line((f"{seen.cluster} is verified{lab}", "green"), _count_other_facts(seen))
 
 
-def _besides(seen: Verified) -> str:
+def _count_other_facts(seen: Verified) -> str:
     warned, unknown = (sum(each.verdict.value == state for each in seen.evidence) for state in ("warning", "unknown"))
     warnings = f"; {warned} warning{'' if warned == 1 else 's'}" if warned else ""
     return warnings + (f"; {unknown} fact{'' if unknown == 1 else 's'} could not be told" if unknown else "")

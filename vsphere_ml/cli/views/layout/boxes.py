@@ -43,7 +43,7 @@ class Drawing:
         self._text(box.title, "title", x + _PAD, y + _LINE)
         for number, each in enumerate(box.lines):
             self._text(each, "line", x + _PAD, y + _TITLE + _LINE * (number + 0.8))
-        for inner, at_x, at_y in _placed(box, x, y):
+        for inner, at_x, at_y in _place_boxes(box, x, y):
             self.box(inner, at_x, at_y)
 
     def _text(self, text: str, kind: str, x: float, y: float) -> None:
@@ -66,7 +66,7 @@ def _head(box: Box) -> float:
     return _TITLE + _LINE * len(box.lines) + (_PAD if box.lines or not box.inside else 0)
 
 
-def stacked(boxes: Sequence[Box], gap: float = 16) -> Drawing:
+def stack_boxes(boxes: Sequence[Box], gap: float = 16) -> Drawing:
     """Return boxes drawn one below another."""
     drawing = Drawing()
     for each in boxes:
@@ -74,7 +74,7 @@ def stacked(boxes: Sequence[Box], gap: float = 16) -> Drawing:
     return drawing
 
 
-def _placed(box: Box, x: float, y: float) -> Iterator[tuple[Box, float, float]]:
+def _place_boxes(box: Box, x: float, y: float) -> Iterator[tuple[Box, float, float]]:
     at = x + _PAD
     for each in box.inside:
         yield each, at, y + _head(box)

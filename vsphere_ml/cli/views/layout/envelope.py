@@ -44,7 +44,7 @@ def as_data(error: VsmlError) -> dict[str, Any]:
     return told
 
 
-def plain(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of value
+def plain_value(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of value
     """Return the value as JSON knows it: dataclasses by field, sets in order, sizes as bytes, paths as text."""
     match value:
         case Enum():
@@ -54,15 +54,15 @@ def plain(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of val
         case Path():
             return str(value)
         case dict():
-            return {str(plain(key)): plain(each) for key, each in value.items()}
+            return {str(plain_value(key)): plain_value(each) for key, each in value.items()}
         case set() | frozenset():
-            return sorted((plain(each) for each in value), key=str)
+            return sorted((plain_value(each) for each in value), key=str)
         case list() | tuple():
-            return [plain(each) for each in value]
+            return [plain_value(each) for each in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in dataclasses.fields(value)}
+        return {each.name: plain_value(getattr(value, each.name)) for each in dataclasses.fields(value)}
     if hasattr(value, "items"):  # read-only mappings
-        return {str(plain(key)): plain(each) for key, each in value.items()}
+        return {str(plain_value(key)): plain_value(each) for key, each in value.items()}
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
@@ -71,7 +71,7 @@ def _document(command: str, status: str, data: object, messages: Sequence[str], 
         "schema": SCHEMA,
         "command": command,
         "status": status,
-        "data": plain(data),
+        "data": plain_value(data),
         "messages": list(messages),
         "errors": [as_data(error) for error in errors],
     }

@@ -51,7 +51,7 @@ WHY = {
 
 
 @contextmanager
-def following(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
+def show_apply_progress(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
     """Yield a listener that shows what it is told on this console."""
     if not moves(console):
         yield Lines(console, verbose=verbose)

@@ -43,7 +43,7 @@ SPOKEN_S = 10.0  # between two plain lines of one launch
 
 
 @contextmanager
-def following(console: Console) -> Iterator[BenchListener]:
+def show_bench_progress(console: Console) -> Iterator[BenchListener]:
     """Yield a listener that shows what it is told on this console."""
     if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
         yield Lines(console)
@@ -92,14 +92,14 @@ class Lines:
     def __call__(self, event: BenchEvent, /) -> None:
         match event:
             case Planning():
-                self.titles = planned(event)
+                self.titles = titles_of_launches(event)
             case Launching():
                 self.pace, self.spoken = Pace(event.launch.configuration), self.clock()
             case Stepped():
                 self._step(event)
                 return
             case Printed():
-                show(self.console, printed(event))
+                show(self.console, rank_output(event))
                 return
         self._say(words(event, self.titles))
 
@@ -138,10 +138,10 @@ class Moving:
                 self.stop()
                 self._say(event, "green" if event.run.outcome is Outcome.COMPLETE else "red")
             case Planning():
-                self._titles = planned(event)
+                self._titles = titles_of_launches(event)
                 self._say(event, "dim")
             case Printed():
-                self._console.print(printed(event))
+                self._console.print(rank_output(event))
             case _:
                 self._say(event, "dim")
 
@@ -180,12 +180,12 @@ def plot(step_s: Sequence[float]) -> str:
     return "".join(BARS[min(len(BARS) - 1, int(best / each * len(BARS)))] for each in step_s)
 
 
-def planned(event: Planning) -> Titles:
+def titles_of_launches(event: Planning) -> Titles:
     """Return the titles of the launches that are to be made."""
     return Titles.of(each.configuration for each in event.launches)
 
 
-def printed(event: Printed) -> Text:
+def rank_output(event: Printed) -> Text:
     """Return what ranks printed, set apart from what vsml says."""
     return lines(*(line(("  | ", "dim"), each) for each in event.lines))
 
@@ -201,7 +201,7 @@ def words(event: Said, titles: Titles) -> str:
             what = "cannot be made" if isinstance(event, Hindered) else "spared"
             return f"{what}: {_launch(event.launch, titles)}: {event.why}"
         case Reaped() | NotReaped():
-            return f"{event.node}: {_cleaned(event)}"
+            return f"{event.node}: {_describe_cleanup(event)}"
         case Launching():
             return f"{event.number}/{event.of}: {_launch(event.launch, titles)}"
         case Stepped():
@@ -218,7 +218,7 @@ def _launch(each: Planned, titles: Titles) -> str:
     return titles(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")
 
 
-def _cleaned(event: Reaped | NotReaped) -> str:
+def _describe_cleanup(event: Reaped | NotReaped) -> str:
     if isinstance(event, NotReaped):
         return f"what the launch left there could not be ended: {event.why}"
     return f"ended {count(event.processes, 'process', 'processes')} that an earlier run left"

@@ -90,7 +90,7 @@ class Board(MovingTable[Row]):
             if self._over:
                 return
             before = self._rows.get(event.node)
-            state, at = _standing(event, before.at if before else "")
+            state, at = _guest_state(event, before.at if before else "")
             self._worked |= isinstance(event, Applying)
             doing = words(event).removeprefix(f"{at}: ") or "entering it over SSH"
             self._rows[event.node] = Row(state=state, at=at, doing=doing, since=self._clock())
@@ -117,7 +117,7 @@ class Board(MovingTable[Row]):
         return line(name), line((row.at, "dim")), line((passed, "dim")), line((row.doing, STYLES[row.state]))
 
 
-def _standing(event: GuestEvent, at: str) -> tuple[str, str]:
+def _guest_state(event: GuestEvent, at: str) -> tuple[str, str]:
     """Return how a guest stands after the event, and where it is."""
     match event:
         case Waiting():

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.layout.text import count, line, lines
-from vsphere_ml.core.hosts.host_changes import described
+from vsphere_ml.core.hosts.host_changes import describe_host_change
 from vsphere_ml.core.ports.host_events import (
     Asking,
     Checked,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def following(console: Console) -> Iterator[HostListener]:
+def show_host_progress(console: Console) -> Iterator[HostListener]:
     """Yield a listener that shows what it is told on this console."""
     if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
         yield Lines(console)
@@ -56,13 +56,15 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
             return None
         case StepDone():
             return line(
-                f"{event.change.host_name}: {described(event.change)}: ",
+                f"{event.change.host_name}: {describe_host_change(event.change)}: ",
                 ("done", "green"),
                 f" in {event.seconds:.1f} s",
             )
         case StepFailed():
             return line(
-                f"{event.change.host_name}: {described(event.change)}: ", ("failed: ", "red"), event.error.message
+                f"{event.change.host_name}: {describe_host_change(event.change)}: ",
+                ("failed: ", "red"),
+                event.error.message,
             )
         case Checked():
             effective = sum(fact.is_effective for fact in event.facts.facts)
@@ -87,7 +89,7 @@ class Lines:
         told = words(event)
         if isinstance(event, StepStands) and self._said.get(event.change.host_name) != event.words:
             self._said[event.change.host_name] = event.words
-            told = line(f"{event.change.host_name}: {described(event.change)}: {event.words}")
+            told = line(f"{event.change.host_name}: {describe_host_change(event.change)}: {event.words}")
         if told is not None:
             show(self.console, line((self.clock(), "dim"), "  ").append_text(told))
 
@@ -138,7 +140,7 @@ class Board:
         yield lines(*(self._line(*each) for each in self._now.values()))
 
     def _line(self, begun: StepBegun, since: float, stands: str) -> Text:
-        name, what = begun.change.host_name, described(begun.change)
+        name, what = begun.change.host_name, describe_host_change(begun.change)
         passed = f"{self._clock() - since:.0f} s"
         limit = f" of {begun.deadline_s:.0f} s at most"
         return line((f"{name}: ", "bold"), what, f": {stands}" if stands else "", "  ", (passed + limit, "dim"))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.cli import exits
 from vsphere_ml.cli.terminal import Answer
-from vsphere_ml.cli.views.layout.envelope import as_data, plain
+from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.site import ats_text
-from vsphere_ml.core.hosts.host_changes import described
+from vsphere_ml.core.hosts.host_changes import describe_host_change
 
 if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_plan import HostPlan
@@ -48,22 +48,22 @@ def _host(each: HostPlan, outcome: HostOutcome | None, report: AtsReport) -> dic
         "host": each.name,
         "enabled": facts.enabled,
         "settings": [_fact(fact) for fact in facts.facts],
-        "vms": [{**plain(vm), "ok": vm.ok} for vm in facts.vms],
-        "steps": [described(step) for step in each.steps],
+        "vms": [{**plain_value(vm), "ok": vm.ok} for vm in facts.vms],
+        "steps": [describe_host_change(step) for step in each.steps],
         "reboots": each.reboots,
         "stopped": list(each.stopped),
         "foreign": list(each.foreign),
         "migrated": list(each.migrated),
         "cautions": list(each.cautions),
-        "refusals": plain(each.refusals),
-        "former": plain(last.record.former) if last.record else {},
+        "refusals": plain_value(each.refusals),
+        "former": plain_value(last.record.former) if last.record else {},
         "outcome": None if outcome is None else _outcome(outcome),
     }
 
 
 def _fact(fact: HostSetting) -> dict[str, Any]:
     return {
-        **plain(fact),
+        **plain_value(fact),
         "state": fact.state.value,
         "is_configured": fact.is_configured,
         "is_pending_reboot": fact.is_pending,
@@ -75,7 +75,9 @@ def _outcome(outcome: HostOutcome) -> dict[str, Any]:
     reboot = outcome.rebooted_s
     return {
         "begun": outcome.begun,
-        "steps": [{"step": described(each.change), "seconds": round(each.seconds, 3)} for each in outcome.done],
+        "steps": [
+            {"step": describe_host_change(each.change), "seconds": round(each.seconds, 3)} for each in outcome.done
+        ],
         "reboot_seconds": None if reboot is None else round(reboot, 3),
         "errors": [as_data(error) for error in outcome.errors],
         "left": list(outcome.left),

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.cluster.changes import listed
+from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import count, line, table
-from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, described
+from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 from vsphere_ml.core.model.host_settings import AccessMethod, State
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool) -> I
         yield from _plan(done.plan, every_step=every_step)
     else:
         yield from _facts(done.facts)
-        yield from (_rebooted(each) for each in done.outcomes if each.rebooted_s is not None)
+        yield from (_reboot_line(each) for each in done.outcomes if each.rebooted_s is not None)
     yield _end_of_revert(done) if done.plan.revert else _end(done, looking=looking)
 
 
@@ -71,9 +71,9 @@ def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
 def _steps(host: HostPlan, *, every_step: bool) -> Iterator[Text]:
     if every_step and host.steps:
         yield line((host.name, "bold"))
-        yield from (line(f"  {number:2}  {described(step)}") for number, step in enumerate(host.steps, 1))
+        yield from (line(f"  {number:2}  {describe_host_change(step)}") for number, step in enumerate(host.steps, 1))
         return
-    told = [described(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    told = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
     if told:
         yield line((f"{host.name}: ", "bold"), "; ".join(told))
 
@@ -86,15 +86,15 @@ def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
             alike.setdefault(cells, []).append(host.name)
     if alike:
         ordered = sorted(alike.items(), key=lambda item: item[0][0] != "atsSupport")
-        yield table(TITLES, [_coloured(cells, _hosts(names, hosts)) for cells, names in ordered])
+        yield table(TITLES, [_color_cells(cells, _hosts(names, hosts)) for cells, names in ordered])
     yield from _by_hand(hosts)
 
 
 def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
-    return f"all {len(hosts)}" if len(names) == len(hosts) > 1 else listed(names)
+    return f"all {len(hosts)}" if len(names) == len(hosts) > 1 else list_names(names)
 
 
-def _coloured(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
+def _color_cells(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
     name, configured, pending, effective, door, state = cells
     style = STYLES[state]
     lacks = style if state in {State.LACKING, State.UNKNOWN} else ""
@@ -108,7 +108,7 @@ def _rows(host: HostFacts) -> Iterator[_Cells]:
         configured = _yes(so=fact.is_configured, value=fact.configured)
         effective = _yes(so=fact.is_effective, value=fact.effective)
         back = f" back to {fact.wanted}" if fact.exact else ""
-        yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending(fact), effective, door, fact.state)
+        yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending_cell(fact), effective, door, fact.state)
     if host.vms:
         lacking = sum(not vm.ok for vm in host.vms)
         told, state = (f"no: {count(lacking, 'key')}", State.LACKING) if lacking else ("yes", State.EFFECTIVE)
@@ -121,7 +121,7 @@ def _yes(*, so: bool, value: str | None) -> str:
     return f"{'yes' if so else 'no'}: {value}"
 
 
-def _pending(fact: HostSetting) -> str:
+def _pending_cell(fact: HostSetting) -> str:
     if not fact.is_configured:
         return "-"
     if fact.effective is None:
@@ -142,7 +142,7 @@ def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
         yield from (line((f"{vm.vm}: ", "yellow"), vm.words) for vm in host.vms if not vm.ok)
 
 
-def _rebooted(outcome: HostOutcome) -> Text:
+def _reboot_line(outcome: HostOutcome) -> Text:
     return line(f"{outcome.plan.name} was back {outcome.rebooted_s or 0.0:.0f} s after it was told to reboot")
 
 

@@ -48,7 +48,7 @@ def password(found: Connection) -> Check:
     return _part(found, "password", "***")
 
 
-def failed(name: str, error: VsmlError) -> Check:
+def failed_check(name: str, error: VsmlError) -> Check:
     """Return what could not be done, and why."""
     return Check(name=name, state="failed", told=error.message)
 
@@ -57,7 +57,7 @@ def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> Check:
     return Check(name=name, state=state, told=f"{value} (from {found.where[name]})")
 
 
-def signed_in(found: Endpoint, about: str, api_version: str) -> list[Check]:
+def sign_in_checks(found: Endpoint, about: str, api_version: str) -> list[Check]:
     """Return what a vCenter said of itself after the sign-in."""
     trusted = Check(name="certificate", state="ok", told="as the trust above wants it")
     unknown = Check(name="certificate", state="warning", told="not verified")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import count, line, table
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def text(inventory: Inventory) -> Group:
 
 def data(inventory: Inventory) -> dict[str, Any]:
     """Return everything that was seen; memory in bytes."""
-    told: dict[str, Any] = plain(inventory)
+    told: dict[str, Any] = plain_value(inventory)
     return told
 
 
@@ -75,13 +75,13 @@ def state(host: Host) -> str:
 
 def gpu_count(host: Host) -> str:
     """Return how many of a host's GPUs are free."""
-    direct = handed_through(host)
+    direct = passthrough_gpus(host)
     free = sum(not gpu.used_by for gpu in host.gpus) + sum(gpu.held_by is None for gpu in direct)
     number = len(host.gpus) + len(direct)
     return f"{free} of {number} free" if number else "-"
 
 
-def handed_through(host: Host) -> tuple[WholeGpu, ...]:
+def passthrough_gpus(host: Host) -> tuple[WholeGpu, ...]:
     """Return the GPUs that a host hands through whole and does not share."""
     shared = {gpu.address for gpu in host.gpus}
     return tuple(gpu for gpu in host.whole_gpus if gpu.active and gpu.address not in shared)
@@ -123,7 +123,7 @@ def _host(host: Host, cluster: str) -> tuple[str, ...]:
 
 def _gpus(host: Host, vms: Names) -> Iterator[tuple[str, ...]]:
     yield from (_gpu(host, gpu) for gpu in host.gpus)
-    for gpu in handed_through(host):
+    for gpu in passthrough_gpus(host):
         mode = f"DirectPath, label {gpu.label}" if gpu.label else "DirectPath"
         user = f"{vms.get(gpu.held_by, gpu.held_by)} (all of it)" if gpu.held_by else "free"
         yield (host.name, gpu.address, gpu.name, _numa(host.numa_of(gpu.address)), mode, user)

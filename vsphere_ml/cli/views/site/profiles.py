@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def text(found: Offers) -> RenderableType:
 def data(found: Offers) -> dict[str, Any]:
     """Return every offer of every host, and of every cluster."""
     return {
-        "offers": plain(found.hosts),
-        "clusters": plain(found.clusters),
+        "offers": plain_value(found.hosts),
+        "clusters": plain_value(found.clusters),
         "differences": list(found.differences),
     }
 

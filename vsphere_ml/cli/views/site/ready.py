@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.cli.views.cluster.changes import listed
-from vsphere_ml.cli.views.layout.envelope import plain
+from vsphere_ml.cli.views.cluster.changes import list_names
+from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
-from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, described
+from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,17 +32,17 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
         yield line("     ", f"{host.name}: {_how(host)}")
         if host.stopped or host.foreign:
             yield line(
-                ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {listed((*host.stopped, *host.foreign))}"
+                ("   ! ", "bold red"), f"{host.name}: stopped meanwhile: {list_names((*host.stopped, *host.foreign))}"
             )
         if host.migrated:
-            yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {listed(host.migrated)}")
+            yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {list_names(host.migrated)}")
         yield from (line(("   ? ", "magenta"), f"{host.name}: {caution}") for caution in host.cautions)
         for reason in host.refusals:
             yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
             yield line("     ", ("hint: ", "bold cyan"), reason.hint)
 
 
-def done(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
+def outcome_lines(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
     """Yield what was set on each host, and how long it was away."""
     for each in outcomes:
         told = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
@@ -55,7 +55,7 @@ def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
         {
             "host": each.plan.name,
             "settings": [_fields(fact) for fact in each.plan.facts.lacking],
-            "steps": [described(step.change) for step in each.done],
+            "steps": [describe_host_change(step.change) for step in each.done],
             "reboot_seconds": None if each.rebooted_s is None else round(each.rebooted_s, 3),
         }
         for each in hosts
@@ -72,7 +72,7 @@ def data(hosts: Sequence[HostPlan]) -> list[dict[str, Any]]:
             "stopped": list(host.stopped),
             "foreign": list(host.foreign),
             "migrated": list(host.migrated),
-            "refusals": plain(host.refusals),
+            "refusals": plain_value(host.refusals),
             "cautions": list(host.cautions),
         }
         for host in hosts
@@ -83,10 +83,10 @@ def _setting(fact: HostSetting) -> str:
     if fact.is_pending:
         return f"{_name(fact)}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
     when = "at once" if fact.at_once else "after a reboot"
-    return f"{_name(fact)}: {_seen(fact)} → {fact.wanted}, {when}, by {fact.door}"
+    return f"{_name(fact)}: {_observed_value(fact)} → {fact.wanted}, {when}, by {fact.door}"
 
 
-def _seen(fact: HostSetting) -> str:
+def _observed_value(fact: HostSetting) -> str:
     return "not known" if fact.configured is None else fact.configured or "nothing set"
 
 
@@ -95,7 +95,7 @@ def _name(fact: HostSetting) -> str:
 
 
 def _how(host: HostPlan) -> str:
-    told = [described(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    told = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
     return "; ".join(told) or "nothing is done"
 
 

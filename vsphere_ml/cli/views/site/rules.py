@@ -57,7 +57,7 @@ def data(rule: Rule) -> dict[str, Any]:
     }
 
 
-def broken(breaches: Iterable[Breach]) -> Iterator[Text]:
+def diagnostic_lines(breaches: Iterable[Breach]) -> Iterator[Text]:
     """Yield a line for each rule that is broken."""
     for each in breaches:
         severity = (f"{each.severity}: ", STYLES[each.severity])

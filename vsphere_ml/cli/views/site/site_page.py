@@ -121,7 +121,7 @@ def _gpus(host: Host, chips: Mapping[PciAddress, Chip]) -> list[Chip]:
 def _chips(host: Host, inventory: Inventory) -> dict[PciAddress, Chip]:
     """Return each GPU and NIC of a host by its address."""
     chips = {each.address: _gpu(each, inventory) for each in host.gpus}
-    for whole in tables.handed_through(host):
+    for whole in tables.passthrough_gpus(host):
         holders = [whole.held_by] if whole.held_by else []
         chips[whole.address] = Chip(whole.name, "DirectPath", _owners(holders, inventory))
     chips |= {nic.address: _nic(nic, inventory) for nic in host.nics}

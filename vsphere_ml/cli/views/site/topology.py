@@ -38,7 +38,7 @@ def svg(inventory: Inventory) -> str:
     names = tables.names(inventory)
     hosts = [_host(host, names) for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
     title = Box(title=f"{inventory.about}, data centre {inventory.datacenter}", kind="host", lines=(LEGEND,))
-    drawing = boxes.stacked([title, *hosts])
+    drawing = boxes.stack_boxes([title, *hosts])
     width, height = drawing.width + 2, drawing.height + 2
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
@@ -54,19 +54,19 @@ def _host(host: Host, names: tables.Names) -> Box:
         Box(
             title=f"NUMA node {node.id}: {node.cores} cores, {node.memory}",
             kind="numa",
-            inside=_under(host, {at: leaf for at, leaf in leaves.items() if at in node.pci}),
+            inside=_boxes_below(host, {at: leaf for at, leaf in leaves.items() if at in node.pci}),
         )
         for node in host.numa
     ]
     if lost := {at: leaf for at, leaf in leaves.items() if host.numa_of(at) is None}:
-        nodes.append(Box(title="NUMA node not told", kind="numa", inside=_under(host, lost)))
+        nodes.append(Box(title="NUMA node not told", kind="numa", inside=_boxes_below(host, lost)))
     about = f"ESXi {host.version}, {host.cpu_vendor}, {host.cores} cores, {host.memory}, {tables.state(host)}"
     groups = tuple(f"device group {group.name}" for group in host.groups)
     return Box(title=host.name, kind="host", lines=(about, *groups), inside=tuple(nodes))
 
 
 def _devices(host: Host) -> list[PciAddress]:
-    gpus = [each.address for each in host.gpus] + [each.address for each in tables.handed_through(host)]
+    gpus = [each.address for each in host.gpus] + [each.address for each in tables.passthrough_gpus(host)]
     return sorted([*gpus, *(nic.address for nic in host.nics)])
 
 
@@ -74,9 +74,9 @@ def _leaf_of(address: PciAddress, host: Host, names: tables.Names) -> Box:
     gpu = next((each for each in host.gpus if each.address == address), None)
     if gpu is not None:
         return _gpu(gpu)
-    whole = next((each for each in tables.handed_through(host) if each.address == address), None)
+    whole = next((each for each in tables.passthrough_gpus(host) if each.address == address), None)
     if whole is not None:
-        return _whole(whole, names)
+        return _gpu_box(whole, names)
     return _nic(next(each for each in host.nics if each.address == address), names)
 
 
@@ -87,7 +87,7 @@ def _gpu(gpu: Gpu) -> Box:
     return Box(title=f"GPU {gpu.address}", kind=kind, lines=(gpu.name, mode, *(users or ["free"])))
 
 
-def _whole(gpu: WholeGpu, names: tables.Names) -> Box:
+def _gpu_box(gpu: WholeGpu, names: tables.Names) -> Box:
     mode = f"DirectPath, label {gpu.label}" if gpu.label else "DirectPath"
     user = f"{names.get(gpu.held_by, gpu.held_by)}: all of it" if gpu.held_by else "free"
     return Box(title=f"GPU {gpu.address}", kind="used" if gpu.held_by else "free", lines=(gpu.name, mode, user))
@@ -99,7 +99,7 @@ def _nic(nic: NicPort, names: tables.Names) -> Box:
     return Box(title=f"NIC {nic.address} {devices}", kind="nic", lines=(nic.name, tables.functions(nic), users))
 
 
-def _under(host: Host, leaves: Mapping[PciAddress, Box], depth: int = 0) -> tuple[Box, ...]:
+def _boxes_below(host: Host, leaves: Mapping[PciAddress, Box], depth: int = 0) -> tuple[Box, ...]:
     """Return leaves within the bridges above them, outermost first."""
     groups: dict[PciAddress | None, dict[PciAddress, Box]] = {}
     for at, leaf in leaves.items():
@@ -114,4 +114,4 @@ def _boxes(host: Host, groups: Mapping[PciAddress | None, Mapping[PciAddress, Bo
             yield from leaves.values()
         else:
             title = f"{'root port' if depth == 0 else 'PCIe switch'} {bridge}"
-            yield Box(title=title, kind="bridge", inside=_under(host, leaves, depth + 1))
+            yield Box(title=title, kind="bridge", inside=_boxes_below(host, leaves, depth + 1))

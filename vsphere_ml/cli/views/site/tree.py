@@ -47,7 +47,7 @@ def _numa(node: NumaNode) -> Text:
 def _ends(host: Host, vms: tables.Names) -> dict[PciAddress, Text]:
     """Return the leaves of a host's tree, by address."""
     ends = {gpu.address: _leaf("GPU", gpu.address, gpu.name, tables.gpu_users(gpu)) for gpu in host.gpus}
-    for whole in tables.handed_through(host):
+    for whole in tables.passthrough_gpus(host):
         users = f"{vms.get(whole.held_by, whole.held_by)} (all of it)" if whole.held_by else ""
         ends[whole.address] = _leaf("GPU", whole.address, f"{whole.name}, DirectPath", users)
     for nic in host.nics:

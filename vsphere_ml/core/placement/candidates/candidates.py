@@ -12,7 +12,7 @@ from vsphere_ml.core.model.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.model.locality import farthest, farthest_apart, rank
 from vsphere_ml.core.model.placement import Locality, Pairing
 from vsphere_ml.core.model.spec import GpuKind, NicKind, ReadyKind
-from vsphere_ml.core.nearest import nearest as closest_name
+from vsphere_ml.core.nearest import nearest_name as closest_name
 from vsphere_ml.core.placement.candidates import prerequisites
 from vsphere_ml.core.placement.candidates.filters import holder_reasons, host_reasons, shortage_reasons
 from vsphere_ml.core.placement.candidates.gpu_selection import every_gpu_set, gpu_sets

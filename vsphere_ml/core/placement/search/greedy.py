@@ -9,7 +9,7 @@ from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.model.placement import NodePlacement
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.nodes.requirements import refuse_many_switches, wish
-from vsphere_ml.core.order import natural
+from vsphere_ml.core.order import natural_key
 from vsphere_ml.core.placement.candidates.candidates import Nearness, nearness, offer
 from vsphere_ml.core.placement.existing import existing_placement
 from vsphere_ml.core.placement.existing_nodes import find_left_out, vms_not_in_file
@@ -184,4 +184,4 @@ class PlacementState:
         gpu = self.wishes[node.name].gpu
         part = vgpus.framebuffer(gpu) if isinstance(gpu, ProfileName) else 0
         alone = node.host is None, -node.gpu.count, -part, node.numa_node is None
-        return *alone, -node.memory, -node.cpus, natural(node.name)
+        return *alone, -node.memory, -node.cpus, natural_key(node.name)

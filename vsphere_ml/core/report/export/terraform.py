@@ -53,7 +53,7 @@ _IGNORED = (
 def configuration(spec: ClusterSpec, inventory: Inventory) -> str:
     """Return the configuration; NotPossible as `resolve`. What it leaves out stands in it as comments."""
     ground = resolve(spec, inventory)
-    vms = standing(spec, inventory)
+    vms = existing_vms(spec, inventory)
     there = {vm.name for vm in vms}
     head = _HEAD.format(name=spec.name, about=hcl.comment(inventory.about)[2:]).splitlines()
     missing = [
@@ -64,7 +64,7 @@ def configuration(spec: ClusterSpec, inventory: Inventory) -> str:
     return "\n".join((*head, *missing, *rules, *chain.from_iterable(blocks))) + "\n"
 
 
-def standing(spec: ClusterSpec, inventory: Inventory) -> Sequence[Vm]:
+def existing_vms(spec: ClusterSpec, inventory: Inventory) -> Sequence[Vm]:
     """Return the cluster's VMs that were read, in the order of its nodes."""
     ours = {vm.name: vm for vm in inventory.vms if is_marked(vm, spec.name) and vm.settings is not None}
     return [ours[node.name] for node in spec.nodes if node.name in ours]
@@ -84,7 +84,7 @@ def _vm(vm: Vm, settings: VmSettings, ground: ResolvedSite, inventory: Inventory
         "}",
         "",
     )
-    yield from (hcl.comment(each) for each in _beyond(settings))
+    yield from (hcl.comment(each) for each in _unsupported_settings(settings))
     host = next((host for host in inventory.hosts if host.ref == vm.host), None)
     yield hcl.comment(
         f"Pool of {ground.cluster.name}, datastore {ground.datastore.name}, host {host.name if host else 'not known'}."
@@ -118,19 +118,19 @@ def _arguments(vm: Vm, settings: VmSettings, ground: ResolvedSite) -> dict[str, 
         "memory_hot_add_enabled": settings.memory_hot_add,
         "latency_sensitivity": settings.latency,
     }
-    if functions := tuple(str(each.address) for each in _fixed(settings)):
+    if functions := tuple(str(each.address) for each in _fixed_passthrough_devices(settings)):
         made["pci_device_id"] = functions
     return made
 
 
-def _fixed(settings: VmSettings) -> Iterator[PciFunctionDevice]:
+def _fixed_passthrough_devices(settings: VmSettings) -> Iterator[PciFunctionDevice]:
     """Yield the functions of fixed DirectPath that came with no group."""
     for device in settings.devices:
         if isinstance(device, PciFunctionDevice) and device.address and not device.allowed and device.group is None:
             yield device
 
 
-def _beyond(settings: VmSettings) -> Iterator[str]:
+def _unsupported_settings(settings: VmSettings) -> Iterator[str]:
     """Yield what the provider cannot say of a VM."""
     groups = {group.key: group.name for group in settings.groups}
     yield from (f"Not in the provider: vendor device group {name}" for name in groups.values())

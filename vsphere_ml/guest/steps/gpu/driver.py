@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
-from vsphere_ml.guest.steps.system.artifact import bring
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
-from vsphere_ml.guest.steps.system.kernel import loaded
-from vsphere_ml.guest.steps.system.packages import installed, unfinished
-from vsphere_ml.guest.steps.system.shell import WITH_COMPILER, install, install_build_tools, online, q
+from vsphere_ml.guest.steps.system.kernel import module_question
+from vsphere_ml.guest.steps.system.packages import packages_question, unfinished_install
+from vsphere_ml.guest.steps.system.shell import WITH_COMPILER, install, install_build_tools, q, with_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +45,8 @@ class NvidiaDriver:
     def __post_init__(self) -> None:
         if not self.source.endswith((".run", ".deb")):
             raise Wrong("source", "expected a .run or .deb file")
-        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        pinned("sha256", self.source, self.sha256)
+        check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        check_checksum("sha256", self.source, self.sha256)
         if not _VERSION.fullmatch(self.wanted):
             raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
 
@@ -67,26 +67,26 @@ class NvidiaDriver:
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         self._check_branch(facts)
-        return {"version": VERSION} | ({"package": installed([self._package])} if self._package else {})
+        return {"version": VERSION} | ({"package": packages_question([self._package])} if self._package else {})
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no NVIDIA driver answers"
-        if "package" in seen and (half := unfinished(self._package, seen["package"])):
+        if "package" in seen and (half := unfinished_install(self._package, seen["package"])):
             return half
         there = seen["version"].text.partition("\n")[0]
         return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         _without_nouveau(shell)
-        if shell.ask({"nouveau": loaded("nouveau")})["nouveau"].ok:
+        if shell.ask({"nouveau": module_question("nouveau")})["nouveau"].ok:
             return Need.REBOOT  # the installer refuses beside it, so the driver comes after
-        path = bring(self.source, shell, facts, self.sha256)
+        path = fetch_artifact(self.source, shell, facts, self.sha256)
         install_build_tools(shell, facts)
         if path.endswith(".deb"):
             install(shell, [path], facts)
         else:
-            shell.run(online(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms", facts), timeout_s=3600)
+            shell.run(with_proxy(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms", facts), timeout_s=3600)
         shell.run("modprobe nvidia || :")
         return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
 

@@ -63,18 +63,18 @@ class GpuDirect:
         chosen = way(seen)
         if not chosen.dma_buf and (lack := _PEERMEM.lack(seen, facts)):
             return f"{lack}; it is needed since {chosen.reason}"
-        return None if seen["note"].out == _noted(chosen) else f"{_NOTE} does not say {chosen.name}"
+        return None if seen["note"].out == _method_note(chosen) else f"{_NOTE} does not say {chosen.name}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         chosen = way(shell.ask(PROBES))
         if not chosen.dma_buf:
             _PEERMEM.apply(shell, facts)
-        Content(path=_NOTE, text=_noted(chosen)).put(shell)
+        Content(path=_NOTE, text=_method_note(chosen)).put(shell)
         return Need.NOTHING
 
 
 _NOTE = "/etc/vsml/gpudirect"
 
 
-def _noted(chosen: Way) -> str:
+def _method_note(chosen: Way) -> str:
     return f"{chosen.name}: {chosen.reason}\n"

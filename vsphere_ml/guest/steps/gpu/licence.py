@@ -62,7 +62,7 @@ class VgpuLicence:
                 return lack
         if not seen["service"].ok:
             return "nvidia-gridd does not start at boot"
-        return None if licensed(seen["state"]) else f"the licence state is `{state(seen['state'])}`"
+        return None if is_licensed(seen["state"]) else f"the licence state is `{state(seen['state'])}`"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         for content in self._files(facts).values():
@@ -89,5 +89,5 @@ def state(answer: Answer) -> str:
     return line.partition(":")[2].strip() or "unknown"
 
 
-def licensed(answer: Answer) -> bool:
+def is_licensed(answer: Answer) -> bool:
     return state(answer).casefold().startswith("licensed")

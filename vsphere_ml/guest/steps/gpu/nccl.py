@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.core.report.nccl_topology import filled
-from vsphere_ml.guest.playbooks.fields import matching
+from vsphere_ml.core.report.nccl_topology import fill_bus_ids
+from vsphere_ml.guest.playbooks.fields import check_pattern
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import block, block_probe
-from vsphere_ml.guest.steps.system.files import existing
+from vsphere_ml.guest.steps.system.files import read_existing
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class NcclTopology:
     path: str = "/etc/vsml/nccl-topology.xml"
 
     def __post_init__(self) -> None:
-        matching("path", self.path, _PATH, "an absolute path of letters, digits, `.`, `_` and `-`")
+        check_pattern("path", self.path, _PATH, "an absolute path of letters, digits, `.`, `_` and `-`")
 
     @property
     def title(self) -> str:
@@ -42,7 +42,7 @@ class NcclTopology:
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         # The file's content depends on the answers, so it is read as it is.
-        return {**_asked(facts), "file": f"cat {q(self.path)}", "conf": block_probe(_CONF, _MARK)}
+        return {**_topology_questions(facts), "file": f"cat {q(self.path)}", "conf": block_probe(_CONF, _MARK)}
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         try:
@@ -55,11 +55,11 @@ class NcclTopology:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         try:
-            text = _text(shell.ask(_asked(facts)), facts)
+            text = _text(shell.ask(_topology_questions(facts)), facts)
         except ValueError:
             return Need.NOTHING  # what lacks is told by the second look
         shell.write(self.path, text)
-        mode, owner, old = existing(shell, _CONF, facts)
+        mode, owner, old = read_existing(shell, _CONF, facts)
         shell.write(_CONF, block(old, _MARK, self._line), mode=mode, owner=owner)
         return Need.NOTHING
 
@@ -68,7 +68,7 @@ class NcclTopology:
         return f"NCCL_TOPO_FILE={self.path}\n"
 
 
-def _asked(facts: GuestFacts) -> dict[str, str]:
+def _topology_questions(facts: GuestFacts) -> dict[str, str]:
     slots = (
         f'sed -n "s/^PCI_SLOT_NAME=//p" "/sys/class/net/$({rdma.interface(nic)})/device/uevent"'
         for nic in rdma.each(facts)
@@ -80,4 +80,4 @@ def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:
     """Return the file; ValueError says why there is none."""
     if not seen["gpus"].ok:
         raise ValueError("nvidia-smi does not tell its GPUs")
-    return filled(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text.split())
+    return fill_bus_ids(facts.nccl_topology, seen["gpus"].text.splitlines(), seen["nic"].text.split())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
 from vsphere_ml.core.nodes.container import NAME, SHARED, SHARES
-from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.mpi.images import IMAGE
 from vsphere_ml.guest.steps.system.content import Content
-from vsphere_ml.guest.steps.system.files import absolute
+from vsphere_ml.guest.steps.system.files import check_absolute
 from vsphere_ml.guest.steps.system.shell import words
 from vsphere_ml.guest.templates import render
 
@@ -43,12 +43,12 @@ class ContainerSshd:
     volumes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        matching("image", self.image, IMAGE, "a container image")
-        matching("shared_memory", self.shared_memory, _SIZE, "a size such as 1g")
+        check_pattern("image", self.image, IMAGE, "a container image")
+        check_pattern("shared_memory", self.shared_memory, _SIZE, "a size such as 1g")
         if not 0 <= self.port <= _PORTS:
             raise Wrong("port", "expected 1 to 65535, or 0 for none")
         for device in self.devices:
-            absolute("devices", device)
+            check_absolute("devices", device)
         for volume in self.volumes:
             if not volume.startswith("/") or ":/" not in volume:
                 raise Wrong("volumes", f"`{volume}` is not of the form /in/the/guest:/in/the/container")

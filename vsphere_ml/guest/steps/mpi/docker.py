@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import matching, usable
+from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
-from vsphere_ml.guest.steps.system.files import existing
-from vsphere_ml.guest.steps.system.packages import PACKAGE, installed, missing, unfinished
+from vsphere_ml.guest.steps.system.files import read_existing
+from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, proxy_settings
 
 if TYPE_CHECKING:
@@ -35,24 +35,26 @@ class Docker:
     registry_mirrors: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        matching("package", self.package, PACKAGE, "a package")
+        check_pattern("package", self.package, PACKAGE, "a package")
         for mirror in self.registry_mirrors:
-            usable("registry_mirrors", mirror)
-            matching("registry_mirrors", mirror, _MIRROR, "the address of a mirror, such as https://mirror.example.com")
+            check_address("registry_mirrors", mirror)
+            check_pattern(
+                "registry_mirrors", mirror, _MIRROR, "the address of a mirror, such as https://mirror.example.com"
+            )
 
     @property
     def title(self) -> str:
         return "Docker"
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        asked = {"server": "docker version -f '{{.Server.Version}}'", "package": installed([self.package])}
+        asked = {"server": "docker version -f '{{.Server.Version}}'", "package": packages_question([self.package])}
         asked |= {"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {}
         return asked | ({"daemon": f"cat {_DAEMON}"} if self.registry_mirrors else {})
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         if not seen["server"].ok:
             return "Docker does not answer"
-        if half := unfinished(self.package, seen["package"]):
+        if half := unfinished_install(self.package, seen["package"]):
             return half
         if "proxy" in seen and (lack := self._proxy(facts).lack(seen["proxy"])):
             return lack
@@ -71,7 +73,7 @@ class Docker:
 
     def _put_mirrors(self, shell: Shell, facts: GuestFacts) -> None:
         """Put the mirrors beside what else stands in Docker's file, NVIDIA's runtime for one."""
-        mode, owner, text = existing(shell, _DAEMON, facts)
+        mode, owner, text = read_existing(shell, _DAEMON, facts)
         there = _settings(text or "{}")
         if there is None:
             raise GuestError(
@@ -113,15 +115,15 @@ class ContainerToolkit:
         return "NVIDIA Container Toolkit"
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        return {"installed": installed([_TOOLKIT]), "runtimes": "docker info -f '{{json .Runtimes}}'"}
+        return {"installed": packages_question([_TOOLKIT]), "runtimes": "docker info -f '{{json .Runtimes}}'"}
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
-        if missing([_TOOLKIT], seen["installed"]):
+        if missing_packages([_TOOLKIT], seen["installed"]):
             return f"{_TOOLKIT} is not installed"
         return None if '"nvidia"' in seen["runtimes"].out else "Docker does not know the runtime nvidia"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        if missing([_TOOLKIT], shell.ask({"installed": installed([_TOOLKIT])})["installed"]):
+        if missing_packages([_TOOLKIT], shell.ask({"installed": packages_question([_TOOLKIT])})["installed"]):
             install(shell, [_TOOLKIT], facts)
         shell.run("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
         return Need.NOTHING

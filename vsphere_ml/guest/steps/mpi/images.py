@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
-from vsphere_ml.guest.steps.system.artifact import bring
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q, secret
 
@@ -34,8 +34,8 @@ class RegistryLogin:
     secret: str = "registry_key"  # noqa: S105 - the secret's name
 
     def __post_init__(self) -> None:
-        matching("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
-        matching("secret", self.secret, _NAME, "the name of a secret")
+        check_pattern("registry", self.registry, _REGISTRY, "a registry such as nvcr.io")
+        check_pattern("secret", self.secret, _NAME, "the name of a secret")
         if not self.user or self.user.startswith("-"):
             raise Wrong("user", "expected a user name")
 
@@ -89,9 +89,9 @@ class ImagePull:
     archive_sha256: str = ""
 
     def __post_init__(self) -> None:
-        matching("image", self.image, IMAGE, "a container image")
-        matching("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        pinned("archive_sha256", self.archive, self.archive_sha256)
+        check_pattern("image", self.image, IMAGE, "a container image")
+        check_pattern("archive_sha256", self.archive_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        check_checksum("archive_sha256", self.archive, self.archive_sha256)
 
     @property
     def title(self) -> str:
@@ -105,7 +105,7 @@ class ImagePull:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         if self.archive:
-            archive = bring(self.archive, shell, facts, self.archive_sha256)
+            archive = fetch_artifact(self.archive, shell, facts, self.archive_sha256)
             shell.run(f"docker load -q -i {q(archive)} && rm -f {q(archive)}", timeout_s=7200)
             return Need.NOTHING
         shell.run(f"docker --config /root/.docker pull -q {q(self.image)}", timeout_s=7200)

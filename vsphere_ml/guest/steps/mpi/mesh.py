@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
-from vsphere_ml.guest.steps.system.files import existing
-from vsphere_ml.guest.steps.system.shell import given, q, secret
+from vsphere_ml.guest.steps.system.files import read_existing
+from vsphere_ml.guest.steps.system.shell import given_value, q, secret
 from vsphere_ml.guest.templates import render
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SshMesh:
     container_port: int = 0  # of the sshd in the container, which has the guest's host keys; 0: it has none
 
     def __post_init__(self) -> None:
-        matching("user", self.user, _USER, "a user name")
+        check_pattern("user", self.user, _USER, "a user name")
         if not 0 < self.port <= _PORTS:
             raise Wrong("port", "expected 1 to 65535")
         if not 0 <= self.container_port <= _PORTS:
@@ -68,7 +68,7 @@ class SshMesh:
             content.put(shell)
         for name, text in self._blocks(facts).items():
             path = f"{self._folder}/{name}"
-            old = existing(shell, path, facts)[2]
+            old = read_existing(shell, path, facts)[2]
             shell.write(path, block(old, _mark(facts), text), mode=0o600, owner=f"{self.user}:")
         return Need.NOTHING
 
@@ -96,14 +96,14 @@ class SshMesh:
             "known_hosts": f"~/.ssh/vsml-{facts.cluster}-known_hosts",
         }
         config = render.render(render.shipped_template("ssh-config"), values, "ssh-config")
-        public = given(facts, "mesh_public_key").strip()
+        public = given_value(facts, "mesh_public_key").strip()
         options = "no-agent-forwarding,no-port-forwarding,no-X11-forwarding"
         return {"config": config, "authorized_keys": f"{options} {public}\n"}
 
     def _known_hosts(self, facts: GuestFacts) -> str:
         """Return the pinned keys under every name and port that a node is gone to by."""
         pinned: dict[str, list[str]] = {}
-        for line in filter(str.strip, given(facts, "known_hosts").splitlines()):
+        for line in filter(str.strip, given_value(facts, "known_hosts").splitlines()):
             node, *key = line.split()[:3]
             pinned.setdefault(node, []).append(" ".join(key))
         lines = []

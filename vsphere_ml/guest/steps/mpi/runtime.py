@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned, usable
-from vsphere_ml.guest.steps.system.artifact import CACHE, bring
-from vsphere_ml.guest.steps.system.files import absolute
-from vsphere_ml.guest.steps.system.shell import online, q, words
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
+from vsphere_ml.guest.steps.system.files import check_absolute
+from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +35,16 @@ class PythonRuntime:
     index: str = ""  # what pip is set up for
 
     def __post_init__(self) -> None:
-        absolute("path", self.path)
-        usable("index", self.index)
-        matching("wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        pinned("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
+        check_absolute("path", self.path)
+        check_address("index", self.index)
+        check_pattern(
+            "wheelhouse_sha256", self.wheelhouse_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits"
+        )
+        check_checksum("wheelhouse_sha256", self.wheelhouse, self.wheelhouse_sha256)
         if self.index and not self.index.startswith("https://"):
             raise Wrong("index", "is not https, and pip takes no other; give a `wheelhouse` where there is none")
         for package in self.packages:
-            matching("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
+            check_pattern("packages", package, _REQUIREMENT, "a package with its version, such as horovod==0.28.1")
         if not self.packages:
             raise Wrong("packages", "is empty")
         if self.wheelhouse and self.index:
@@ -63,20 +65,20 @@ class PythonRuntime:
         if not seen["python"].ok:
             return f"there is no Python environment in {self.path}"
         found = (_INFO.fullmatch(line) for line in seen["packages"].out.splitlines())
-        there = {_normal(each["name"]): each["version"] for each in found if each}
+        there = {_normalize_name(each["name"]): each["version"] for each in found if each}
         wanted = (each.partition("==") for each in self.packages)
-        lacking = [f"{name} {version}" for name, _, version in wanted if there.get(_normal(name)) != version]
+        lacking = [f"{name} {version}" for name, _, version in wanted if there.get(_normalize_name(name)) != version]
         return f"{self.path} lacks {', '.join(lacking)}" if lacking else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         shell.run(f"{q(self.python)} -m venv {q(self.path)}")
         pip = f"{q(self.path + '/bin/python')} -m pip install --disable-pip-version-check --no-compile"
-        shell.run(online(f"{pip} {self._from(shell, facts)}{words(self.packages)}", facts), timeout_s=7200)
+        shell.run(with_proxy(f"{pip} {self._from(shell, facts)}{words(self.packages)}", facts), timeout_s=7200)
         return Need.NOTHING
 
     def _from(self, shell: Shell, facts: GuestFacts) -> str:
         if self.wheelhouse:
-            archive = bring(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
+            archive = fetch_artifact(self.wheelhouse, shell, facts, self.wheelhouse_sha256)
             folder = f"{CACHE}/wheelhouse"
             shell.run(f"rm -rf {folder} && mkdir -p {folder} && tar -xf {q(archive)} -C {folder}")
             # The wheels lie at the top of the archive, or in one folder.
@@ -85,5 +87,5 @@ class PythonRuntime:
         return f"--index-url {q(self.index)} " if self.index else ""
 
 
-def _normal(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()

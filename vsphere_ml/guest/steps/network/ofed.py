@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned
-from vsphere_ml.guest.steps.system.artifact import CACHE, bring
-from vsphere_ml.guest.steps.system.packages import PACKAGE, installed, unfinished
-from vsphere_ml.guest.steps.system.shell import install, install_build_tools, online, q
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
+from vsphere_ml.guest.steps.system.packages import PACKAGE, packages_question, unfinished_install
+from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q, with_proxy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,10 +41,10 @@ class Ofed:
     def __post_init__(self) -> None:
         if bool(self.package) == bool(self.source):
             raise Wrong("package", "expected one of `package` and `source`")
-        matching("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        pinned("sha256", self.source, self.sha256)
+        check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        check_checksum("sha256", self.source, self.sha256)
         if self.package:
-            matching("package", self.package, PACKAGE, "a package")
+            check_pattern("package", self.package, PACKAGE, "a package")
         elif not self.source.endswith((".tgz", ".tar.gz")):
             raise Wrong("source", "expected MLNX_OFED's .tgz archive")
 
@@ -53,13 +53,13 @@ class Ofed:
         return f"OFED {self.version}".strip()
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        package = {"package": installed([self.package])} if self.package else {}
+        package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no OFED is installed"
-        if "package" in seen and (half := unfinished(self.package, seen["package"])):
+        if "package" in seen and (half := unfinished_install(self.package, seen["package"])):
             return half
         there = seen["version"].text.rstrip(":")
         return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
@@ -70,8 +70,8 @@ class Ofed:
             # The minus keeps apt from taking the firmware updater along.
             install(shell, [self.package, "mlnx-fw-updater-"], facts)
         else:
-            archive = bring(self.source, shell, facts, self.sha256)
-            shell.run(online(self._installer(archive), facts), timeout_s=7200)
+            archive = fetch_artifact(self.source, shell, facts, self.sha256)
+            shell.run(with_proxy(self._installer(archive), facts), timeout_s=7200)
         # What was installed before there were headers is built now.
         shell.run("if command -v dkms >/dev/null; then dkms autoinstall; fi", timeout_s=3600)
         shell.run("test ! -x /etc/init.d/openibd || /etc/init.d/openibd restart")

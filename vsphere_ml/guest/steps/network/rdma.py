@@ -46,10 +46,10 @@ class Link:
 def each(facts: GuestFacts) -> tuple[GuestFacts, ...]:
     """Return the facts as they are of each of the guest's fast NICs alone."""
     others = enumerate(facts.more_roce_macs)
-    return (facts, *(_of_other(facts, at, mac) for at, mac in others))
+    return (facts, *(_facts_of_port(facts, at, mac) for at, mac in others))
 
 
-def _of_other(facts: GuestFacts, at: int, mac: str | None) -> GuestFacts:
+def _facts_of_port(facts: GuestFacts, at: int, mac: str | None) -> GuestFacts:
     peers = tuple(
         replace(peer, roce_address=next(iter(peer.more_roce_addresses[at : at + 1]), None)) for peer in facts.peers
     )

@@ -132,7 +132,7 @@ class RoceQos:
 
     def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         lack = _first_lack(facts, seen, self._lack) if _is_physical_function(facts) else None
-        return lack or _unrecorded(seen, facts)
+        return lack or _find_record_drift(seen, facts)
 
     def _lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
         for name, content in (("script", self._script(facts)), ("unit", self._unit(facts))):
@@ -223,7 +223,7 @@ def _first_lack(
     return None
 
 
-def _unrecorded(seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+def _find_record_drift(seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
     gid = rdma.best(seen["gids"], facts)
     if gid is None:
         return "there is no GID of RoCE v2 with an IPv4 address"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest.steps.system.shell import online, q
+from vsphere_ml.guest.steps.system.shell import q, with_proxy
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import GuestFacts, Shell
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 CACHE = "/var/cache/vsml"
 
 
-def bring(source: Source, shell: Shell, facts: GuestFacts, sha256: str = "") -> str:
+def fetch_artifact(source: Source, shell: Shell, facts: GuestFacts, sha256: str = "") -> str:
     """Bring a file to the guest and return its path there; what is not the file that was meant is removed again."""
     path = f"{CACHE}/{source.name}"
     if source.is_url:
         fetch = f"curl -fsSL --retry 3 --connect-timeout 20 -o {q(path + '.part')} -- {q(source)}"
-        shell.run(online(f"mkdir -p {CACHE} && {fetch} && mv {q(path + '.part')} {q(path)}", facts), timeout_s=3600)
+        shell.run(with_proxy(f"mkdir -p {CACHE} && {fetch} && mv {q(path + '.part')} {q(path)}", facts), timeout_s=3600)
     else:
         shell.put(_local(source, facts), path)
     if sha256:

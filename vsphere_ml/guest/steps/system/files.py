@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import Template, Wrong, matching
+from vsphere_ml.guest.playbooks.fields import Template, Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 from vsphere_ml.guest.templates import render
@@ -22,7 +22,7 @@ _MODE = re.compile(r"0?[0-7]{3,4}")
 _OWNER = re.compile(r"[a-z_][a-z0-9_-]*:[a-z0-9_-]*")
 
 
-def absolute(name: str, path: str) -> None:
+def check_absolute(name: str, path: str) -> None:
     """Refuse a path that is relative, or ends as a folder."""
     if not path.startswith("/") or path.endswith("/") or "\n" in path:
         raise Wrong(name, f"`{path}` is not an absolute path of a file")
@@ -42,9 +42,9 @@ class File:
     owner: str = "root:root"
 
     def __post_init__(self) -> None:
-        absolute("path", self.path)
-        matching("mode", self.mode, _MODE, "an octal mode such as 0644")
-        matching("owner", self.owner, _OWNER, "an owner such as root:root")
+        check_absolute("path", self.path)
+        check_pattern("mode", self.mode, _MODE, "an octal mode such as 0644")
+        check_pattern("owner", self.owner, _OWNER, "an owner such as root:root")
         if bool(self.text) == bool(self.template):
             raise Wrong("text", "expected one of `text` and `template`")
         if mistakes := render.mistakes(self.template, render.KNOWN | self.values.keys()):
@@ -67,7 +67,9 @@ class File:
     def content(self, facts: GuestFacts) -> Content:
         """Return what the file is to hold; ConfigError `guest.template` when its template cannot be rendered."""
         text = (
-            render.render(self.template, {**render.of(facts), **self.values}, self.path) if self.template else self.text
+            render.render(self.template, {**render.guest_values(facts), **self.values}, self.path)
+            if self.template
+            else self.text
         )
         return Content(path=self.path, text=text, mode=int(self.mode, 8), owner=self.owner)
 
@@ -83,7 +85,7 @@ class Line:
     match: str = ""
 
     def __post_init__(self) -> None:
-        absolute("path", self.path)
+        check_absolute("path", self.path)
         if not self.line.strip() or "\n" in self.line:
             raise Wrong("line", "expected one line that is not empty")
         try:
@@ -102,7 +104,7 @@ class Line:
         return None if seen["line"].ok else f"{self.path} has no line `{self.line}`"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        mode, owner, text = existing(shell, self.path, facts)
+        mode, owner, text = read_existing(shell, self.path, facts)
         shell.write(self.path, self.placed(text), mode=mode, owner=owner)
         return Need.NOTHING
 
@@ -122,7 +124,7 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def existing(shell: Shell, path: str, facts: GuestFacts) -> tuple[int, str, str]:
+def read_existing(shell: Shell, path: str, facts: GuestFacts) -> tuple[int, str, str]:
     """Return mode, owner and text of a file that may not be there yet."""
     answers = shell.ask({"stat": f"stat -L -c '%a %U:%G' -- {q(path)}", "text": f"cat -- {q(path)}"})
     if not answers["stat"].ok:

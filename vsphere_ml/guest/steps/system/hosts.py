@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
-from vsphere_ml.guest.steps.system.files import absolute, existing, lines_of
+from vsphere_ml.guest.steps.system.files import check_absolute, lines_of, read_existing
 from vsphere_ml.guest.steps.system.shell import q
 from vsphere_ml.guest.templates import render
 
@@ -39,7 +39,7 @@ class HostsFile:
         return None if seen["block"].out == _lines(facts) else "/etc/hosts does not name every node"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
-        mode, owner, text = existing(shell, "/etc/hosts", facts)
+        mode, owner, text = read_existing(shell, "/etc/hosts", facts)
         kept = "".join(f"{line}\n" for line in lines_of(text) if not _names_itself(line, facts.name))
         shell.write("/etc/hosts", block(kept, _name(facts), _lines(facts)), mode=mode, owner=owner)
         return Need.NOTHING
@@ -50,7 +50,7 @@ def _name(facts: GuestFacts) -> str:
 
 
 def _lines(facts: GuestFacts) -> str:
-    return render.render(render.shipped_template("hosts"), render.of(facts), "hosts")
+    return render.render(render.shipped_template("hosts"), render.guest_values(facts), "hosts")
 
 
 def _names_itself(line: str, name: str) -> bool:
@@ -67,7 +67,7 @@ class Hostfile:
     path: str = "/etc/vsml/hostfile"
 
     def __post_init__(self) -> None:
-        absolute("path", self.path)
+        check_absolute("path", self.path)
 
     @property
     def title(self) -> str:
@@ -84,5 +84,5 @@ class Hostfile:
         return Need.NOTHING
 
     def _content(self, facts: GuestFacts) -> Content:
-        text = render.render(render.shipped_template("hostfile"), render.of(facts), "hostfile")
+        text = render.render(render.shipped_template("hostfile"), render.guest_values(facts), "hostfile")
         return Content(path=self.path, text=text)

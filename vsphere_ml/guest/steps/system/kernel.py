@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _LIMIT = re.compile(r"unlimited|\d+")
 
 
-def loaded(module: str) -> str:
+def module_question(module: str) -> str:
     """Ask whether a module is loaded. lsmod writes `_` where people write `-`; what is built in shows under /sys."""
     name = module.replace("-", "_")
     return f"lsmod | grep -q '^{name} ' || test -d /sys/module/{name}"
@@ -37,14 +37,14 @@ class KernelModule:
     name: str
 
     def __post_init__(self) -> None:
-        matching("name", self.name, _MODULE, "the name of a kernel module")
+        check_pattern("name", self.name, _MODULE, "the name of a kernel module")
 
     @property
     def title(self) -> str:
         return f"kernel module {self.name}"
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        return {"loaded": loaded(self.name), "at boot": self._at_boot.probe}
+        return {"loaded": module_question(self.name), "at boot": self._at_boot.probe}
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
         if not seen["loaded"].ok:
@@ -71,11 +71,11 @@ class Sysctl:
     settings: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        matching("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
+        check_pattern("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
         if not self.settings:
             raise Wrong("settings", "is empty")
         for key, value in self.settings.items():
-            matching("settings", key, _KEY, "a kernel setting such as net.core.rmem_max")
+            check_pattern("settings", key, _KEY, "a kernel setting such as net.core.rmem_max")
             if "\n" in value or not value.strip():
                 raise Wrong("settings", f"`{key}` must be one line that is not empty")
 
@@ -114,7 +114,7 @@ class Limits:
     hugepages: int = 0  # 0 leaves them as they are
 
     def __post_init__(self) -> None:
-        matching("memlock", self.memlock, _LIMIT, "a number of KiB or unlimited")
+        check_pattern("memlock", self.memlock, _LIMIT, "a number of KiB or unlimited")
         if self.hugepages < 0:
             raise Wrong("hugepages", "must not be negative")
 

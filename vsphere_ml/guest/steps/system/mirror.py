@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import matching, usable
+from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class AptMirror:
 
     def __post_init__(self) -> None:
         for name, text in (("url", self.url), ("security", self.security)):
-            usable(name, text)
-            matching(name, text, _URL, "the address of a mirror, such as https://mirror.example.com/ubuntu")
+            check_address(name, text)
+            check_pattern(name, text, _URL, "the address of a mirror, such as https://mirror.example.com/ubuntu")
 
     @property
     def title(self) -> str:

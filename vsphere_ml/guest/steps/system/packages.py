@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, matching, pinned, usable
-from vsphere_ml.guest.steps.system.artifact import bring
+from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import install, q, words
 
@@ -21,13 +21,13 @@ PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def installed(names: Iterable[str]) -> str:
+def packages_question(names: Iterable[str]) -> str:
     """Ask which of some packages are installed, and in which version."""
     bare = [each.partition("=")[0] for each in names]
     return f"dpkg-query -W -f '${{db:Status-Abbrev}}|${{Package}}|${{Version}}\\n' {words(bare)} 2>/dev/null || :"
 
 
-def missing(names: Iterable[str], seen: Answer) -> list[str]:
+def missing_packages(names: Iterable[str], seen: Answer) -> list[str]:
     """Return the packages that are not installed, or not in the version asked for."""
     there = {}
     for line in seen.out.splitlines():
@@ -39,7 +39,7 @@ def missing(names: Iterable[str], seen: Answer) -> list[str]:
     return [f"{name}{eq}{pin}" for name, eq, pin in wanted if name not in there or (pin and there[name] != pin)]
 
 
-def unfinished(name: str, seen: Answer) -> str | None:
+def unfinished_install(name: str, seen: Answer) -> str | None:
     """Say that dpkg began to install a package and did not end; its programs may answer all the same."""
     states = {line[1:2] for line in seen.out.splitlines()}
     # Half installed, unpacked, half configured: the next apt-get stumbles over it, whatever it is asked for.
@@ -59,19 +59,19 @@ class Packages:
         if not self.names:
             raise Wrong("names", "is empty")
         for name in self.names:
-            matching("names", name, PACKAGE, "a package, with `=version` or without")
+            check_pattern("names", name, PACKAGE, "a package, with `=version` or without")
         if self.only_from:
-            matching("only_from", self.only_from, _NAME, "the name of an apt_repository step")
+            check_pattern("only_from", self.only_from, _NAME, "the name of an apt_repository step")
 
     @property
     def title(self) -> str:
         return f"package{'s' if len(self.names) > 1 else ''} {', '.join(self.names)}"
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
-        return {"installed": installed(self.names)}
+        return {"installed": packages_question(self.names)}
 
     def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
-        lacking = missing(self.names, seen["installed"])
+        lacking = missing_packages(self.names, seen["installed"])
         return f"{', '.join(lacking)} not installed" if lacking else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
@@ -100,9 +100,9 @@ class AptRepository:
     trusted: bool = False
 
     def __post_init__(self) -> None:
-        matching("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
-        matching("key_sha256", self.key_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
-        usable("url", self.url)
+        check_pattern("name", self.name, _NAME, "a plain name of lower-case letters, digits, `-` and `_`")
+        check_pattern("key_sha256", self.key_sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
+        check_address("url", self.url)
         for name, text in (("url", self.url), ("suite", self.suite), *(("components", c) for c in self.components)):
             if not text or any(letter.isspace() for letter in text):
                 raise Wrong(name, f"`{text}` must be one word")
@@ -110,7 +110,7 @@ class AptRepository:
             raise Wrong("components", "a flat repository, whose suite ends with `/`, has none")
         if bool(self.key) == self.trusted:
             raise Wrong("key", "expected one of `key` and `trusted = true`")
-        pinned("key_sha256", self.key, self.key_sha256)
+        check_checksum("key_sha256", self.key, self.key_sha256)
 
     @property
     def title(self) -> str:
@@ -128,7 +128,7 @@ class AptRepository:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> Need:
         if self.key:
-            key = bring(self.key, shell, facts, self.key_sha256)
+            key = fetch_artifact(self.key, shell, facts, self.key_sha256)
             shell.run(f"install -D -m 644 {q(key)} {q(self._key_path)}")
         self._list.put(shell)
         return Need.NOTHING

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import Wrong, matching
+from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -29,7 +29,7 @@ class Service:
     name: str
 
     def __post_init__(self) -> None:
-        matching("name", self.name, _UNIT, "the name of a systemd unit")
+        check_pattern("name", self.name, _UNIT, "the name of a systemd unit")
 
     @property
     def title(self) -> str:

@@ -27,7 +27,7 @@ def words(texts: Iterable[str]) -> str:
     return " ".join(q(each) for each in texts)
 
 
-def online(command: str, facts: GuestFacts) -> str:
+def with_proxy(command: str, facts: GuestFacts) -> str:
     """Return a command that downloads, with the cluster's proxy around it when there is one."""
     if not facts.values.get("proxy"):
         return command
@@ -52,7 +52,7 @@ def check_proxy(values: Mapping[str, str]) -> None:
 
 def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
     """Return a proxy as environment variables, in both spellings: programs differ in which one they read."""
-    spared = ",".join(["localhost", "127.0.0.1", *_own(facts), *_listed(facts.values.get("no_proxy", ""))])
+    spared = ",".join(["localhost", "127.0.0.1", *_peer_names(facts), *_split_list(facts.values.get("no_proxy", ""))])
     return [
         (spelling, value)
         for name, value in (("http_proxy", proxy), ("https_proxy", proxy), ("no_proxy", spared))
@@ -63,9 +63,9 @@ def proxy_settings(proxy: str, facts: GuestFacts) -> list[tuple[str, str]]:
 def install(shell: Shell, packages: Iterable[str], facts: GuestFacts, options: str = "", *, more: str = "") -> None:
     """Install packages by apt without a question, after a look at what its repositories have. `more` is not quoted."""
     with_options = f" {options}" if options else ""
-    _refresh(shell, online(f"apt-get{with_options} update", facts))
+    _refresh(shell, with_proxy(f"apt-get{with_options} update", facts))
     wanted = f"{APT}{with_options} install {words(packages)}{more}"
-    shell.run(online(f"export DEBIAN_FRONTEND=noninteractive; {wanted}", facts), timeout_s=3600)
+    shell.run(with_proxy(f"export DEBIAN_FRONTEND=noninteractive; {wanted}", facts), timeout_s=3600)
 
 
 # A kernel that was not built by the distribution's default compiler names its own: `…-gcc-12 (Ubuntu 12.3.0-…)` in
@@ -83,7 +83,7 @@ def install_build_tools(shell: Shell, facts: GuestFacts) -> None:
     known = 'apt-cache show "$cc" >/dev/null 2>&1'
     needed = f'test -n "$cc" && ! command -v "$cc" >/dev/null && {known}'
     add = f'export DEBIAN_FRONTEND=noninteractive; {APT} install "$cc"'
-    shell.run(online(f"cc=$({_COMPILER}); if {needed}; then {add}; fi", facts), timeout_s=3600)
+    shell.run(with_proxy(f"cc=$({_COMPILER}); if {needed}; then {add}; fi", facts), timeout_s=3600)
 
 
 def _refresh(shell: Shell, update: str) -> None:
@@ -112,7 +112,7 @@ def secret(facts: GuestFacts, name: str) -> Sensitive:
     return facts.secrets[name]
 
 
-def given(facts: GuestFacts, name: str) -> str:
+def given_value(facts: GuestFacts, name: str) -> str:
     """Return a value the cluster was given; GuestError `guest.value-missing` when it was not."""
     if name not in facts.values:
         raise GuestError(
@@ -124,9 +124,9 @@ def given(facts: GuestFacts, name: str) -> str:
     return facts.values[name]
 
 
-def _own(facts: GuestFacts) -> list[str]:
+def _peer_names(facts: GuestFacts) -> list[str]:
     return [each for peer in facts.peers for each in (peer.name, peer.address)]
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return text.replace(",", " ").split()

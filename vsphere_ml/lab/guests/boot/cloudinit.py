@@ -31,12 +31,12 @@ AcceptEnv LANG LC_*
 """
 
 
-def decoded(extra_config: Mapping[str, str], name: str) -> dict[str, Any]:
+def decode_guestinfo(extra_config: Mapping[str, str], name: str) -> dict[str, Any]:
     """Return `guestinfo.metadata` or `guestinfo.userdata` as it was before it was encoded; empty when not given."""
-    return _mapping(_plain(extra_config, name))
+    return _mapping(_decode_text(extra_config, name))
 
 
-def _plain(extra_config: Mapping[str, str], name: str) -> str:
+def _decode_text(extra_config: Mapping[str, str], name: str) -> str:
     return _decode(extra_config.get(f"guestinfo.{name}", ""), extra_config.get(f"guestinfo.{name}.encoding", ""))
 
 
@@ -59,7 +59,7 @@ def _mapping(text: str) -> dict[str, Any]:
 
 def userdata(extra_config: Mapping[str, str]) -> dict[str, Any]:
     """Return the cloud-config; empty for user data of another kind, which lab guests have no use for."""
-    text = _plain(extra_config, "userdata")
+    text = _decode_text(extra_config, "userdata")
     return _mapping(text) if text.startswith("#cloud-config") else {}
 
 
@@ -104,12 +104,12 @@ def _ethernets(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def boot(told: FirstBoot, network: list[str]) -> str:
     """Return the commands of every boot; users, keys and files are made at the first one."""
-    lines = [f"hostname {quote(told.hostname)}", *network, 'if [ "$first" ]; then', *_first(told), "fi"]
+    lines = [f"hostname {quote(told.hostname)}", *network, 'if [ "$first" ]; then', *_first_boot_files(told), "fi"]
     path = "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return "\n".join([*lines, path, ": >/run/vsml-lab/booted", ""])
 
 
-def _first(told: FirstBoot) -> Iterator[str]:
+def _first_boot_files(told: FirstBoot) -> Iterator[str]:
     name, userdata = told.hostname, told.userdata
     names = f"{name}.{told.domain} {name}" if told.domain else name
     yield _file("/etc/hostname", f"{name}\n")

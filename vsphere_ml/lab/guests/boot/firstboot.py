@@ -67,15 +67,15 @@ class FirstBoot:
     userdata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def told(vm: Vm, at: Path) -> FirstBoot:
+def read_first_boot(vm: Vm, at: Path) -> FirstBoot:
     """Return what the guest with this folder is told now, or was told once."""
-    metadata = cloudinit.decoded(vm.extra_config, "metadata") if vm.has_cloud_init else {}
+    metadata = cloudinit.decode_guestinfo(vm.extra_config, "metadata") if vm.has_cloud_init else {}
     userdata = cloudinit.userdata(vm.extra_config) if vm.has_cloud_init else {}
-    users = [*_baked(vm.template), *(userdata.get("users") or ())]
+    users = [*_template_user(vm.template), *(userdata.get("users") or ())]
     everything = userdata | {"users": users}
     # cloud-init takes guestinfo before a customization (its datasource VMware tries the transports in that order).
     if not metadata and (customized := _customization(vm, at)) is not None:
-        return _customized(customized, everything)
+        return _read_customization(customized, everything)
     return FirstBoot(
         hostname=cloudinit.hostname(metadata, vm.name),
         addresses=cloudinit.addresses(metadata, vm.adapters),
@@ -84,7 +84,7 @@ def told(vm: Vm, at: Path) -> FirstBoot:
     )
 
 
-def _baked(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _template_user(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the user that the template's disk has."""
     if not (user := template.get("user")):
         return []
@@ -104,7 +104,7 @@ def _customization(vm: Vm, at: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def _customized(customization: Mapping[str, Any], userdata: Mapping[str, Any]) -> FirstBoot:
+def _read_customization(customization: Mapping[str, Any], userdata: Mapping[str, Any]) -> FirstBoot:
     return FirstBoot(
         hostname=str(customization["hostname"]),
         domain=str(customization.get("domain") or ""),

@@ -43,7 +43,7 @@ def _end(vm: Vm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
 
 def _begin(vm: Vm, home: Path, answer: TextIO, *, reset: bool) -> None:
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with folders.alone(home / ".lock"):  # guests take their addresses one after the other
+    with folders.hold_lock(home / ".lock"):  # guests take their addresses one after the other
         center = hub.start(home, LIFELINE)
         if reset:
             machine.end(center, vm.id)

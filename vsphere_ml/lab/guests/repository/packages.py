@@ -53,7 +53,7 @@ def build(repository: Path, driver: str, images: Iterable[Path] = ()) -> None:
     repository.mkdir(parents=True, exist_ok=True)
     shipped = sorted(each.name for each in (hub.HERE / "standins").iterdir() if each.name != _BASE)
     entries = [_package(repository, source, driver) for source in (*shipped, *_EMPTY)]
-    entries += [_adopted(repository, deb) for at in images for deb in sorted((at / image.POOL).glob("*.deb"))]
+    entries += [_adopt_package(repository, deb) for at in images for deb in sorted((at / image.POOL).glob("*.deb"))]
     index = "\n".join(entries).encode()
     (repository / "Packages").write_bytes(index)
     digest = hashlib.sha256(index).hexdigest()
@@ -65,7 +65,7 @@ def build(repository: Path, driver: str, images: Iterable[Path] = ()) -> None:
 
 def _package(repository: Path, source: str, driver: str) -> str:
     """Build one package and return its entry in the index."""
-    name, version = _named(source, driver)
+    name, version = _source_and_version(source, driver)
     control = (
         f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: vsml lab\n"
         f"Description: stand-in of the vsml lab for {name}\n Drives no hardware. Good for lab guests alone.\n"
@@ -86,7 +86,7 @@ def _package(repository: Path, source: str, driver: str) -> str:
     return _entry(file, control)
 
 
-def _adopted(repository: Path, deb: Path) -> str:
+def _adopt_package(repository: Path, deb: Path) -> str:
     """Take a package of the distribution and return its entry in the index."""
     file = repository / deb.name.replace("%3a", ".")  # apt reads a file's name as an address
     shutil.copy(deb, file)
@@ -99,7 +99,7 @@ def _entry(file: Path, control: str) -> str:
     return f"{control}Filename: ./{file.name}\nSize: {len(content)}\nSHA256: {digest}\n"
 
 
-def _named(source: str, driver: str) -> tuple[str, str]:
+def _source_and_version(source: str, driver: str) -> tuple[str, str]:
     if source == _DRIVER:
         return f"nvidia-linux-grid-{driver.partition('.')[0]}", driver
     return source, VERSIONS.get(source, "1+lab")

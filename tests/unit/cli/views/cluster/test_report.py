@@ -121,7 +121,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
         "train is not as the file says: 1 of 2 nodes run, 1 of them is not as described, its rule, folder or switch "
         "differs, 1 VM of it is not in the file\n"
     )
-    data = json.loads(json.dumps(envelope.plain(status_view.data(seen))))
+    data = json.loads(json.dumps(envelope.plain_value(status_view.data(seen))))
     assert [node["state"] for node in data["nodes"]] == ["running", "missing"]
     assert data["unseated"]["code"] == "placement.no-seat"
 

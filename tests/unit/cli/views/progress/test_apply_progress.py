@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.views.progress.apply_progress import Board, Lines, following
+from vsphere_ml.cli.views.progress.apply_progress import Board, Lines, show_apply_progress
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
@@ -55,7 +55,7 @@ def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[.
 
 def test_without_a_terminal_nothing_moves(shown: Callable[..., Shown]) -> None:
     made = shown()
-    with following(made.terminal.err) as tell:
+    with show_apply_progress(made.terminal.err) as tell:
         for event in STORY:
             tell(event)
     assert "\x1b" not in made.err.getvalue()
@@ -64,7 +64,7 @@ def test_without_a_terminal_nothing_moves(shown: Callable[..., Shown]) -> None:
 
 def test_on_a_terminal_the_last_picture_stays_and_says_what_became_of_each_vm(shown: Callable[..., Shown]) -> None:
     made = shown(tty=True)
-    with following(made.terminal.err) as tell:
+    with show_apply_progress(made.terminal.err) as tell:
         for event in STORY[:-1]:
             tell(event)
     last = ESCAPE.sub("", made.err.getvalue()).splitlines()[-4:]

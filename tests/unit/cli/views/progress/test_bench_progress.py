@@ -13,7 +13,7 @@ from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planni
 from vsphere_ml.bench.launch.matrix import Planned
 from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
 from vsphere_ml.bench.stats.stop import Stop
-from vsphere_ml.cli.views.progress.bench_progress import Lines, Moving, Pace, following, plot
+from vsphere_ml.cli.views.progress.bench_progress import Lines, Moving, Pace, plot, show_bench_progress
 
 RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
@@ -68,7 +68,7 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
 
 
 def test_a_pipe_gets_lines_and_a_terminal_a_moving_line() -> None:
-    with following(Console(file=io.StringIO())) as listener:
+    with show_bench_progress(Console(file=io.StringIO())) as listener:
         assert isinstance(listener, Lines)
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from tests.fakes.pictures import quad_8u3, vm
 from tests.unit.flows.hosts_rig import Rig, standing
-from vsphere_ml.cli.views.layout.envelope import plain
-from vsphere_ml.cli.views.progress.host_progress import Lines, following
+from vsphere_ml.cli.views.layout.envelope import plain_value
+from vsphere_ml.cli.views.progress.host_progress import Lines, show_host_progress
 from vsphere_ml.cli.views.site import ats, ats_text
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance, Reboot, WriteRecord
@@ -130,7 +130,7 @@ def test_data_has_what_a_script_needs_also_of_a_failure() -> None:
     report = failed().run()
     answer = ats.answer(report, looking=False, check=False, lab=False)
     assert (answer.status, [each.code for each in answer.errors]) == (4, ["ats.host-failed"])
-    told = json.loads(json.dumps(plain(answer.data)))
+    told = json.loads(json.dumps(plain_value(answer.data)))
     first, second = told["hosts"]
     assert first["outcome"]["errors"][0]["code"] == "ats.host-not-back"
     assert first["outcome"]["left"][-1] == "node-1 is powered off"
@@ -178,7 +178,7 @@ def test_without_a_terminal_each_step_is_a_line_and_a_state_is_told_once(shown: 
 
 def test_on_a_terminal_what_is_done_stays_above_what_moves(shown: Callable[..., Shown]) -> None:
     made = shown(tty=True)
-    with following(made.terminal.err) as tell:
+    with show_host_progress(made.terminal.err) as tell:
         for event in STORY:
             tell(event)
     told = ESCAPE.sub("", made.err.getvalue())

@@ -24,7 +24,7 @@ FOUND = Connection(
 
 
 def told(found: Connection) -> dict[str, tuple[str, str]]:
-    checks = [*view.sources(found, view.password(found)), *view.signed_in(found, "vCenter 8", "8.0.3.0")]
+    checks = [*view.sources(found, view.password(found)), *view.sign_in_checks(found, "vCenter 8", "8.0.3.0")]
     return {each.name: (each.state, each.told) for each in checks}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.fakes.pictures import quad_8u3
 from tests.unit.core.sites import direct
-from vsphere_ml.cli.views.layout.boxes import Box, size, stacked
+from vsphere_ml.cli.views.layout.boxes import Box, size, stack_boxes
 from vsphere_ml.cli.views.site import topology
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,7 +50,7 @@ def test_boxes_lie_inside_their_box_and_beside_each_other() -> None:
     outer = Box(title="outer", kind="host", lines=("one", "two"), inside=inner)
     rects = [
         tuple(float(each.get(key, "")) for key in ("x", "y", "width", "height"))
-        for each in ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{"".join(stacked([outer]).elements)}</svg>').iter(
+        for each in ET.fromstring(f'<svg xmlns="{SVG[1:-1]}">{"".join(stack_boxes([outer]).elements)}</svg>').iter(
             f"{SVG}rect"
         )
     ]

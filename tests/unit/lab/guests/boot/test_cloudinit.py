@@ -68,9 +68,9 @@ def test_each_encoding_of_guestinfo_is_read(encoding: str) -> None:
     raw = gzip.compress(METADATA.encode()) if encoding.startswith("gzip") else METADATA.encode()
     text = base64.b64encode(raw).decode() if encoding else METADATA
     given = {"guestinfo.metadata": text, "guestinfo.metadata.encoding": encoding}
-    metadata = cloudinit.decoded(given, "metadata")
+    metadata = cloudinit.decode_guestinfo(given, "metadata")
     assert (cloudinit.hostname(metadata, "vm"), cloudinit.addresses(metadata, ONE)) == ("node-1", {0: "10.0.0.11/24"})
-    assert cloudinit.decoded(given, "userdata") == {}
+    assert cloudinit.decode_guestinfo(given, "userdata") == {}
 
 
 def test_user_data_that_is_no_cloud_config_is_left_alone() -> None:
