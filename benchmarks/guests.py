@@ -32,8 +32,8 @@ from benchmarks.provision import running, vsml
 from vsphere_ml.cli.wiring import guest_wiring
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load
-from vsphere_ml.core.model.guest import Answer
-from vsphere_ml.core.ports.events import Looked
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.ports.events import InventoryRead
 from vsphere_ml.flows.guests import boot, configure, guests
 from vsphere_ml.guest.converge import check_all
 from vsphere_ml.lab.guests import needs
@@ -77,9 +77,9 @@ class Asked:
     name: str
     scripts: list[str] = field(default_factory=list)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         self.scripts.append("\n".join(f"({command}\n) 2>&1 </dev/null" for command in commands.values()))
-        return dict.fromkeys(commands, Answer(1, ""))
+        return dict.fromkeys(commands, CommandAnswer(1, ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Site:
         began: list[float] = []
 
         def tell(event: Event) -> None:
-            if isinstance(event, Looked):
+            if isinstance(event, InventoryRead):
                 began.append(time.monotonic())
 
         report = configure.configure(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.model.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,42 +37,42 @@ HOSTILE = (
 
 # What a real sh says to these is written here; the guest in memory must say the same.
 SAID = {
-    "echo one two": Answer(0, "one two\n"),
-    "printf 'a b\\n%s|' c d": Answer(0, "a b\nc|a b\nd|"),
-    "true && echo yes || echo no": Answer(0, "yes\n"),
-    "false && echo yes || echo no": Answer(0, "no\n"),
-    "! false": Answer(0, ""),
-    "! true; echo $?": Answer(0, "1\n"),
-    "exit 7; echo never": Answer(7, ""),
-    "false; true": Answer(0, ""),
-    "echo out; echo err >&2; false": Answer(1, "out\n", "err\n"),
-    "echo both >&2 2>/dev/null": Answer(0, "", "both\n"),
-    "{ echo a; echo b >&2; } 2>&1 | cat": Answer(0, "a\nb\n"),
-    "{ echo a; echo b >&2; } >/dev/null 2>&1": Answer(0, ""),
-    "X=1; ( X=2; echo $X ); echo ${X}": Answer(0, "2\n1\n"),
-    "export X='a  b'; echo \"$X\" '$X' $X": Answer(0, "a  b $X a b\n"),
-    'test "$(echo x; echo)" = x && echo same': Answer(0, "same\n"),
-    "test -d /etc && test ! -e /nowhere": Answer(0, ""),
-    "[ -n '' ] || [ x != y ]": Answer(0, ""),
-    "cat /nowhere": Answer(1, "", "cat: /nowhere: No such file or directory\n"),
-    "cat </dev/null": Answer(0, ""),
-    "cat": Answer(0, ""),
-    "cat /nowhere 2>/dev/null || :": Answer(0, ""),
-    "stat -c %a /nowhere 2>/dev/null": Answer(1, ""),
-    "printf 'a.c\\nabc\\n' | grep -Fx a.c": Answer(0, "a.c\n"),
-    "printf 'a.c\\nabc\\n' | grep -c a.c": Answer(0, "2\n"),
-    "echo word | grep -qv word": Answer(1, ""),
-    "grep x /nowhere": Answer(2, "", "grep: /nowhere: No such file or directory\n"),
-    "printf x | sha256sum": Answer(0, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  -\n"),
-    "printf '1\\n2\\n3\\n' | head -n 2 | wc -l": Answer(0, "2\n"),
-    "i=0; until test $i -ge 3; do i=$((i + 1)); echo $i; done; echo end": Answer(0, "1\n2\n3\nend\n"),
-    "i=0; while :; do i=$((i + 1)); test $i -le 2 || break; done; echo $i": Answer(0, "3\n"),
-    "until true; do echo never; done && echo past": Answer(0, "past\n"),
-    "printf 'a b\nc d\n' | awk -v x=c '$1 == x {print $2}'": Answer(0, "d\n"),
-    "awk 1 /nowhere >/dev/null 2>&1": Answer(2, ""),
-    "id -u": Answer(0, "0\n"),
-    "sh -c 'echo inner; exit 4'": Answer(4, "inner\n"),
-    "command -v no-such-thing": Answer(127, ""),
+    "echo one two": CommandAnswer(0, "one two\n"),
+    "printf 'a b\\n%s|' c d": CommandAnswer(0, "a b\nc|a b\nd|"),
+    "true && echo yes || echo no": CommandAnswer(0, "yes\n"),
+    "false && echo yes || echo no": CommandAnswer(0, "no\n"),
+    "! false": CommandAnswer(0, ""),
+    "! true; echo $?": CommandAnswer(0, "1\n"),
+    "exit 7; echo never": CommandAnswer(7, ""),
+    "false; true": CommandAnswer(0, ""),
+    "echo out; echo err >&2; false": CommandAnswer(1, "out\n", "err\n"),
+    "echo both >&2 2>/dev/null": CommandAnswer(0, "", "both\n"),
+    "{ echo a; echo b >&2; } 2>&1 | cat": CommandAnswer(0, "a\nb\n"),
+    "{ echo a; echo b >&2; } >/dev/null 2>&1": CommandAnswer(0, ""),
+    "X=1; ( X=2; echo $X ); echo ${X}": CommandAnswer(0, "2\n1\n"),
+    "export X='a  b'; echo \"$X\" '$X' $X": CommandAnswer(0, "a  b $X a b\n"),
+    'test "$(echo x; echo)" = x && echo same': CommandAnswer(0, "same\n"),
+    "test -d /etc && test ! -e /nowhere": CommandAnswer(0, ""),
+    "[ -n '' ] || [ x != y ]": CommandAnswer(0, ""),
+    "cat /nowhere": CommandAnswer(1, "", "cat: /nowhere: No such file or directory\n"),
+    "cat </dev/null": CommandAnswer(0, ""),
+    "cat": CommandAnswer(0, ""),
+    "cat /nowhere 2>/dev/null || :": CommandAnswer(0, ""),
+    "stat -c %a /nowhere 2>/dev/null": CommandAnswer(1, ""),
+    "printf 'a.c\\nabc\\n' | grep -Fx a.c": CommandAnswer(0, "a.c\n"),
+    "printf 'a.c\\nabc\\n' | grep -c a.c": CommandAnswer(0, "2\n"),
+    "echo word | grep -qv word": CommandAnswer(1, ""),
+    "grep x /nowhere": CommandAnswer(2, "", "grep: /nowhere: No such file or directory\n"),
+    "printf x | sha256sum": CommandAnswer(0, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881  -\n"),
+    "printf '1\\n2\\n3\\n' | head -n 2 | wc -l": CommandAnswer(0, "2\n"),
+    "i=0; until test $i -ge 3; do i=$((i + 1)); echo $i; done; echo end": CommandAnswer(0, "1\n2\n3\nend\n"),
+    "i=0; while :; do i=$((i + 1)); test $i -le 2 || break; done; echo $i": CommandAnswer(0, "3\n"),
+    "until true; do echo never; done && echo past": CommandAnswer(0, "past\n"),
+    "printf 'a b\nc d\n' | awk -v x=c '$1 == x {print $2}'": CommandAnswer(0, "d\n"),
+    "awk 1 /nowhere >/dev/null 2>&1": CommandAnswer(2, ""),
+    "id -u": CommandAnswer(0, "0\n"),
+    "sh -c 'echo inner; exit 4'": CommandAnswer(4, "inner\n"),
+    "command -v no-such-thing": CommandAnswer(127, ""),
 }
 
 
@@ -100,14 +100,14 @@ class ShellContract:
         answers = shell.ask({"broken": "echo 'unclosed", "whole": "echo here"})
         assert not answers["broken"].ok
         assert "Syntax error" in answers["broken"].err
-        assert answers["whole"] == Answer(0, "here\n")
+        assert answers["whole"] == CommandAnswer(0, "here\n")
 
     def test_hostile_text_comes_back_as_it_was_quoted(self, shell: Shell) -> None:
         answers = shell.ask({text: f"printf %s {quote(text)}" for text in HOSTILE})
         assert {text: answer.out for text, answer in answers.items()} == {text: text for text in HOSTILE}
 
     def test_a_command_that_succeeds_is_answered(self, shell: Shell) -> None:
-        assert shell.run("echo out; echo err >&2") == Answer(0, "out\n", "err\n")
+        assert shell.run("echo out; echo err >&2") == CommandAnswer(0, "out\n", "err\n")
 
     def test_a_command_that_fails_is_told_with_status_and_last_lines(self, shell: Shell) -> None:
         error = failure(shell.run, "printf '%s\\n' 1 2 3 4 5 6 7 8 9 a b c d e f g h i j k l m n o; exit 42")

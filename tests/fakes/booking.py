@@ -14,7 +14,7 @@ from vsphere_ml.core.units import Bytes, gib
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.core.model.inventory import Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings, WholeGpu
+    from vsphere_ml.core.model.inventory import DirectPathGpu, Gpu, Host, Inventory, NicPort, PciAddress, Vm, VmSettings
 
 
 def booked(site: Inventory, vm: Vm, *, from_far: bool) -> Inventory:
@@ -172,11 +172,11 @@ def _with_functions(host: Host, vm: Vm, settings: VmSettings) -> Host:
     return host
 
 
-def _is_allowed(gpu: WholeGpu, allowed: tuple[tuple[int, int], ...], label: str) -> bool:
+def _is_allowed(gpu: DirectPathGpu, allowed: tuple[tuple[int, int], ...], label: str) -> bool:
     return (gpu.vendor, gpu.device) in allowed and (not label or gpu.label == label)
 
 
-def _with_whole_gpu(host: Host, vm: Vm, fits: Callable[[WholeGpu], bool]) -> Host:
+def _with_whole_gpu(host: Host, vm: Vm, fits: Callable[[DirectPathGpu], bool]) -> Host:
     free = next((gpu for gpu in host.whole_gpus if gpu.active and gpu.held_by is None and fits(gpu)), None)
     if free is None:
         raise _refusal("vsphere.device-backing", vm, "no GPU of this kind is free for DirectPath")

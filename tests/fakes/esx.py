@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.gpu_capacity import MIG
-from vsphere_ml.core.model.esxi_state import NO_LOCKDOWN, Connection, DesiredState
+from vsphere_ml.core.model.esxi_state import NO_LOCKDOWN, DesiredState, HostConnection
 from vsphere_ml.core.model.inventory import VgpuProfile
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class FakeEsx:
     pvrdma: Pvrdma | None = None
     rebinds: bool = True  # passthrough is switched at once
     gpus: dict[str, list[str]] = field(default_factory=dict)  # graphics types of GPUs that have one of their own
-    connection: Connection = Connection.CONNECTED
+    connection: HostConnection = HostConnection.CONNECTED
     maintenance: bool = False
     boots: int = 1
     ssh: bool = True
@@ -72,7 +72,7 @@ class FakeEsx:
             function.ats[1] = function.ats[0]
         for mode in (*self.mig.values(), *self.drivers.values()):
             mode[1] = mode[0]  # type: ignore[index]
-        self.connection = Connection.CONNECTED
+        self.connection = HostConnection.CONNECTED
 
 
 def esx(host: Host, **knobs: object) -> FakeEsx:

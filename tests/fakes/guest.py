@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tests.fakes import programs
 from tests.fakes import sh as posix
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.core.model.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ class FakeGuest:
     history: list[str] = field(default_factory=list)  # commands run, and files written as `write PATH`
     received: list[tuple[str, str]] = field(default_factory=list)  # command and its standard input, in clear
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if not commands:
             return {}
         self._reach("one question")
@@ -73,7 +73,7 @@ class FakeGuest:
             raise AssertionError(f"a probe changed the guest: {list(commands.values())}")
         return answers
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self._reach(command)
         self.history.append(command)
         text = stdin.reveal() if isinstance(stdin, Sensitive) else stdin or ""
@@ -81,7 +81,7 @@ class FakeGuest:
             self.received.append((command, text))
         answer = self._shell(command, text)
         if isinstance(stdin, Sensitive) and text:
-            answer = Answer(answer.status, answer.out.replace(text, "***"), answer.err.replace(text, "***"))
+            answer = CommandAnswer(answer.status, answer.out.replace(text, "***"), answer.err.replace(text, "***"))
         if not answer.ok:
             raise self._failed(command, answer)
         return answer
@@ -161,13 +161,13 @@ class FakeGuest:
         files = (file for path, file in sorted(self.files.items()) if path.startswith(folder))
         return [line for file in files for line in file.text.splitlines() if line and not line.startswith("#")]
 
-    def _shell(self, command: str, stdin: str) -> Answer:
+    def _shell(self, command: str, stdin: str) -> CommandAnswer:
         streams = posix.Streams(stdin=stdin)
         try:
             status = posix.Shell(self).run(command, streams)
         except SyntaxError as error:
-            return Answer(2, "", f"sh: 1: Syntax error: {error.msg}\n")
-        return Answer(status, streams.out, streams.err)
+            return CommandAnswer(2, "", f"sh: 1: Syntax error: {error.msg}\n")
+        return CommandAnswer(status, streams.out, streams.err)
 
     def _picture(self) -> tuple[object, ...]:
         state = (self.files, self.folders, self.packages, self.modules, self.services, self.users, self.sysctls)
@@ -183,7 +183,7 @@ class FakeGuest:
                 raise GuestError(message, code="guest.connection-lost", target=self.name)
             self.cut_after -= 1
 
-    def _failed(self, command: str, answer: Answer) -> GuestError:
+    def _failed(self, command: str, answer: CommandAnswer) -> GuestError:
         return GuestError(
             f"{self.name}: `{command}` ended with status {answer.status}",
             code="guest.command-failed",

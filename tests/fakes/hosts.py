@@ -28,10 +28,10 @@ from vsphere_ml.core.hosts.host_changes import (
 )
 from vsphere_ml.core.model.esxi_state import (
     Automation,
-    Connection,
     EsxiHostState,
     FunctionSeen,
     GraphicsSeen,
+    HostConnection,
     KernelOption,
     Tie,
     VmOnHost,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tests.fakes.esx import FakeEsx, Function
     from tests.fakes.site import FakeVCenter
     from vsphere_ml.core.hosts.host_changes import HostChange
-    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.guest import CommandAnswer
     from vsphere_ml.core.model.inventory import HostRef, Vm, VmRef
 
 
@@ -84,7 +84,7 @@ class FakeHosts:
         if change.host not in self.there:
             raise VSphereError(f"{change.host_name} is gone", code="vsphere.not-found")
         machine = self.there[change.host]
-        if machine.connection is not Connection.CONNECTED and not isinstance(change, AwaitHost | WriteRecord):
+        if machine.connection is not HostConnection.CONNECTED and not isinstance(change, AwaitHost | WriteRecord):
             raise VSphereError(f"{machine.name} does not answer", code="vsphere.host-not-connected")
         self._perform(change, machine, deadline_s, tell)
         self.changes.append(change)
@@ -186,7 +186,7 @@ class FakeHosts:
     def _reboot(self, machine: FakeEsx, deadline_s: float, tell: Callable[[str], None]) -> None:
         if not machine.maintenance:
             raise VSphereError(f"{machine.name} is not in maintenance mode", code="vsphere.invalid-state")
-        machine.connection = Connection.NOT_RESPONDING
+        machine.connection = HostConnection.NOT_RESPONDING
         self._down.add(machine.host.ref)
         self._show(machine)
         self._count()
@@ -216,11 +216,11 @@ class FakeHosts:
 
     # HostShells
 
-    def run(self, host: str, command: str, timeout_s: float = 120.0) -> Answer:
+    def run(self, host: str, command: str, timeout_s: float = 120.0) -> CommandAnswer:
         self._live()
         machine = next(each for each in self.there.values() if each.name == host)
         self.commands.append((host, command))
-        if not machine.ssh or machine.connection is not Connection.CONNECTED or "ssh" in machine.fails:
+        if not machine.ssh or machine.connection is not HostConnection.CONNECTED or "ssh" in machine.fails:
             raise VSphereError(f"{host} cannot be reached over SSH", code="host.unreachable", target=host)
         if command.startswith("nvidia-smi "):
             answer = smi.run(machine, command)
@@ -313,7 +313,7 @@ class FakeHosts:
     def _show(self, machine: FakeEsx, *, maintenance: bool | None = None) -> None:
         """Let the inventory tell of the host what is so."""
         machine.maintenance = machine.maintenance if maintenance is None else maintenance
-        connected = machine.connection is Connection.CONNECTED
+        connected = machine.connection is HostConnection.CONNECTED
         hosts = tuple(
             replace(as_seen(machine, each), connected=connected, maintenance=machine.maintenance)
             if each.ref == machine.host.ref
@@ -324,7 +324,7 @@ class FakeHosts:
 
 
 def _kernel(machine: FakeEsx) -> KernelOption:
-    if machine.connection is not Connection.CONNECTED:
+    if machine.connection is not HostConnection.CONNECTED:
         return KernelOption(door=AccessMethod.NONE, why="the host does not answer")
     if machine.kernel is None:
         return KernelOption(door=AccessMethod.NONE, why="esxcli lists no such setting")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, assert_never
 
 from tests.fakes.booking import booked, freed
 from tests.fakes.devices import Workshop, refusal
-from vsphere_ml.core.model.inventory import EthernetCard, Folder, FolderRef, Inventory, Rule, Vm, VmRef, VmSettings
+from vsphere_ml.core.model.inventory import (
+    AntiAffinityRule,
+    EthernetCard,
+    Folder,
+    FolderRef,
+    Inventory,
+    Vm,
+    VmRef,
+    VmSettings,
+)
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY, cut_short, is_marked
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, DHCP, UNTOLD, in_words
 from vsphere_ml.core.plan import changes as do
@@ -237,7 +246,7 @@ class Physics:
     def make_rule(self, site: Inventory, change: do.MakeRule) -> Inventory:
         members = frozenset(self.find(site, name).ref for name in change.vms)
         key = change.key if change.key is not None else next(self.workshop.numbers)
-        rule = Rule(key=key, name=change.name, vms=members, enabled=True)
+        rule = AntiAffinityRule(key=key, name=change.name, vms=members, enabled=True)
         clusters = tuple(
             replace(each, rules=(*(r for r in each.rules if r.key != key), rule))
             if each.ref == change.cluster

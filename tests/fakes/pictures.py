@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.inventory import (
-    Cluster,
     ClusterRef,
     ComponentKind,
+    ComputeCluster,
     Datastore,
     DatastoreRef,
     DeviceGroup,
@@ -275,7 +275,7 @@ def site(
         api_version=api_version,
         datacenter="lab-dc",
         clusters=(
-            Cluster(
+            ComputeCluster(
                 ref=CLUSTER,
                 name="gpu",
                 path="/lab-dc/host/gpu",

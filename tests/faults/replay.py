@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.vsphere.connection.tls import Connection
+from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,11 +42,11 @@ class Recording:
         """Return the method and the body of every answer."""
         return [(name_method(asked), body) for (_, asked), many in self.answers.items() for _, _, body in many]
 
-    def recorder(self) -> type[Connection]:
+    def recorder(self) -> type[PinnedConnection]:
         """Return a connection that asks the lab and writes down what it answers."""
         answers = self.answers
 
-        class Recorder(Connection):
+        class Recorder(PinnedConnection):
             def request(self, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> None:
                 self.asked = (url, _bytes(body))
                 kept = {name: value for name, value in (headers or {}).items() if name != "Accept-Encoding"}
@@ -60,11 +60,11 @@ class Recording:
 
         return Recorder
 
-    def player(self) -> type[Connection]:
+    def player(self) -> type[PinnedConnection]:
         """Return a connection that asks nobody: the n-th time the n-th answer, at last the last one again."""
         recording, times = self, defaultdict[tuple[str, bytes], int](int)
 
-        class Player(Connection):
+        class Player(PinnedConnection):
             def request(self, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> None:
                 self.asked = (url, _bytes(body))
 

@@ -13,7 +13,7 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.flows.hosts.ats_look import Site, Task
+from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
@@ -42,7 +42,7 @@ def run_on_host(between: Proxy, *, revert: bool = False, dry_run: bool = False) 
     try:
         return enable_ats(
             SPEC,
-            Site(vcenter=Gateway(session), hosts=EsxHosts(session, pause_s=0.05)),
+            AtsSite(vcenter=Gateway(session), hosts=EsxHosts(session, pause_s=0.05)),
             Task(named=(HOST,), revert=revert, dry_run=dry_run, patience=StepTimeouts()),
             approve=lambda _: True,
             tell=lambda _: None,

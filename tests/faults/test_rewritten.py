@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tests.integration.proxy import Proxy
     from vsphere_ml.lab.state import Lab
-    from vsphere_ml.vsphere.connection.tls import Connection
+    from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 CARRIED = frozenset({"unknown word"})  # a newer vSphere has more of them, so an answer with one is still an answer
@@ -49,9 +49,9 @@ class Recorded:
     lab: Lab
     runs: dict[str, Recording]
 
-    def read(self, name: str, connection: type[Connection]) -> Any:
+    def read(self, name: str, connection: type[PinnedConnection]) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(endpoint, "Connection", connection)
+            patch.setattr(endpoint, "PinnedConnection", connection)
             session = connect(self.lab.address, self.lab.username, self.lab.password(), insecure=True)
             try:
                 return RUNS[name](session)

@@ -11,7 +11,7 @@ from tests.integration import guests
 from vsphere_ml.guest import firstboot
 from vsphere_ml.lab.guests import folder as lab_folder
 from vsphere_ml.lab.guests import hub, image, machine
-from vsphere_ml.lab.guests.boot.firstboot import Gpu, Vm
+from vsphere_ml.lab.guests.boot.firstboot import LabGpu, LabVm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Guest:
     """A guest that has had its first boot, and where the lab keeps it."""
 
     home: Path
-    report: machine.Report
+    report: machine.ToolsReport
 
     def enter(self) -> SshShell:
         return guests.enter(self.home, NAME, self.report.address, self.report.guestinfo[firstboot.HOST_KEYS])
@@ -36,7 +36,7 @@ class Guest:
 
 @contextmanager
 def guest(
-    folder: Path, address: str, gpus: tuple[Gpu, ...] = (), nvlinks: int = 0, nic: str = "passthrough"
+    folder: Path, address: str, gpus: tuple[LabGpu, ...] = (), nvlinks: int = 0, nic: str = "passthrough"
 ) -> Iterator[Guest]:
     """Run one guest with a fast NIC of this kind and these GPUs."""
     lab_folder.make(folder, DRIVER, {image.CLOUD.name: image.make_image()})
@@ -45,7 +45,7 @@ def guest(
     try:
         extra = guests.first_boot(folder, NAME, f"{address}/24")
         nics = ({"mac": "", "kind": nic}, MANAGEMENT)
-        vm = Vm(name=NAME, id="vm-1", extra_config=extra, nics=nics, gpus=gpus, nvlinks=nvlinks)
+        vm = LabVm(name=NAME, id="vm-1", extra_config=extra, nics=nics, gpus=gpus, nvlinks=nvlinks)
         machine.begin(center, vm)
         yield Guest(folder, machine.report(center, vm))
     finally:

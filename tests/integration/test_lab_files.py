@@ -12,7 +12,7 @@ from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.playbooks import playbook
-from vsphere_ml.lab.guests.boot.firstboot import Gpu
+from vsphere_ml.lab.guests.boot.firstboot import LabGpu
 from vsphere_ml.lab.guests.repository import artifacts
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ GPUDIRECT = '[[step]]\nkind = "gpudirect"\n'
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lone.Guest]:
     folder = tmp_path_factory.mktemp("files") / "guests"
-    with lone.guest(folder, "10.202.12.11", (Gpu(profile="grid_a100-40c"),)) as running:
+    with lone.guest(folder, "10.202.12.11", (LabGpu(profile="grid_a100-40c"),)) as running:
         yield running
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.flows.profiles import Offers
+    from vsphere_ml.flows.profiles import OfferedProfiles
     from vsphere_ml.vsphere.gateway import Gateway
 
 pytestmark = pytest.mark.lab
@@ -44,7 +44,7 @@ def wish(cluster: str) -> ClusterSpec:
     return load_text(labs.cluster_file("nine", cluster=cluster, gpu=WAYS[cluster]), "cluster.toml")
 
 
-def agreed(vcenter: Gateway) -> Offers:
+def agreed(vcenter: Gateway) -> OfferedProfiles:
     """Return what is offered, after a look whether vCenter counted every bit of it, as vsml does."""
     found = profiles(vcenter, "lab-dc")
     assert (

@@ -14,10 +14,10 @@ from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
 from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
-from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import verify
 from vsphere_ml.guest.playbooks import playbook
-from vsphere_ml.lab.guests.boot.firstboot import Gpu
+from vsphere_ml.lab.guests.boot.firstboot import LabGpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ ADDRESS = "10.202.7.11"
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     folder = tmp_path_factory.mktemp("standins") / "guests"
-    with lone.guest(folder, ADDRESS, (Gpu(profile="grid_a100-40c"),) * 2, nvlinks=12) as running:
+    with lone.guest(folder, ADDRESS, (LabGpu(profile="grid_a100-40c"),) * 2, nvlinks=12) as running:
         yield running
 
 
@@ -93,9 +93,9 @@ def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
         each.fact: each for each in verify(shell, FACTS, wanted.wanted_by_playbooks([shipped(guest.home, "container")]))
     }
     assert all(each.lab and each.evidence.startswith("lab: ") for each in evidence.values())
-    right = {name for name, each in evidence.items() if each.verdict is Verdict.OK}
+    right = {name for name, each in evidence.items() if each.verdict is FactVerdict.OK}
     assert right >= {"GPUs and profile", "driver branch", "licence", "NVLink", "GPU and NIC distance", "RDMA device"}
-    assert evidence["ATS"].verdict is Verdict.WARNING  # nobody has enabled it in this lab
+    assert evidence["ATS"].verdict is FactVerdict.WARNING  # nobody has enabled it in this lab
 
 
 def test_stand_ins_say_so_and_stay_in_the_guest(shell: SshShell) -> None:

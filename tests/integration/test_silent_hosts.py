@@ -10,7 +10,7 @@ from tests.integration import labs, proxy
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.esxi_state import HostConnection
 from vsphere_ml.core.model.inventory import ComponentKind
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.plan import plan
@@ -101,7 +101,7 @@ def test_a_look_at_the_hosts_themselves_goes_on_without_one(between: Proxy) -> N
         seen = EsxHosts(session).see(refs)
     gateway.close()
     session.close()
-    assert sorted(each.connection for each in seen.values()).count(Connection.NOT_RESPONDING) == 1
+    assert sorted(each.connection for each in seen.values()).count(HostConnection.NOT_RESPONDING) == 1
     assert len(seen) == len(refs)
 
 

@@ -18,13 +18,13 @@ from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, server, servers, shell, told
 from tests.waiting import until
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.plan.outcome import Interrupted
 from vsphere_ml.ssh.fanout import in_each
 from vsphere_ml.ssh.reach import wait_for
 from vsphere_ml.ssh.session import files
 from vsphere_ml.ssh.session.connect import close, connect
-from vsphere_ml.ssh.session.execute import Cut, execute
+from vsphere_ml.ssh.session.execute import ConnectionCut, execute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,7 @@ class TestTrouble:
     def test_a_connection_that_is_gone_already(self, server: Sshd) -> None:
         connection = connect(server.target())
         connection.transport.close()
-        with pytest.raises(Cut):
+        with pytest.raises(ConnectionCut):
             execute(connection.transport, "true", b"", deadline_s=60, out=_ignore, err=_ignore)
         close(connection)
 
@@ -95,7 +95,7 @@ class TestTrouble:
         assert len(answer.err) == 1 << 20
 
     def test_a_command_that_reads_no_further_is_no_error(self, shell: SshShell) -> None:
-        assert shell.run("exec <&-; echo done", stdin="x" * 5_000_000) == Answer(0, "done\n")
+        assert shell.run("exec <&-; echo done", stdin="x" * 5_000_000) == CommandAnswer(0, "done\n")
 
     def test_a_full_disk_leaves_the_file_as_it_was(self, shell: SshShell, tmp_path: Path) -> None:
         place = tmp_path / "small"

@@ -14,7 +14,7 @@ from tests.integration.shells import open_shell
 from tests.integration.sshd import SUDO_PASSWORD, Sshd
 from tests.integration.ways import SECRET, at_port, failure, refused, server, servers, shell, told
 from tests.waiting import until
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.session.connect import close, connect
@@ -190,8 +190,8 @@ class TestSudo:
     def test_a_password_that_is_not_asked_for_is_no_command(self, server: Sshd, tmp_path: Path) -> None:
         target = server.target(user="free", sudo_password=SUDO_PASSWORD)
         with open_shell(target, tmp_path / "log", FakeClock()) as shell:
-            assert shell.run("cat", stdin="only this") == Answer(0, "only this")
-            assert shell.ask({"it": "echo fine"})["it"] == Answer(0, "fine\n")
+            assert shell.run("cat", stdin="only this") == CommandAnswer(0, "only this")
+            assert shell.ask({"it": "echo fine"})["it"] == CommandAnswer(0, "fine\n")
 
 
 def _at_host(target: SshTarget, host: str) -> SshTarget:

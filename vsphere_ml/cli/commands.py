@@ -47,7 +47,7 @@ class Command(TyperCommand):
         super().format_help(ctx, formatter)
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -55,7 +55,7 @@ class Group(TyperGroup):
         super().format_help(ctx, formatter)
 
 
-class Root(Group):
+class Root(CommandGroup):
     """All commands. The names that other tools give to ours are answered with ours."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
@@ -106,7 +106,7 @@ class Root(Group):
 class App(typer.Typer):
     """A typer app whose commands and groups are of these classes."""
 
-    def __init__(self, *, cls: type[TyperGroup] = Group, **given: Any) -> None:
+    def __init__(self, *, cls: type[TyperGroup] = CommandGroup, **given: Any) -> None:
         super().__init__(cls=cls, **given)
 
     def command(

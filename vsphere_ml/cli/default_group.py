@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from vsphere_ml.cli.commands import Group
+from vsphere_ml.cli.commands import CommandGroup
 
 OF_THE_GROUP = {"-h", "--help", "--show-completion", "--install-completion"}
 
 
-class DefaultGroup(Group):
+class DefaultGroup(CommandGroup):
     """`vsml GROUP ...` means `vsml GROUP DEFAULT ...` where no command is named."""
 
     default: ClassVar[str]

@@ -6,7 +6,7 @@ import signal
 import traceback
 from typing import TYPE_CHECKING, Never
 
-from vsphere_ml.cli.options import Output, Settings, wants_json
+from vsphere_ml.cli.options import GlobalOptions, Output, wants_json
 from vsphere_ml.cli.terminal import Answer, show, terminal
 from vsphere_ml.cli.views.cluster.changes import verb
 from vsphere_ml.cli.views.layout import envelope
@@ -25,7 +25,7 @@ DIFFERENCES = 7
 INTERRUPTED = 130
 
 
-class Cut(VsmlError):  # noqa: N818 - reads as what it says
+class Interruption(VsmlError):  # noqa: N818 - reads as what it says
     """The person, or the system, ended the run."""
 
     status = INTERRUPTED
@@ -37,7 +37,7 @@ class Bug(VsmlError):  # noqa: N818 - reads as what it says
     status = BUG
 
 
-def run(name: str, settings: Settings, body: Callable[[Terminal], Answer]) -> int:
+def run(name: str, settings: GlobalOptions, body: Callable[[Terminal], Answer]) -> int:
     """Return the exit status of this command, after its answer or its error was shown."""
     _end_like_ctrl_c()
     shell = terminal(settings)
@@ -93,7 +93,7 @@ def _report_unwritten(shell: Terminal) -> int:
     return error.status
 
 
-def _interruption(interrupt: KeyboardInterrupt) -> Cut:
+def _interruption(interrupt: KeyboardInterrupt) -> Interruption:
     if isinstance(interrupt, Interrupted):
         in_vcenter = (f"still running in vCenter: {object_name(each)}: {verb(each)}" for each in interrupt.running)
         in_guests = (f"may go on in {each.node}: {each.command}; log: {each.log}" for each in interrupt.guests)
@@ -103,9 +103,9 @@ def _interruption(interrupt: KeyboardInterrupt) -> Cut:
     elif isinstance(interrupt, HostsInterrupted):
         left = interrupt.left
     else:
-        return Cut("interrupted", code="interrupted")
+        return Interruption("interrupted", code="interrupted")
     hint = "type the same command again; it goes on from what stands then"
-    return Cut("interrupted", code="interrupted", hint=hint, details=left)
+    return Interruption("interrupted", code="interrupted", hint=hint, details=left)
 
 
 def _bug(error: Exception) -> Bug:
@@ -146,4 +146,4 @@ def cut(arguments: list[str]) -> int:
 
 
 def _shell(arguments: list[str]) -> Terminal:
-    return terminal(Settings(output=Output.JSON if wants_json(arguments) else Output.TABLE))
+    return terminal(GlobalOptions(output=Output.JSON if wants_json(arguments) else Output.TABLE))

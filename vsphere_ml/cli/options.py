@@ -35,7 +35,7 @@ class Output(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GlobalOptions:
     """The global options of one run."""
 
     output: Output = Output.TABLE
@@ -48,7 +48,7 @@ class Settings:
     thumbprint: str | None = None
     timeout: float = 60.0
 
-    def but(self, given: Mapping[str, Any]) -> Settings:
+    def but(self, given: Mapping[str, Any]) -> GlobalOptions:
         """Return these settings with those that were given on the command line; None was not given."""
         return dataclasses.replace(self, **{key: value for key, value in given.items() if value is not None})
 
@@ -157,7 +157,7 @@ def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..
         except KeyboardInterrupt:  # typer would end without a word
             raise typer.Abort from None
 
-        settings = (ctx.obj or Settings()).but({name: given.pop(name) for name in _TYPES})
+        settings = (ctx.obj or GlobalOptions()).but({name: given.pop(name) for name in _TYPES})
         name = " ".join(ctx.command_path.split()[1:])
         if (file := given.pop(FILE_OPTION, None)) is not None:
             given["file"] = _only_file(ctx, file)
@@ -172,7 +172,7 @@ def callback(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(ctx: typer.Context, **given: Any) -> None:
-        ctx.obj = Settings().but({name: given.pop(name) for name in _TYPES})
+        ctx.obj = GlobalOptions().but({name: given.pop(name) for name in _TYPES})
         function(**given)
 
     return _with_global_options(run, list(inspect.signature(function, eval_str=True).parameters.values()))

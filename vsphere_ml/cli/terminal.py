@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.cli.options import GlobalOptions
     from vsphere_ml.core.errors import VsmlError
 
 PIPE_WIDTH = 1000  # wide enough that nothing is folded where no terminal is
@@ -81,7 +81,7 @@ class Tolerant(io.TextIOBase):
 class Terminal:
     """One run's consoles and settings."""
 
-    settings: Settings
+    settings: GlobalOptions
     out: Console
     err: Console
     messages: list[str] = field(default_factory=list)  # for the JSON envelope
@@ -124,7 +124,7 @@ class Terminal:
         return answer.strip()
 
 
-def terminal(settings: Settings) -> Terminal:
+def terminal(settings: GlobalOptions) -> Terminal:
     """Return the terminal of this process."""
     out, err = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     return Terminal(settings, console(out, settings), console(err, settings))
@@ -135,7 +135,7 @@ def _nowhere() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - as long as the process
 
 
-def console(stream: TextIO, settings: Settings) -> Console:
+def console(stream: TextIO, settings: GlobalOptions) -> Console:
     """Return a console on `stream`: no markup, no guessed highlights, colour only where it is wanted."""
     from rich.console import Console
 

@@ -21,10 +21,10 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import ClusterSpec, GuestAccess, Location, NodeSpec, Source, Spread, VCenterSpec
 
 if TYPE_CHECKING:
-    from vsphere_ml.config.schema import Table
+    from vsphere_ml.config.schema import FileTable
     from vsphere_ml.core.errors import Problem
 
-T = TypeVar("T", bound="Table")
+T = TypeVar("T", bound="FileTable")
 
 
 def load(path: Path) -> ClusterSpec:
@@ -66,8 +66,8 @@ class _Sections:
         self.raw = raw
         self.mistakes = mistakes
         for key in raw:
-            if key not in schema.File.model_fields:
-                report_unknown((key,), schema.File.model_fields, mistakes, "table")
+            if key not in schema.ClusterFile.model_fields:
+                report_unknown((key,), schema.ClusterFile.model_fields, mistakes, "table")
 
     def one(self, name: str, model: type[T]) -> T | None:
         """Return a table, or None when it is not there or wrong."""
@@ -100,14 +100,14 @@ class _Sections:
 
 
 def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | None:
-    cluster = sections.needed("cluster", schema.Cluster, '[cluster] with name = "…"')
-    source = sections.needed("source", schema.Source, '[source] with template = "…"')
-    vcenter = sections.one("vcenter", schema.VCenter) or schema.VCenter()
-    location = sections.one("location", schema.Location) or schema.Location()
-    guest = sections.one("guest", schema.Guest)
+    cluster = sections.needed("cluster", schema.ClusterTable, '[cluster] with name = "…"')
+    source = sections.needed("source", schema.SourceTable, '[source] with template = "…"')
+    vcenter = sections.one("vcenter", schema.VCenterTable) or schema.VCenterTable()
+    location = sections.one("location", schema.LocationTable) or schema.LocationTable()
+    guest = sections.one("guest", schema.GuestTable)
     nodes = _nodes(sections, mistakes)
     _one_way_in(vcenter, mistakes)
-    hosts = sections.one("hosts", schema.Hosts)
+    hosts = sections.one("hosts", schema.HostsTable)
     check_hosts(hosts, mistakes)
     roce = sections.one("roce", schema.Roce)
     ready = make_ready(sections.one("make_ready", schema.Ready))
@@ -144,7 +144,7 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
     return tuple(roster.nodes)
 
 
-def _one_way_in(vcenter: schema.VCenter, mistakes: Mistakes) -> None:
+def _one_way_in(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:
     """Tell which keys of [vcenter] exclude each other."""
     others = sorted(vcenter.model_fields_set - {"lab"})
     if vcenter.lab is not None and others:
@@ -158,14 +158,14 @@ def _one_way_in(vcenter: schema.VCenter, mistakes: Mistakes) -> None:
     one_source(vcenter.password, ("vcenter", "password"), mistakes)
 
 
-def _one_spread(cluster: schema.Cluster, mistakes: Mistakes) -> None:
+def _one_spread(cluster: schema.ClusterTable, mistakes: Mistakes) -> None:
     if cluster.anti_affinity and cluster.spread is Spread.PACK:
         mistakes.add(
             ("cluster", "anti_affinity"), 'keeps nodes on different hosts, and spread = "pack" puts them together'
         )
 
 
-def _vcenter(table: schema.VCenter, base: Path) -> VCenterSpec:
+def _vcenter(table: schema.VCenterTable, base: Path) -> VCenterSpec:
     return VCenterSpec(
         server=table.server,
         username=table.username,
@@ -177,7 +177,7 @@ def _vcenter(table: schema.VCenter, base: Path) -> VCenterSpec:
     )
 
 
-def _location(table: schema.Location) -> Location:
+def _location(table: schema.LocationTable) -> Location:
     return Location(
         datacenter=table.datacenter,
         cluster=table.cluster,

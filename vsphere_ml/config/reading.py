@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.config.mistakes import Mistakes
     from vsphere_ml.config.positions import KeyPath
-    from vsphere_ml.config.schema import Table
+    from vsphere_ml.config.schema import FileTable
 
-T = TypeVar("T", bound="Table")
+T = TypeVar("T", bound="FileTable")
 
 _SHOWN = 20
 _EXPECTED = {
@@ -79,7 +79,7 @@ def _join_names(known: Iterable[str]) -> str:
     return f"known are {', '.join(clip(name) for name in names[:_SHOWN])}{more}" if names else ""
 
 
-def _tell(model: type[Table], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:
+def _tell(model: type[FileTable], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:
     loc = _place(error)
     path = (*at, *loc)
     kind, context = error["type"], error.get("ctx", {})
@@ -103,7 +103,7 @@ def _place(error: ErrorDetails) -> KeyPath:
     return loc[:-1] if loc[-1:] == ("[key]",) else loc
 
 
-def _keys(model: type[Table], inside: Iterable[int | str]) -> list[str]:
+def _keys(model: type[FileTable], inside: Iterable[int | str]) -> list[str]:
     """Return the known keys of a table or of one inside it; names that people give to tables count for nothing."""
     for name in inside:
         known = model.model_fields.get(str(name))
@@ -111,10 +111,10 @@ def _keys(model: type[Table], inside: Iterable[int | str]) -> list[str]:
     return list(model.model_fields)
 
 
-def _inner_table(annotation: Any) -> type[Table] | None:
+def _inner_table(annotation: Any) -> type[FileTable] | None:
     """Return the kind of table that an annotation speaks of, however deep."""
     if hasattr(annotation, "model_fields"):
-        found: type[Table] = annotation
+        found: type[FileTable] = annotation
         return found
     return next((each for part in get_args(annotation) if (each := _inner_table(part)) is not None), None)
 

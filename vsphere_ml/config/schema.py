@@ -11,22 +11,22 @@ from vsphere_ml.core.model.spec import (
     CloneKind,
     Evacuation,
     FirstBootBy,
-    HostDoor,
     HostService,
     Latency,
     LoginKey,
     ReadyKind,
+    ShellAccess,
     Spread,
 )
 
 
-class Table(BaseModel):
+class FileTable(BaseModel):
     """A table of the file: unknown keys are refused, and no value is bent into another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Cluster(Table):
+class ClusterTable(FileTable):
     name: f.Label = Field(description="the cluster's name; it marks what vsml makes")
     spread: Annotated[Spread, PlainValidator(f.choice(Spread))] = Field(
         default=Spread.SPREAD,
@@ -38,13 +38,13 @@ class Cluster(Table):
     )
 
 
-class Password(Table):
+class Password(FileTable):
     env: f.Environment | None = Field(default=None, description="the environment variable that holds it")
     file: f.Text | None = Field(default=None, description="a file that only you can read, the password its first line")
     keyring: f.Text | None = Field(default=None, description="the keyring's service; the account is `user@server`")
 
 
-class VCenter(Table):
+class VCenterTable(FileTable):
     server: f.Server | None = Field(default=None, description="host or host:port")
     username: f.Text | None = Field(default=None, description="who signs in, such as `vsml@vsphere.local`")
     password: Annotated[Password | None, f.WhereTheSecretIs] = Field(
@@ -58,7 +58,7 @@ class VCenter(Table):
     )
 
 
-class Location(Table):
+class LocationTable(FileTable):
     datacenter: f.Text | None = Field(default=None, description="name or inventory path")
     cluster: f.Text | None = Field(default=None, description="name or inventory path of the compute cluster")
     hosts: f.HostPatterns | None = Field(
@@ -74,14 +74,14 @@ class Location(Table):
     datastore: f.Text | None = Field(default=None, description="where the VMs' files go")
 
 
-class Source(Table):
+class SourceTable(FileTable):
     template: f.Text = Field(description="name or inventory path of a template or VM with an EFI guest")
     clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
         default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"
     )
 
 
-class Gpu(Table):
+class GpuTable(FileTable):
     kind: f.GpuKindField | None = Field(
         default=None,
         description="`vgpu` (time-sliced, the default), `mig` (the default of MIG profiles), or `nvlink`: that many "
@@ -102,7 +102,7 @@ class Gpu(Table):
     count: f.GpuCount | None = Field(default=None, description="GPUs of each node; default 1")
 
 
-class Nic(Table):
+class Nic(FileTable):
     kind: f.NicKindField | None = Field(
         default=None,
         description="`auto` (default): a vendor device group where one fits, else paired with the GPU by vsml; "
@@ -126,7 +126,7 @@ class Nic(Table):
     )
 
 
-class Network(Table):
+class NetworkTable(FileTable):
     port_group: f.Text | None = Field(default=None, description="port group of the management NIC (vmxnet3)")
     address: f.Addresses | None = Field(
         default=None,
@@ -137,7 +137,7 @@ class Network(Table):
     dns: list[f.Ip] | None = Field(default=None, description="name servers of static addresses")
 
 
-class NodeKeys(Table):
+class NodeKeys(FileTable):
     """What `[defaults]`, `[profile.NAME]` and `[[nodes]]` have in common."""
 
     cpus: f.Cpus | None = Field(default=None, description="virtual CPUs; should fit one NUMA node")
@@ -162,9 +162,9 @@ class NodeKeys(Table):
         default=None, description='`"auto"` (default): the NUMA node of GPU and NIC; or a node\'s number'
     )
     host: f.Text | None = Field(default=None, description="every node of the block goes to this host")
-    gpu: Gpu | None = Field(default=None, description="the GPUs of each node")
+    gpu: GpuTable | None = Field(default=None, description="the GPUs of each node")
     nic: Nic | None = Field(default=None, description="the fast NIC of each node")
-    network: Network | None = Field(default=None, description="the management NIC of each node")
+    network: NetworkTable | None = Field(default=None, description="the management NIC of each node")
     extra_config: f.ExtraConfig | None = Field(
         default=None,
         description="more advanced settings of the VM, as texts; not those that other keys of this file decide",
@@ -187,7 +187,7 @@ class Nodes(NodeKeys):
     )
 
 
-class Jump(Table):
+class Jump(FileTable):
     host: f.Host = Field(description="name or address of the jump host")
     port: f.Port | None = Field(default=None, description="its SSH port; default 22")
     user: f.Text | None = Field(default=None, description="who signs in there; default `root`")
@@ -199,7 +199,7 @@ class Jump(Table):
     )
 
 
-class Guest(Table):
+class GuestTable(FileTable):
     user: f.Text | None = Field(default=None, description="who signs in to the guests; default `ubuntu`")
     port: f.Port | None = Field(default=None, description="SSH port; default 22")
     first_boot: Annotated[FirstBootBy | None, PlainValidator(f.choice(FirstBootBy))] = Field(
@@ -243,9 +243,9 @@ class Guest(Table):
     )
 
 
-class Hosts(Table):
-    door: Annotated[HostDoor, PlainValidator(f.choice(HostDoor))] = Field(
-        default=HostDoor.SSH,
+class HostsTable(FileTable):
+    door: Annotated[ShellAccess, PlainValidator(f.choice(ShellAccess))] = Field(
+        default=ShellAccess.SSH,
         description="`ssh` (default where this table is), or `none`: what the vSphere API cannot do is left to you, "
         "and `vsml enable-ats` prints what to type",
     )
@@ -274,7 +274,7 @@ class Hosts(Table):
     )
 
 
-class Roce(Table):
+class Roce(FileTable):
     mtu: f.Mtu | None = Field(
         default=None,
         description="MTU (bytes) that the distributed switch of the fast NICs is to have at least; default: the "
@@ -301,7 +301,7 @@ class Roce(Table):
     )
 
 
-class Ready(Table):
+class Ready(FileTable):
     kinds: list[Annotated[ReadyKind, PlainValidator(f.choice(ReadyKind))]] | None = Field(
         default=None,
         description="what the plan may change on hosts so that they take the nodes: `graphics` (Shared Direct), "
@@ -321,23 +321,23 @@ class Ready(Table):
     )
 
 
-class File(Table):
-    cluster: Cluster = Field(description="the cluster as a whole")
-    vcenter: VCenter | None = Field(
+class ClusterFile(FileTable):
+    cluster: ClusterTable = Field(description="the cluster as a whole")
+    vcenter: VCenterTable | None = Field(
         default=None, description="the vCenter; what is not given comes from the environment"
     )
-    location: Location | None = Field(
+    location: LocationTable | None = Field(
         default=None, description="where in the inventory the VMs go; what is not given must be the only one there is"
     )
-    source: Source = Field(description="what the VMs are cloned from")
+    source: SourceTable = Field(description="what the VMs are cloned from")
     defaults: NodeKeys | None = Field(default=None, description="node keys that hold for every node")
     profile: dict[str, NodeKeys] | None = Field(default=None, description="named node keys, composed with `use`")
     nodes: list[Nodes] = Field(description="the nodes, one `[[nodes]]` block for those that are alike")
-    guest: Guest | None = Field(
+    guest: GuestTable | None = Field(
         default=None, description="how the guests are entered, and what `vsml configure` makes of them"
     )
     roce: Roce | None = Field(default=None, description="what the network under the fast NICs is to be")
-    hosts: Hosts | None = Field(
+    hosts: HostsTable | None = Field(
         default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware, MIG"
     )
     make_ready: Ready | None = Field(

@@ -16,7 +16,7 @@ EVERY_HOST = "*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offers:
+class OfferedProfiles:
     """What there is by host and by cluster, and in words where vCenter and vsml count differently."""
 
     hosts: tuple[CapacityRow, ...]
@@ -24,7 +24,7 @@ class Offers:
     differences: tuple[str, ...]
 
 
-def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -> Offers:
+def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -> OfferedProfiles:
     """Return what the hosts of this name or glob offer. Clusters are asked about only when every host is meant.
 
     Raises VSphereError, and NotPossible `site.not-found` when no host is meant.
@@ -33,4 +33,4 @@ def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -
     found = stock(inventory, host)
     counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
     told = with_vcenter_counts(found, counts)
-    return Offers(hosts=told, clusters=sums(told, counts), differences=tuple(differences(told)))
+    return OfferedProfiles(hosts=told, clusters=sums(told, counts), differences=tuple(differences(told)))

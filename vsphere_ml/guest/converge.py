@@ -7,29 +7,29 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.events import Applied, Applying, Checked, Rebooting
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.events import Applied, Applying, GuestChecked, Rebooting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Playbook, Probe, Shell, Step
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Playbook, Probe, Shell, Step
     from vsphere_ml.guest.events import GuestListener
     from vsphere_ml.guest.playbooks.select import Selection
 
 
-class State(StrEnum):
+class StepState(StrEnum):
     OK = "ok"  # it was so already
     CHANGED = "changed"  # it lacked, and was provided
     LACKING = "lacking"  # only a check says this
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StepOutcome:
     """What became of one step on one guest; `lack` is what the first look found."""
 
     step: str
-    state: State
+    state: StepState
     lack: str | None = None
 
 
@@ -40,16 +40,16 @@ class Convergence:
     node: str
     playbook: str
     digest: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StepOutcome, ...]
     rebooted: bool = False
 
     @property
     def changed(self) -> bool:
-        return any(each.state is State.CHANGED for each in self.outcomes)
+        return any(each.state is StepState.CHANGED for each in self.outcomes)
 
     @property
-    def lacking(self) -> tuple[Outcome, ...]:
-        return tuple(each for each in self.outcomes if each.state is State.LACKING)
+    def lacking(self) -> tuple[StepOutcome, ...]:
+        return tuple(each for each in self.outcomes if each.state is StepState.LACKING)
 
 
 def check(playbook: Playbook, probe: Probe, facts: GuestFacts, selection: Selection | None = None) -> Convergence:
@@ -72,9 +72,9 @@ def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) ->
     )
 
 
-def _outcome(step: Step, seen: Mapping[str, Answer], facts: GuestFacts) -> Outcome:
+def _outcome(step: Step, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> StepOutcome:
     lack = step.lack(seen, facts)
-    return Outcome(step=step.title, state=State.OK if lack is None else State.LACKING, lack=lack)
+    return StepOutcome(step=step.title, state=StepState.OK if lack is None else StepState.LACKING, lack=lack)
 
 
 def converge(
@@ -132,7 +132,9 @@ class _Run:
         seen = _ask(self.shell, self.steps, self.facts)
         lacks = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
         lacking = sum(lack is not None for lack in lacks)
-        self.tell(Checked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=lacking))
+        self.tell(
+            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=lacking)
+        )
         for at, lack in enumerate(lacks):
             if lack is not None:
                 self.lacked.setdefault(at, lack)
@@ -145,11 +147,11 @@ class _Run:
             need = self._apply(at, lack)
             self.applied.add(at)  # before it is looked at: where the connection breaks now, it is changed all the same
             seen = _ask(self.shell, self.steps, self.facts, start=at)
-            if need is Need.REBOOT:
+            if need is StepNeed.REBOOT:
                 wanting.append(step.title)
             else:
                 self._believe(at, seen[at])
-            self.tell(Applied(node=self.facts.name, step=step.title, needs_reboot=need is Need.REBOOT))
+            self.tell(Applied(node=self.facts.name, step=step.title, needs_reboot=need is StepNeed.REBOOT))
         return tuple(wanting)
 
     def settled(self) -> None:
@@ -162,7 +164,7 @@ class _Run:
 
     def convergence(self) -> Convergence:
         outcomes = tuple(
-            Outcome(step=step.title, state=self._state(at), lack=self.lacked.get(at))
+            StepOutcome(step=step.title, state=self._state(at), lack=self.lacked.get(at))
             for at, step in enumerate(self.steps)
         )
         return Convergence(
@@ -173,12 +175,12 @@ class _Run:
             rebooted=self.rebooted,
         )
 
-    def _state(self, at: int) -> State:
+    def _state(self, at: int) -> StepState:
         if at in self.applied:
-            return State.CHANGED
-        return State.LACKING if at in self.lacked else State.OK
+            return StepState.CHANGED
+        return StepState.LACKING if at in self.lacked else StepState.OK
 
-    def _apply(self, at: int, lack: str) -> Need:
+    def _apply(self, at: int, lack: str) -> StepNeed:
         step, count = self.steps[at], len(self.steps)
         self.tell(
             Applying(
@@ -195,7 +197,7 @@ class _Run:
         except GuestError as error:
             raise _error_in_step(self.facts, step.title, error) from error
 
-    def _believe(self, at: int, seen: Mapping[str, Answer]) -> None:
+    def _believe(self, at: int, seen: Mapping[str, CommandAnswer]) -> None:
         step = self.steps[at]
         lack = step.lack(seen, self.facts)
         if lack is not None:
@@ -213,7 +215,7 @@ def _selected_steps(playbook: Playbook, selection: Selection | None) -> tuple[St
     return playbook.steps if selection is None else selection.of(playbook)
 
 
-def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0) -> dict[int, dict[str, Answer]]:
+def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0) -> dict[int, dict[str, CommandAnswer]]:
     """Ask everything that the steps from `start` on want to know, in one round trip."""
     names = {
         f"{at}.{name}": (at, name, command)
@@ -221,7 +223,7 @@ def _ask(probe: Probe, steps: Sequence[Step], facts: GuestFacts, start: int = 0)
         if at >= start
         for name, command in step.probes(facts).items()
     }
-    seen: dict[int, dict[str, Answer]] = {at: {} for at in range(start, len(steps))}
+    seen: dict[int, dict[str, CommandAnswer]] = {at: {} for at in range(start, len(steps))}
     if not names:
         return seen
     answers = probe.ask({key: command for key, (_, _, command) in names.items()})

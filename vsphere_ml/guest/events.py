@@ -25,7 +25,7 @@ class Entering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class GuestChecked:
     """A guest was asked about all its steps at once."""
 
     node: str
@@ -62,7 +62,7 @@ class Rebooting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class GuestEnded:
     """A guest is left: by its error, or with how many steps lack after a look, or were changed after work.
 
     `told` says in words how other visits ended.
@@ -75,7 +75,7 @@ class Ended:
     told: str = ""
 
 
-GuestEvent = Waiting | Entering | Checked | Applying | Applied | Rebooting | Ended
+GuestEvent = Waiting | Entering | GuestChecked | Applying | Applied | Rebooting | GuestEnded
 
 
 class GuestListener(Protocol):

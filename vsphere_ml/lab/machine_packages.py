@@ -13,7 +13,7 @@ SEARCH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class PackageNeed:
     """A program, or a file by an absolute pattern, what it is for, and the package it comes with."""
 
     purpose: str
@@ -27,10 +27,10 @@ class Need:
 
 
 @cache
-def all_needs() -> tuple[Need, ...]:
+def all_needs() -> tuple[PackageNeed, ...]:
     """Return the whole list, in its order."""
     lines = (line.partition("#")[0].split() for line in LIST.read_text().splitlines())
-    return tuple(Need(*words) for words in lines if words)
+    return tuple(PackageNeed(*words) for words in lines if words)
 
 
 def missing_packages(*purposes: str) -> list[str]:

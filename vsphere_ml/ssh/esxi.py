@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VSphereError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import HostKeys, HostService
 from vsphere_ml.ssh.keys.known_hosts import KnownHosts
 from vsphere_ml.ssh.session.connect import close, connect
-from vsphere_ml.ssh.session.execute import Cut, Late, execute
+from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
 from vsphere_ml.ssh.session.log import GuestLog, Secrets
 from vsphere_ml.ssh.session.target import SshTarget, jump_target
 
@@ -60,7 +60,7 @@ class EsxiShells:
     def user(self) -> str:
         return self.access.user
 
-    def run(self, host: str, command: str, timeout_s: float = 120.0) -> Answer:
+    def run(self, host: str, command: str, timeout_s: float = 120.0) -> CommandAnswer:
         """Return what a command said. See `HostShells.run`."""
         out, err = bytearray(), bytearray()
         target = self.target(host)
@@ -72,13 +72,13 @@ class EsxiShells:
         except GuestError as error:
             self.drop(host)
             raise _translate_error(error, target) from error
-        except Cut as error:
+        except ConnectionCut as error:
             self.drop(host)
             raise _host_error(target, f"the connection broke during `{command}`") from error
         except Late as error:
             self.drop(host)
             raise _host_error(target, f"`{command}` had not ended after {timeout_s:g} s") from error
-        answer = Answer(status, _text(out), _text(err))
+        answer = CommandAnswer(status, _text(out), _text(err))
         log.add("=", f"status {status}\n{answer.out}{answer.err}".rstrip())
         return answer
 

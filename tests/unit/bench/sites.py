@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from vsphere_ml.bench.probe.rdma import Gid, Port
+from vsphere_ml.bench.probe.rdma import Port, PortGid
 from vsphere_ml.bench.probe.survey import Surveyed
 
 
 def port(device: str = "mlx5_0", index: int = 3, interface: str = "eth1", last: int = 11) -> Port:
     """Return an active port of 100 Gbit/s with one address."""
-    gid = Gid(index=index, address=f"10.1.0.{last}", interface=interface)
+    gid = PortGid(index=index, address=f"10.1.0.{last}", interface=interface)
     return Port(device=device, line_rate_bits_per_s=100e9, gids=(gid,))
 
 

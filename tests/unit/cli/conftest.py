@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vsphere_ml.cli.options import Settings
+from vsphere_ml.cli.options import GlobalOptions
 from vsphere_ml.cli.terminal import Terminal, console
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class Shown:
 def shown() -> Callable[..., Shown]:
     """Return what makes a terminal of two streams in memory."""
 
-    def make(settings: Settings | None = None, *, tty: bool = False) -> Shown:
+    def make(settings: GlobalOptions | None = None, *, tty: bool = False) -> Shown:
         out, err = (Screen(), Screen()) if tty else (io.StringIO(), io.StringIO())
-        chosen = settings or Settings()
+        chosen = settings or GlobalOptions()
         return Shown(Terminal(chosen, console(out, chosen), console(err, chosen)), out, err)
 
     return make

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vsphere_ml.cli import exits
-from vsphere_ml.cli.options import Output, Settings
+from vsphere_ml.cli.options import GlobalOptions, Output
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.core.errors import (
     BenchError,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.cli.terminal import Terminal
 
-JSON = Settings(output=Output.JSON)
+JSON = GlobalOptions(output=Output.JSON)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def _signals_as_before() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def ending(settings: Settings, error: BaseException) -> int:
+def ending(settings: GlobalOptions, error: BaseException) -> int:
     def body(_terminal: Terminal) -> Answer:
         raise error
 
@@ -48,7 +48,7 @@ def ending(settings: Settings, error: BaseException) -> int:
     ("family", "status"), [(ConfigError, 2), (NotPossible, 3), (VSphereError, 4), (GuestError, 5), (BenchError, 6)]
 )
 def test_each_family_of_errors_has_its_status(family: type[VsmlError], status: int) -> None:
-    assert ending(Settings(), family("no", code="some.code")) == status
+    assert ending(GlobalOptions(), family("no", code="some.code")) == status
 
 
 def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +58,7 @@ def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.Captu
         details=("esx-01: 1 of 4 GPUs free, 2 needed",),
         hint="lower `nodes.gpus`",
     )
-    ending(Settings(), error)
+    ending(GlobalOptions(), error)
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == (
@@ -71,7 +71,7 @@ def test_every_mistake_of_a_file_is_shown_with_its_own_hint(capsys: pytest.Captu
         Problem(file="c.toml", line=3, key="nodes[0].gpu", message="unknown key", hint="did you mean `gpus`?"),
         Problem(file="c.toml", line=None, key="", message="no nodes"),
     )
-    ending(Settings(), ConfigError("c.toml has 2 mistakes", problems=problems))
+    ending(GlobalOptions(), ConfigError("c.toml has 2 mistakes", problems=problems))
     assert capsys.readouterr().err == (
         "error: c.toml has 2 mistakes\n"
         "  c.toml:3: nodes[0].gpu: unknown key\n"
@@ -81,12 +81,12 @@ def test_every_mistake_of_a_file_is_shown_with_its_own_hint(capsys: pytest.Captu
 
 
 def test_names_are_shown_as_they_are_and_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    ending(Settings(), NotPossible("VM `[red]x[/red] :smile:\x1b[2J\x07` is in the way", code="x"))
+    ending(GlobalOptions(), NotPossible("VM `[red]x[/red] :smile:\x1b[2J\x07` is in the way", code="x"))
     assert capsys.readouterr().err == "error: VM `[red]x[/red] :smile:�[2J�` is in the way\n"
 
 
 def test_an_unforeseen_exception_is_a_bug_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ending(Settings(), KeyError("host-7")) == 1
+    assert ending(GlobalOptions(), KeyError("host-7")) == 1
     assert capsys.readouterr().err.splitlines() == [
         "error: this is a bug of vsml: KeyError: 'host-7'",
         "hint: run it again with --debug, and report what that prints",
@@ -94,18 +94,18 @@ def test_an_unforeseen_exception_is_a_bug_without_a_traceback(capsys: pytest.Cap
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    ending(Settings(debug=True), KeyError("host-7"))
+    ending(GlobalOptions(debug=True), KeyError("host-7"))
     assert "Traceback (most recent call last)" in capsys.readouterr().err
 
 
 def test_an_interrupt_names_what_may_go_on_in_guests_and_the_logs(capsys: pytest.CaptureFixture[str]) -> None:
     left = InGuest(node="node-01", command="apt-get install -y curl", log="/logs/node-01.log")
-    assert ending(Settings(), Interrupted(guests=(left,))) == 130
+    assert ending(GlobalOptions(), Interrupted(guests=(left,))) == 130
     assert "may go on in node-01: apt-get install -y curl; log: /logs/node-01.log\n" in capsys.readouterr().err
 
 
 def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ending(Settings(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=())) == 130
+    assert ending(GlobalOptions(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=())) == 130
     told = capsys.readouterr().err
     assert told.startswith("error: interrupted\n  still running in vCenter: ")
     assert "node-01" in told
@@ -114,7 +114,7 @@ def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFi
 
 def test_an_interrupt_names_the_vms_that_it_leaves_off(capsys: pytest.CaptureFixture[str]) -> None:
     off = tuple(Done(change=PowerOff(vm=name), seconds=1.0) for name in ("node-01", "node-02"))
-    ending(Settings(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=off))
+    ending(GlobalOptions(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=off))
     told = capsys.readouterr().err
     assert "govc vm.power -on node-02" in told
     assert "govc vm.power -on node-01" not in told, "it is being started"
@@ -125,7 +125,7 @@ def test_being_told_to_end_is_as_ctrl_c() -> None:
         signal.raise_signal(signal.SIGTERM)
         return Answer()
 
-    assert exits.run("plan", Settings(), body) == 130
+    assert exits.run("plan", GlobalOptions(), body) == 130
 
 
 @pytest.mark.parametrize(

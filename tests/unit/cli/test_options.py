@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vsphere_ml.cli.options import Settings, wants_json
+from vsphere_ml.cli.options import GlobalOptions, wants_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def test_global_options_stand_before_or_after_the_command(
 
 
 def test_what_is_given_after_the_command_wins() -> None:
-    before = Settings().but({"timeout": 5.0, "debug": True, "verbose": None})
+    before = GlobalOptions().but({"timeout": 5.0, "debug": True, "verbose": None})
     after = before.but({"timeout": 9.0, "debug": None})
     assert (after.timeout, after.debug, after.verbose) == (9.0, True, False)
 

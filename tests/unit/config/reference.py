@@ -19,8 +19,8 @@ KINDS: dict[tuple[type[BaseModel], str], str] = {  # where the annotation is no 
     (schema.Nodes, "name"): "text or list",
     (schema.Nodes, "hosts"): "list or table",
     (schema.NodeKeys, "numa"): "text or whole number",
-    (schema.Guest, "host_keys"): "text or table",
-    (schema.Hosts, "host_keys"): "text or table",
+    (schema.GuestTable, "host_keys"): "text or table",
+    (schema.HostsTable, "host_keys"): "text or table",
 }
 COMMON = "`[defaults]`, `[profile.NAME]` and `[[nodes]]`"
 
@@ -29,22 +29,22 @@ def tables() -> str:
     """Return a section for each table of the file."""
     return "\n".join(
         [
-            *_section("`[cluster]`", "cluster", schema.Cluster),
-            *_section("`[vcenter]`", "vcenter", schema.VCenter),
-            *_section("`[location]`", "location", schema.Location),
-            *_section("`[source]`", "source", schema.Source),
+            *_section("`[cluster]`", "cluster", schema.ClusterTable),
+            *_section("`[vcenter]`", "vcenter", schema.VCenterTable),
+            *_section("`[location]`", "location", schema.LocationTable),
+            *_section("`[source]`", "source", schema.SourceTable),
             *_section("`[[nodes]]`", "nodes", schema.Nodes, without=schema.NodeKeys),
             *_section(COMMON, "defaults", schema.NodeKeys),
-            *_section("`[guest]`", "guest", schema.Guest),
+            *_section("`[guest]`", "guest", schema.GuestTable),
             *_section("`[roce]`", "roce", schema.Roce),
-            *_section("`[hosts]`", "hosts", schema.Hosts),
+            *_section("`[hosts]`", "hosts", schema.HostsTable),
             *_section("`[make_ready]`", "make_ready", schema.Ready),
         ]
     )
 
 
 def _section(title: str, name: str, model: type[BaseModel], without: type[BaseModel] | None = None) -> Iterator[str]:
-    told = schema.File.model_fields[name].description or ""
+    told = schema.ClusterFile.model_fields[name].description or ""
     yield f"## {title}\n\n{told[:1].upper()}{told[1:]}.\n"
     yield "| key | type | meaning |\n|---|---|---|"
     yield from _rows(model, "", set(without.model_fields) if without else set())

@@ -14,7 +14,7 @@ from tests.fakes.pictures import (
 from tests.fakes.wishes import cluster
 from tests.unit.core.applied import applied
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.inventory import Inventory, Vm, VmSettings, WholeGpu
+from vsphere_ml.core.model.inventory import DirectPathGpu, Inventory, Vm, VmSettings
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
 
@@ -85,7 +85,7 @@ def changed(site: Inventory, name: str = "node-1", **knobs: object) -> Inventory
 def direct(*, active: bool = True, labels: tuple[str, ...] = ("", "", "", "")) -> Inventory:
     """Return one host whose four A100 are passed through, so that it offers no vGPU."""
     gpus = tuple(
-        WholeGpu(
+        DirectPathGpu(
             address=place, vendor=0x10DE, device=0x20F1, name="GA100", active=active, label=label, system_id="system"
         )
         for place, label in zip((each.address for each in r750xa(1).gpus), labels, strict=True)

@@ -12,7 +12,7 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-from vsphere_ml.flows.hosts.ats_look import Site, Task
+from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class Rig:
 
         return enable_ats(
             self.spec,
-            Site(vcenter=self.site, hosts=self.hosts, shells=self.hosts if self.shells else None, guests=self.guests),
+            AtsSite(
+                vcenter=self.site, hosts=self.hosts, shells=self.hosts if self.shells else None, guests=self.guests
+            ),
             Task(leave=leave, **task),  # type: ignore[arg-type]
             approve=approve,
             tell=lambda _event: None,

@@ -20,7 +20,7 @@ from vsphere_ml.flows.profiles import profiles
 if TYPE_CHECKING:
     from vsphere_ml.core.model.device_counts import Place
     from vsphere_ml.core.model.inventory import Inventory
-    from vsphere_ml.flows.profiles import Offers
+    from vsphere_ml.flows.profiles import OfferedProfiles
 
 Told: TypeAlias = "dict[tuple[Place, Ask], Count]"
 WHOLE = Ask(profile="grid_a100-40c")
@@ -31,7 +31,7 @@ def count(remaining: int, *, reserved: int = 0) -> Count:
     return Count(consumed=4 - remaining, remaining=remaining, most=4, reserved=reserved)
 
 
-def of(found: Offers, host: int = 0) -> tuple[int | None, str]:
+def of(found: OfferedProfiles, host: int = 0) -> tuple[int | None, str]:
     (each,) = [each for each in found.hosts if each.name == WHOLE.profile and each.host_ref == f"host-{host + 1}"]
     return each.free, each.counted_by
 
@@ -96,7 +96,7 @@ def test_the_tables_say_who_counted_what_is_reserved_and_what_differs() -> None:
     assert f"! {found.differences[0]}" in rendered
 
 
-def _rendered(found: Offers) -> str:
+def _rendered(found: OfferedProfiles) -> str:
     console = Console(width=200)
     with console.capture() as captured:
         console.print(view.text(found))

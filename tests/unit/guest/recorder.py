@@ -6,23 +6,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
 
-def answer(told: str | Mapping[str, Any]) -> Answer:
+def answer(told: str | Mapping[str, Any]) -> CommandAnswer:
     """Return an answer as a case writes it: a text, which is a success, or a table."""
-    return Answer(0, told) if isinstance(told, str) else Answer(told.get("status", 0), told.get("out", ""))
+    return (
+        CommandAnswer(0, told) if isinstance(told, str) else CommandAnswer(told.get("status", 0), told.get("out", ""))
+    )
 
 
 @dataclass(slots=True)
 class Recorder:
     """`answers` are found by name of the probe; what is not there fails with status 1 and says nothing."""
 
-    answers: Mapping[str, Answer] = field(default_factory=dict)
+    answers: Mapping[str, CommandAnswer] = field(default_factory=dict)
     refuses: str | None = None  # a command that contains this fails
     name: str = "node-1"
     told: list[str] = field(default_factory=list)  # everything but questions, in order
@@ -30,16 +32,16 @@ class Recorder:
     files: dict[str, tuple[str, int, str]] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         self.asked.append(dict(commands))
-        return {name: self.answers.get(name, Answer(1, "")) for name in commands}
+        return {name: self.answers.get(name, CommandAnswer(1, "")) for name in commands}
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self.told.append(command)
         self.inputs.append(stdin.reveal() if isinstance(stdin, Sensitive) else stdin or "")
         if self.refuses is not None and self.refuses in command:
             raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("no space left",))
-        return Answer(0, "")
+        return CommandAnswer(0, "")
 
     def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         self.told.append(f"write {path} {mode:04o} {owner}")

@@ -10,8 +10,8 @@ from tests.counted import checked, counted
 from tests.unit.guest.cluster import NODE_1
 from tests.unit.guest.toys import AfterBoot, Lamps, Lit, playbook
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.guest.converge import Convergence, State, check, converge, converge_as_far
-from vsphere_ml.guest.events import Applied, Applying, Checked, GuestEvent, Rebooting
+from vsphere_ml.guest.converge import Convergence, StepState, check, converge, converge_as_far
+from vsphere_ml.guest.events import Applied, Applying, GuestChecked, GuestEvent, Rebooting
 from vsphere_ml.guest.playbooks.select import Selection
 
 THREE = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
@@ -46,7 +46,7 @@ def test_a_check_tells_every_lack_in_one_round_trip_and_changes_nothing() -> Non
     seen = check(THREE, guest, NODE_1)
     assert [(each.step, each.lack) for each in seen.lacking] == [("lamp a", "a is dark"), ("lamp c", "c is dark")]
     assert (guest.questions, guest.history) == (1, [])
-    assert seen.outcomes[1].state is State.OK
+    assert seen.outcomes[1].state is StepState.OK
 
 
 def test_an_apply_that_succeeds_and_does_nothing_is_not_believed() -> None:
@@ -97,11 +97,11 @@ def test_listeners_hear_what_happens() -> None:
     heard: list[GuestEvent] = []
     converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, heard.append)
     assert heard == [
-        Checked(node="node-1", playbook="lamps", steps=1, lacking=1),
+        GuestChecked(node="node-1", playbook="lamps", steps=1, lacking=1),
         Applying(node="node-1", playbook="lamps", number=1, steps=1, step="lamp a", lack="a is dark"),
         Applied(node="node-1", step="lamp a", needs_reboot=True),
         Rebooting(node="node-1", because=("lamp a",)),
-        Checked(node="node-1", playbook="lamps", steps=1, lacking=0),
+        GuestChecked(node="node-1", playbook="lamps", steps=1, lacking=0),
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer, Need, Playbook
+from vsphere_ml.core.model.guest import CommandAnswer, Playbook, StepNeed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,18 +28,18 @@ class Lamps:
     reboots: int = 0
     history: list[str] = field(default_factory=list)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         self.questions += 1
-        return {name: Answer(0 if command in self.lit else 1, "") for name, command in commands.items()}
+        return {name: CommandAnswer(0 if command in self.lit else 1, "") for name, command in commands.items()}
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         self.history.append(command)
         if command in self.broken:
             raise GuestError(f"`{command}` ended with 1", code="guest.command-failed", details=("last words",))
         verb, lamp = command.split()
         if command not in self.deaf:
             {"set": self.lit.add, "later": self.later.add, "dim": self.lit.discard}[verb](lamp)
-        return Answer(0, "")
+        return CommandAnswer(0, "")
 
     def write(self, path: str, text: Sensitive | str, *, mode: int = 0o644, owner: str = "root:root") -> None:
         raise AssertionError(path)
@@ -71,14 +71,14 @@ class Lit:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"lit": self.lamp}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["lit"].ok else f"{self.lamp} is dark"
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         shell.run(f"{'later' if self.boot else 'set'} {self.lamp}")
         if self.dims:
             shell.run(f"dim {self.dims}")
-        return Need.REBOOT if self.boot else Need.NOTHING
+        return StepNeed.REBOOT if self.boot else StepNeed.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vsphere_ml.bench.launch import remote_job
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.report import nccl_topology
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import verify
@@ -36,9 +36,9 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def asked(command: str) -> Answer:
+def asked(command: str) -> CommandAnswer:
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return CommandAnswer(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("command", [verify.NAMES, verify.ECC, verify.CLOCKS, driver.VERSION, nvidia_smi.QUERY])

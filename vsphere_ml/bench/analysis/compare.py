@@ -17,7 +17,7 @@ from vsphere_ml.core.errors import NotPossible
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.bench.stats.verdicts import Answer, Judgement
+    from vsphere_ml.bench.stats.verdicts import ComparisonResult, Judgement
 
 AGAIN = 0.02  # a calibration that differs by less is the same link
 _SWEEPS = frozenset({Workload.ALLREDUCE, Workload.NCCL})
@@ -25,7 +25,7 @@ _SIZES = frozenset({"sizes", "smallest", "largest"})  # options that say which m
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ComparisonRow:
     """One configuration that both records have."""
 
     configuration: Configuration
@@ -34,7 +34,7 @@ class Row:
     first: float  # geometric means over launches
     second: float
     ratio: Estimate  # second / first
-    answer: Answer
+    answer: ComparisonResult
     reason: str  # why nothing can be said, where that is so
     margin: float | None  # share that the two differ by less than; None where no equivalence is shown
 
@@ -43,7 +43,7 @@ class Row:
 class Comparison:
     """Two records, configuration by configuration."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     alone: tuple[str, ...]  # configurations that only one of them has
     differences: tuple[str, ...]  # what else differs between the two
 
@@ -94,10 +94,10 @@ def _read_figures(mine: Sequence[Run], other: Sequence[Run], titles: Titles) -> 
     )
 
 
-def _row(measured: _Figures, said: Judgement) -> Row:
+def _row(measured: _Figures, said: Judgement) -> ComparisonRow:
     told = ratio(*measured.values)
     middle = ratio([1.0], measured.values[0]).value
-    return Row(
+    return ComparisonRow(
         configuration=measured.configuration,
         title=measured.title,
         metric=measured.metric,

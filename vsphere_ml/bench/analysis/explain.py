@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.analysis.study import AT_CEILING, Standing
+from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Transport, Verdict
 from vsphere_ml.bench.network import frames
@@ -166,14 +166,14 @@ def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:
         return
     between = f"{figures.percent(bounds.floor)} and {figures.percent(bounds.ceiling)}"
     measured = f"efficiency {figures.percent(told.value)} {figures.plus_minus(told)}"
-    if scaling.standing is Standing.BELOW:
+    if scaling.standing is BoundsCheck.BELOW:
         yield Remark(
             code="bench.below-floor",
             target=where,
             message=f"{measured} lies below what the wire explains ({between}): the network alone is not the reason",
             hint="stragglers, input pipeline, CPUs, or a collective that does not use the link: see the sweep",
         )
-    elif scaling.standing is Standing.ABOVE:
+    elif scaling.standing is BoundsCheck.ABOVE:
         yield Remark(
             code="bench.above-ceiling",
             target=where,

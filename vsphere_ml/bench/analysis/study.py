@@ -11,7 +11,7 @@ from vsphere_ml.bench.analysis.training import Training, step_time, training
 from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.network import sweeps
-from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, Bracket, Shape, bracket, gradient_bytes
+from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, EfficiencyBounds, LaunchShape, bracket, gradient_bytes
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result
 from vsphere_ml.bench.stats.estimate import Estimate, quotient
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AT_CEILING = 1.02  # efficiency above the ceiling by no more than this is noise or turbo, not a wrong base
 
 
-class Standing(StrEnum):
+class BoundsCheck(StrEnum):
     """Where a measured efficiency lies."""
 
     INSIDE = "inside the bracket"
@@ -31,7 +31,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class LinkCapacity:
     """What a configuration's nodes had between them, as far as anybody knows."""
 
     usable_bytes_per_s: float | None  # line rate without headers
@@ -60,7 +60,7 @@ class Point:
     launches: tuple[Training, ...]
     step: Estimate  # seconds
     samples_per_s: Estimate | None
-    wire: Wire
+    wire: LinkCapacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +72,8 @@ class Scaling:
     single: Point | None  # one rank
     efficiency: Estimate | None  # against one node
     efficiency_of_ranks: Estimate | None  # against one rank
-    bracket: Bracket | None
-    standing: Standing
+    bracket: EfficiencyBounds | None
+    standing: BoundsCheck
 
     @property
     def share(self) -> float | None:
@@ -92,7 +92,7 @@ class Sweep:
     runs: tuple[Run, ...]
     sizes: tuple[sweeps.Size, ...]
     fit: sweeps.Fit | None
-    wire: Wire
+    wire: LinkCapacity
 
     @property
     def bound_bytes_per_s(self) -> float | None:
@@ -133,7 +133,7 @@ class Study:
         return any(run.synthetic for run in self.runs)
 
     @property
-    def link_wires(self) -> tuple[tuple[Configuration, Wire], ...]:
+    def link_wires(self) -> tuple[tuple[Configuration, LinkCapacity], ...]:
         """Each configuration that measured links by themselves, and the slowest of them beside what headers leave."""
         measured = [run for run in self.runs if run.configuration.workload is Workload.LINK and run.link_results]
         return tuple((group[0].configuration, _slowest_link(group)) for group in groups(_complete(measured)))
@@ -158,11 +158,11 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if run.outcome is Outcome.COMPLETE]
 
 
-def _slowest_link(runs: Sequence[Run]) -> Wire:
+def _slowest_link(runs: Sequence[Run]) -> LinkCapacity:
     """Return the link with the smallest share of its own, and what headers leave it."""
     of_run = usable_of_link(runs[0].link, runs[0].configuration.transport)
     wires = [
-        Wire(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
+        LinkCapacity(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
         for each in _links(runs)
     ]
     return min(wires, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
@@ -209,9 +209,9 @@ def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
     )
 
 
-def _wire(runs: Sequence[Run]) -> Wire:
+def _wire(runs: Sequence[Run]) -> LinkCapacity:
     calibrated = [each for run in runs if (each := run.link.calibrated_bytes_per_s) is not None]
-    return Wire(
+    return LinkCapacity(
         usable_bytes_per_s=usable_of_link(runs[0].link, runs[0].configuration.transport),
         calibrated_bytes_per_s=statistics.median(calibrated) if calibrated else None,
     )
@@ -240,27 +240,27 @@ def _find(points: Sequence[Point], asked: Configuration, *, nodes: int, ranks: i
     return next((each for each in points if replace(each.configuration, transport=Transport.TCP) == wanted), None)
 
 
-def _bracket(point: Point, base: Point | None) -> Bracket | None:
+def _bracket(point: Point, base: Point | None) -> EfficiencyBounds | None:
     asked, wire = point.configuration, point.wire.bytes_per_s
     if base is None or wire is None or asked.parameters is None or asked.gradients not in GRADIENT_BYTES:
         return None
     return bracket(
         size_bytes=gradient_bytes(asked.parameters, asked.gradients),
-        shape=Shape(ranks=asked.ranks, nodes=asked.nodes),
+        shape=LaunchShape(ranks=asked.ranks, nodes=asked.nodes),
         bytes_per_s=wire,
         base_s=base.step.value,
     )
 
 
-def _check_bounds(efficiency: Estimate | None, bounds: Bracket | None) -> Standing:
+def _check_bounds(efficiency: Estimate | None, bounds: EfficiencyBounds | None) -> BoundsCheck:
     """Return where the efficiency lies; outside only when its whole interval does."""
     if efficiency is None or bounds is None:
-        return Standing.UNKNOWN
+        return BoundsCheck.UNKNOWN
     low = efficiency.low if efficiency.low is not None else efficiency.value
     high = efficiency.high if efficiency.high is not None else efficiency.value
     if high < bounds.floor:
-        return Standing.BELOW
-    return Standing.ABOVE if low > bounds.ceiling * AT_CEILING else Standing.INSIDE
+        return BoundsCheck.BELOW
+    return BoundsCheck.ABOVE if low > bounds.ceiling * AT_CEILING else BoundsCheck.INSIDE
 
 
 def _sweep(runs: tuple[Run, ...], titles: Titles) -> Sweep:

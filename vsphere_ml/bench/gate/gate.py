@@ -23,7 +23,7 @@ from vsphere_ml.core.errors import BenchError, NotPossible, VsmlError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from vsphere_ml.bench.analysis.compare import Row
+    from vsphere_ml.bench.analysis.compare import ComparisonRow
     from vsphere_ml.bench.analysis.study import Study
     from vsphere_ml.bench.model.record import Run
 
@@ -40,7 +40,7 @@ class Passed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class GateCheck:
     """One thing that was held against its threshold."""
 
     name: str
@@ -51,7 +51,7 @@ class Check:
     launches: int | None = None  # how many of the record's would tell then; None when none would, against this baseline
 
 
-def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[Check, ...]:
+def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequence[Threshold]) -> tuple[GateCheck, ...]:
     """Return every check: that each launch is complete and went by what was asked for, and what else is asked of each.
 
     Raises NotPossible when the baseline is not comparable.
@@ -67,7 +67,7 @@ def gate(runs: Sequence[Run], baseline: Sequence[Run] | None, thresholds: Sequen
     )
 
 
-def failure(checks: Sequence[Check], again: Callable[[int], str] = lambda _launches: "") -> VsmlError | None:
+def failure(checks: Sequence[GateCheck], again: Callable[[int], str] = lambda _launches: "") -> VsmlError | None:
     """Return the error of a gate that stays shut: a regression before what cannot be told; None when it opens.
 
     `again` is the command that brings the record to so many launches, empty where it is not known.
@@ -84,7 +84,7 @@ def failure(checks: Sequence[Check], again: Callable[[int], str] = lambda _launc
     return _cannot_tell(unknown, len(checks), again) if unknown or not checks else None
 
 
-def _cannot_tell(unknown: Sequence[Check], of: int, again: Callable[[int], str]) -> NotPossible:
+def _cannot_tell(unknown: Sequence[GateCheck], of: int, again: Callable[[int], str]) -> NotPossible:
     only_paths = bool(unknown) and all(each.kind == PATH for each in unknown)
     return NotPossible(
         f"{len(unknown)} of {of} checks cannot be told",
@@ -94,7 +94,7 @@ def _cannot_tell(unknown: Sequence[Check], of: int, again: Callable[[int], str])
     )
 
 
-def _suggest_more_launches(unknown: Sequence[Check], again: Callable[[int], str]) -> str:
+def _suggest_more_launches(unknown: Sequence[GateCheck], again: Callable[[int], str]) -> str:
     """Return what to type so that it can be told."""
     noisy = [each for each in unknown if each.noisy]
     launches = [each.launches for each in noisy if each.launches is not None]
@@ -103,13 +103,13 @@ def _suggest_more_launches(unknown: Sequence[Check], again: Callable[[int], str]
     return "measure the baseline with more launches; or a larger --tolerance" if noisy else "measure with more launches"
 
 
-def _outcomes(seen: Study) -> Iterator[Check]:
+def _outcomes(seen: Study) -> Iterator[GateCheck]:
     for run in seen.runs:
         if _is_repeated(run, seen.runs):
             continue
         whole = run.outcome is Outcome.COMPLETE
         told = [run.outcome.value, *filter(None, [run.reason])]
-        yield Check(
+        yield GateCheck(
             name=f"{seen.titles(run.configuration)}, launch {run.launch}",
             kind="outcome",
             passed=Passed.YES if whole else Passed.NO,
@@ -127,16 +127,16 @@ def _is_repeated(run: Run, runs: Iterable[Run]) -> bool:
     )
 
 
-def _paths(seen: Study) -> Iterator[Check]:
+def _paths(seen: Study) -> Iterator[GateCheck]:
     """Yield a check for each launch of ours that asked for RDMA and does not prove it."""
     for run in seen.runs:
         why = unproven(run)
         if why and run.source == VSML and run.configuration.transport is not Transport.TCP:
             name = f"{seen.titles(run.configuration)}, launch {run.launch}: {PATH}"
-            yield Check(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
+            yield GateCheck(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
 
 
-def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     compared = compare(baseline, runs)
     for row in compared.rows:
         tolerance = limits(thresholds, row.configuration).below_baseline
@@ -149,10 +149,10 @@ def _baseline(runs: Sequence[Run], baseline: Sequence[Run], thresholds: Sequence
             is_same_configuration(asked, run.configuration) or alike_but_sizes(asked, run.configuration) for run in runs
         ):
             message = "the baseline has it, the record has not"
-            yield Check(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
+            yield GateCheck(name=titles(asked), kind="baseline", passed=Passed.UNKNOWN, message=message)
 
 
-def _values(runs: Iterable[Run], row: Row) -> list[float]:
+def _values(runs: Iterable[Run], row: ComparisonRow) -> list[float]:
     of = [
         run
         for run in runs
@@ -161,7 +161,7 @@ def _values(runs: Iterable[Run], row: Row) -> list[float]:
     return [told[1] for run in of if (told := metric(run)) is not None]
 
 
-def _check_regression(row: Row, tolerance: float, before: Sequence[float], now: Sequence[float]) -> Check:
+def _check_regression(row: ComparisonRow, tolerance: float, before: Sequence[float], now: Sequence[float]) -> GateCheck:
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
     told = row.ratio
     change = f"{figures.percent(told.value - 1)} against the baseline, {figures.plus_minus(told)}"
@@ -173,7 +173,7 @@ def _check_regression(row: Row, tolerance: float, before: Sequence[float], now: 
     elif told.low < 1 - tolerance:
         passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
     noisy = passed is Passed.UNKNOWN
-    return Check(
+    return GateCheck(
         name=f"{row.title}: {row.metric}",
         kind="baseline",
         passed=passed,
@@ -191,7 +191,7 @@ def _margin(ratio: float, tolerance: float) -> float:
     return above if above > 0 else -math.log(ratio)
 
 
-def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     """Yield a check for each bound that is asked about; one node alone has none."""
     shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
     shares += [(configuration, "the slowest link", wire.share) for configuration, wire in seen.link_wires]
@@ -206,22 +206,22 @@ def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
             yield _check_estimate_bound(f"{each.point.title}: efficiency", asked.transport, each.share, wanted)
 
 
-def _check_estimate_bound(name: str, transport: Transport, share: float | None, wanted: float) -> Check:
+def _check_estimate_bound(name: str, transport: Transport, share: float | None, wanted: float) -> GateCheck:
     if share is None:
         message = "neither the link's rate nor a calibration is in the record, or no base case"
-        return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+        return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     message = f"{figures.percent(share)} of the bound, {figures.percent(wanted)} wanted"
     if share > AT_CEILING:
         message = f"{figures.percent(share)} of what the wire allows cannot be; vsml bench explain says what to check"
-        return Check(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
+        return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     low, high = BEHIND_CPU
     if transport is not Transport.TCP and low <= share <= high:
         message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"
     passed = Passed.YES if share >= wanted else Passed.NO
-    return Check(name=name, kind="bound", passed=passed, message=message)
+    return GateCheck(name=name, kind="bound", passed=passed, message=message)
 
 
-def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     for group in groups(run for run in seen.runs if run.outcome == "complete"):
         asked = group[0].configuration
         measured = [each for run in group if (each := metric(run)) is not None]
@@ -230,26 +230,26 @@ def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[
             yield _check_lower_limit(seen.titles(asked), measured[0][0], [value for _, value in measured], least)
 
 
-def _check_lower_limit(title: str, name: str, values: Sequence[float], least: float) -> Check:
+def _check_lower_limit(title: str, name: str, values: Sequence[float], least: float) -> GateCheck:
     """A figure is too low when its whole interval is; of one launch the figure itself decides."""
     told = across_launches(values)
     high = told.high if told.high is not None else told.value
     low = told.low if told.low is not None else told.value
     passed = Passed.YES if low >= least else Passed.NO if high < least else Passed.UNKNOWN
     message = f"{_value(name, told.value)} {figures.plus_minus(told)}, at least {_value(name, least)} wanted"
-    return Check(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
+    return GateCheck(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
 
 
 def _value(name: str, value: float) -> str:
     return figures.bandwidth(value) if name in {BUS, LINK} else figures.number(value)
 
 
-def _check_unused_thresholds(runs: Iterable[Run], thresholds: Sequence[Threshold]) -> Iterator[Check]:
+def _check_unused_thresholds(runs: Iterable[Run], thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     """Yield a check for each threshold that names what the record does not have: a mistyped one must not pass."""
     configurations = [run.configuration for run in runs]
     for each in thresholds:
         if each.where and not any(each.applies(asked) for asked in configurations):
             name = ", ".join(f"{key} {value}" for key, value in each.where.items())
-            yield Check(
+            yield GateCheck(
                 name=name, kind="threshold", passed=Passed.UNKNOWN, message="the record has no launch this is for"
             )

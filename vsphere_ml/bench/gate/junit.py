@@ -11,12 +11,12 @@ from vsphere_ml.bench.gate.gate import Passed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.bench.gate.gate import Check
+    from vsphere_ml.bench.gate.gate import GateCheck
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def xml(checks: Sequence[Check]) -> str:
+def xml(checks: Sequence[GateCheck]) -> str:
     """Return one test case a check; what cannot be told is an error, not a failure."""
     suite = ET.Element(
         "testsuite",
@@ -31,7 +31,7 @@ def xml(checks: Sequence[Check]) -> str:
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ET.Element, check: Check) -> None:
+def _case(suite: ET.Element, check: GateCheck) -> None:
     case = ET.SubElement(suite, "testcase", classname=f"vsml.bench.{check.kind}", name=_clean(check.name))
     match check.passed:
         case Passed.YES:

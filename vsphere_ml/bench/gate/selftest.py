@@ -34,7 +34,7 @@ CONSTANT = 0.10  # by which the bus bandwidth of different numbers of nodes may 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class SelftestCheck:
     """One thing that holds where the tool measures right."""
 
     name: str
@@ -59,12 +59,12 @@ def links_s(nodes: int) -> float:
     return nodes * PAIR_S
 
 
-def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[Check, ...]:
+def checks(swept: Sequence[Run], slowed: Sequence[Run], slow_node: str, bits_per_s: float) -> tuple[SelftestCheck, ...]:
     """Return what was found in all-reduces over links of the rate, and in links of which one node's were slowed."""
     return (*checks_of_rate(swept, bits_per_s), _slow_link(slowed, slow_node))
 
 
-def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[Check, ...]:
+def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[SelftestCheck, ...]:
     """Return what was found in all-reduces over links of the rate. Launches on as many nodes are taken together.
 
     Nothing makes a repeat faster than the link, and whatever else runs makes some slower: so more launches hide no
@@ -84,7 +84,7 @@ def _by_ranks(swept: Sequence[Run]) -> dict[int, list[SweepPoint]]:
     return found
 
 
-def failure(found: Sequence[Check]) -> BenchError | None:
+def failure(found: Sequence[SelftestCheck]) -> BenchError | None:
     """Return the error for checks that do not hold; None when all do."""
     wrong = [each.name for each in found if not each.held]
     if not wrong:
@@ -96,7 +96,7 @@ def failure(found: Sequence[Check]) -> BenchError | None:
     )
 
 
-def _check_proofs(runs: Sequence[Run]) -> Check:
+def _check_proofs(runs: Sequence[Run]) -> SelftestCheck:
     wrong = [run.reason or f"{run.outcome}" for run in runs if run.outcome is not Outcome.COMPLETE]
     wrong += [
         f"{name}: {run.proof(name).value}"
@@ -105,21 +105,21 @@ def _check_proofs(runs: Sequence[Run]) -> Check:
         if run.outcome is Outcome.COMPLETE and run.proof(name) is not Verdict.YES
     ]
     said = "; ".join(wrong) or f"placement, sums and path of {len(runs)} launches"
-    return Check(name="proven", held=bool(runs) and not wrong, message=said)
+    return SelftestCheck(name="proven", held=bool(runs) and not wrong, message=said)
 
 
-def _link(runs: Sequence[Run], wire: float) -> Check:
+def _link(runs: Sequence[Run], wire: float) -> SelftestCheck:
     shares: dict[tuple[str, str], float] = {}
     for each in (link for run in runs for link in run.link_results):
         way = (each.sender, each.receiver)
         shares[way] = max(each.bytes_per_s / wire, shares.get(way, 0.0))
     if not shares:
-        return Check(name="link", held=False, message="nothing measured the links: iperf3 lacks")
+        return SelftestCheck(name="link", held=False, message="nothing measured the links: iperf3 lacks")
     said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(wire)} that the rate leaves for TCP"
-    return Check(name="link", held=all(abs(share - 1) <= LINK for share in shares.values()), message=said)
+    return SelftestCheck(name="link", held=all(abs(share - 1) <= LINK for share in shares.values()), message=said)
 
 
-def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[Check]:
+def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[SelftestCheck]:
     times = [
         (time / ring_s(point.size_bytes, ranks, wire), point.size_bytes)
         for point in points
@@ -128,28 +128,28 @@ def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[C
     ]
     least, size = min(times, default=(0.0, 0))
     said = f"the fastest repeat took {least:.3f} of the bound, at {figures.message_size(size)}"
-    yield Check(name=f"bound, {ranks} nodes", held=least >= NEVER_BELOW, message=said)
+    yield SelftestCheck(name=f"bound, {ranks} nodes", held=least >= NEVER_BELOW, message=said)
     best = {each: min(time for time, of in times if of == each) for _, each in times}
     slowest, size = max(((time, each) for each, time in best.items()), default=(float("inf"), 0))
     said = f"the best repeat of each size is within {slowest:.3f} of the bound, at {figures.message_size(size)}"
-    yield Check(name=f"near the bound, {ranks} nodes", held=slowest <= 1 / NEAR, message=said)
+    yield SelftestCheck(name=f"near the bound, {ranks} nodes", held=slowest <= 1 / NEAR, message=said)
 
 
-def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> Check:
+def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> SelftestCheck:
     largest = {ranks: sizes(points, ranks)[-1] for ranks, points in by_ranks.items()}
     bus = {ranks: size.best_bus_bytes_per_s for ranks, size in largest.items()}
     told = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
     off = 1 - min(bus.values()) / max(bus.values()) if bus else 1.0
     message = f"bus bandwidth differs by {figures.percent(off)} ({told or 'nothing was measured'})"
-    return Check(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
+    return SelftestCheck(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
 
 
-def _slow_link(runs: Sequence[Run], node: str) -> Check:
+def _slow_link(runs: Sequence[Run], node: str) -> SelftestCheck:
     """Return whether the links of the slowed node, and no others, are named."""
     named = [each.target for each in explain(study(runs)) if each.code == "bench.slow-link"]
     held = bool(named) and all(node in target.split(" to ") for target in named)
     told = ", ".join(named) or "no link"
-    return Check(name="slow link", held=held, message=f"{node} was slowed; explain names {told}")
+    return SelftestCheck(name="slow link", held=held, message=f"{node} was slowed; explain names {told}")
 
 
 def _range(shares: Collection[float]) -> str:

@@ -23,7 +23,7 @@ _LIMITS = ("below_baseline_percent", "of_bound_percent", "of_ceiling_percent", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ThresholdLimits:
     """What is asked of a configuration; None is not asked. `at_least` is in the unit of its figure."""
 
     below_baseline: float | None = None  # share that it may be slower than the baseline
@@ -36,7 +36,7 @@ class Limits:
 class Threshold:
     """Limits, and which configurations they are for: those whose keys have these values."""
 
-    limits: Limits
+    limits: ThresholdLimits
     where: Mapping[str, object] = field(default_factory=dict)
 
     def applies(self, asked: Configuration) -> bool:
@@ -45,12 +45,14 @@ class Threshold:
         return all(values[key] == wanted for key, wanted in self.where.items())
 
 
-def limits(thresholds: Sequence[Threshold], asked: Configuration) -> Limits:
+def limits(thresholds: Sequence[Threshold], asked: Configuration) -> ThresholdLimits:
     """Return what is asked of a configuration: of each limit the last one that applies."""
-    merged = Limits()
+    merged = ThresholdLimits()
     for each in thresholds:
         if each.applies(asked):
-            given = {name: value for name in Limits.__slots__ if (value := getattr(each.limits, name)) is not None}
+            given = {
+                name: value for name in ThresholdLimits.__slots__ if (value := getattr(each.limits, name)) is not None
+            }
             merged = replace(merged, **given)
     return merged
 
@@ -70,7 +72,7 @@ def read(text: str, name: str) -> tuple[Threshold, ...]:
 def _threshold(table: Mapping[str, Any]) -> Threshold:
     shares = {key.removesuffix("_percent"): table[key] / 100 for key in _LIMITS[:-1] if key in table}
     return Threshold(
-        limits=Limits(at_least=table.get("at_least"), **shares),
+        limits=ThresholdLimits(at_least=table.get("at_least"), **shares),
         where={key: table[key] for key in _SELECTORS if key in table},
     )
 

@@ -34,7 +34,7 @@ TYPE_BYTES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class CollectiveRow:
     """One size of a table, out of place. A bound is half a unit of what was printed last."""
 
     size_bytes: int
@@ -70,7 +70,7 @@ def find_collectives(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(seen & set(_NAMES))
 
 
-def identify(rows: Sequence[Row], ranks: int, names: frozenset[str], asked: str) -> str:
+def identify(rows: Sequence[CollectiveRow], ranks: int, names: frozenset[str], asked: str) -> str:
     """Return the collective that all rows are of.
 
     `import.differs` when no row can be of the one that was named or asked for, `import.collective` when several can be.
@@ -90,7 +90,7 @@ def identify(rows: Sequence[Row], ranks: int, names: frozenset[str], asked: str)
     raise unnamed_collective(TOOL, could)
 
 
-def _fits(row: Row, collective: str, ranks: int) -> bool:
+def _fits(row: CollectiveRow, collective: str, ranks: int) -> bool:
     return (
         _operation(row, collective)
         and _root(row, collective)
@@ -101,7 +101,7 @@ def _fits(row: Row, collective: str, ranks: int) -> bool:
     )
 
 
-def _operation(row: Row, collective: str) -> bool:
+def _operation(row: CollectiveRow, collective: str) -> bool:
     """Until 2022 each program had only the columns it needs; alltoall_perf alone had this one and left it blank."""
     if row.root is None:
         blank = row.reduction == ""
@@ -109,37 +109,37 @@ def _operation(row: Row, collective: str) -> bool:
     return bool(row.reduction) == (collective in _REDUCING)
 
 
-def _root(row: Row, collective: str) -> bool:
+def _root(row: CollectiveRow, collective: str) -> bool:
     if row.root is None:  # before August 2022 those alone had the column that need it
         return collective not in _ROOTED
     return (row.root >= 0) == (collective in _ROOTED)
 
 
-def _elements(row: Row, collective: str, ranks: int) -> bool:
+def _elements(row: CollectiveRow, collective: str, ranks: int) -> bool:
     if row.known_bytes is None or collective in _ONLY_NAMED:
         return True
     return row.known_bytes * (1 if collective in _WHOLE else ranks) == row.size_bytes
 
 
-def _has_check_column(row: Row, collective: str) -> bool:
+def _has_check_column(row: CollectiveRow, collective: str) -> bool:
     """Since September 2022 all-to-all and sendrecv alone do not check what they do in place."""
     if row.in_place_checked is None or row.root is None:
         return True
     return row.in_place_checked != (collective in _UNCHECKED)
 
 
-def _algorithm(row: Row, collective: str, ranks: int) -> bool:
+def _algorithm(row: CollectiveRow, collective: str, ranks: int) -> bool:
     """hypercube_perf alone prints the same figure twice where others have the factor (n-1)/n between them."""
     if collective != "hypercube" or ranks < 2:  # noqa: PLR2004 - one rank alone
         return True
     return abs(row.algorithm - row.bus) <= row.algorithm_bound + row.bus_bound
 
 
-def _worst(rows: Sequence[Row], collective: str, ranks: int) -> Row:
+def _worst(rows: Sequence[CollectiveRow], collective: str, ranks: int) -> CollectiveRow:
     return next(row for row in rows if not _fits(row, collective, ranks))
 
 
-def _contradiction(row: Row, collective: str, ranks: int) -> str:
+def _contradiction(row: CollectiveRow, collective: str, ranks: int) -> str:
     ours = row.size_bytes / row.time_s * bus_factor(ranks, collective) / 1e9
     return (
         f"at {row.size_bytes} bytes it prints {row.bus / 1e9:.4g} GB/s of bus bandwidth, {row.count} elements of "
@@ -147,7 +147,7 @@ def _contradiction(row: Row, collective: str, ranks: int) -> str:
     )
 
 
-def _none(rows: Sequence[Row], ranks: int) -> Exception:
+def _none(rows: Sequence[CollectiveRow], ranks: int) -> Exception:
     single = next((row for row in rows if not any(_fits(row, each, ranks) for each in _NAMES)), None)
     if single is not None:
         nearest = "all_reduce" if single.reduction else "all_gather"

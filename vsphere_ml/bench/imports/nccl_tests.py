@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, Row, find_collectives, identify
+from vsphere_ml.bench.imports.collectives import TOOL, TYPE_BYTES, CollectiveRow, find_collectives, identify
 from vsphere_ml.bench.imports.parsed import (
     Asked,
     Device,
@@ -86,7 +86,7 @@ class _Columns:
 class _Table:
     """The rows of a table, the lines in it that are broken, and every bus bandwidth that was printed."""
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[CollectiveRow] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     bus: list[float] = field(default_factory=list)
@@ -166,7 +166,7 @@ def _devices(config: Any) -> Iterator[Device]:
 
 
 def _make_parsed(
-    rows: Sequence[Row], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
+    rows: Sequence[CollectiveRow], asked: Asked, *, ranks: int, names: frozenset[str], version: str, **rest: Any
 ) -> Parsed:
     iterations = rest.pop("iterations", {})
     chosen = _series(rows, asked)
@@ -193,7 +193,7 @@ def _make_parsed(
     )
 
 
-def _series(rows: Sequence[Row], asked: Asked) -> list[Row]:
+def _series(rows: Sequence[CollectiveRow], asked: Asked) -> list[CollectiveRow]:
     """Return the rows of one data type, reduction and root: the one that was asked for, or the only one."""
     chosen = [
         row
@@ -212,7 +212,7 @@ def _series(rows: Sequence[Row], asked: Asked) -> list[Row]:
     return chosen
 
 
-def _refuse_several_runs(rows: Sequence[Row]) -> None:
+def _refuse_several_runs(rows: Sequence[CollectiveRow]) -> None:
     """Raise ConfigError where sizes come again or begin anew under one title: the tool only ever goes up.
 
     Sizes below 4 KiB may be equal: the tool rounds them down to what divides by the ranks.
@@ -282,7 +282,7 @@ def _add_row(table: _Table, columns: _Columns, line: str) -> None:
         table.wrong += _describe_wrong_values((row.size_bytes, count) for count in counts)
 
 
-def _row(cells: Sequence[str], columns: _Columns) -> Row | None:
+def _row(cells: Sequence[str], columns: _Columns) -> CollectiveRow | None:
     """Return a row read from its end, since fields before the figures can be blank; None when it is not whole."""
     figures, left = cells[-len(columns.figures) :], cells[: -len(columns.figures)]
     if not 3 <= len(left) <= len(columns.left) or not _whole_figures(figures, columns):  # noqa: PLR2004 - size, count, type
@@ -293,7 +293,7 @@ def _row(cells: Sequence[str], columns: _Columns) -> Row | None:
     if size is None or count is None or fields is None or not left[2][0].isalpha() or time is None:
         return None
     width = len(columns.figures) // columns.ways
-    return Row(
+    return CollectiveRow(
         size_bytes=size,
         count=count,
         data_type=left[2],
@@ -356,14 +356,14 @@ def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Rem
         yield Remark(code="import.left-out", target=TOOL, message=message, hint="give the whole output")
 
 
-def _row_of(result: Any) -> Row:
+def _row_of(result: Any) -> CollectiveRow:
     """Return the row that a result of the JSON file is; KeyError and others where it is none."""
     way = result.get("out_of_place") or result["in_place"]
     if "cpu_time" in way and "time" not in way:
         raise other_statistic(TOOL, "the CPU's time of the calls (-C 1)", "run it without -C")
     time, algorithm, bus = (_read_positive(way[key], key) for key in ("time", "alg_bw", "bus_bw"))
     reduction, root = str(result.get("redop", "")), parse_integer(str(result.get("root", "")).strip())
-    return Row(
+    return CollectiveRow(
         size_bytes=_read_integer(result["size"]),
         count=_read_integer(result["count"]),
         data_type=str(result["type"]),

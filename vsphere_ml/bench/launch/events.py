@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.launch.matrix import Planned
+    from vsphere_ml.bench.launch.matrix import PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.bench.stats.stop import Stop
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class Planning:
     """All launches that are to be made, and those that the record already has."""
 
-    launches: tuple[Planned, ...]
+    launches: tuple[PlannedLaunch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reaped:
+class ProcessesEnded:
     """Processes of an earlier run were found in a guest, and ended."""
 
     node: str
@@ -27,7 +27,7 @@ class Reaped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotReaped:
+class ProcessesLeft:
     """A guest in which what a launch left could not be ended."""
 
     node: str
@@ -35,24 +35,24 @@ class NotReaped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hindered:
+class LaunchSkipped:
     """A launch of the plan cannot be made on these guests; it will be recorded as failed."""
 
-    launch: Planned
+    launch: PlannedLaunch
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sufficed:
+class PrecisionReached:
     """A launch is spared, since its configuration was launched often enough."""
 
-    launch: Planned
+    launch: PlannedLaunch
     why: Stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launching:
-    launch: Planned
+    launch: PlannedLaunch
     number: int  # of the launches to make, from 1
     of: int
 
@@ -67,7 +67,7 @@ class Stepped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class RankOutput:
     """Ranks of a program of the user's have printed these lines."""
 
     lines: tuple[str, ...]
@@ -75,12 +75,14 @@ class Printed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    launch: Planned
+    launch: PlannedLaunch
     run: Run
 
 
-Said = Planning | Hindered | Sufficed | Reaped | NotReaped | Launching | Stepped | Measured  # in a line each
-BenchEvent = Said | Printed
+Said = (
+    Planning | LaunchSkipped | PrecisionReached | ProcessesEnded | ProcessesLeft | Launching | Stepped | Measured
+)  # in a line each
+BenchEvent = Said | RankOutput
 
 
 class BenchListener(Protocol):

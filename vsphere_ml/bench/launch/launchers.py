@@ -13,7 +13,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.job import MARK, MPICH, OPEN_MPI, PATH, Within
+from vsphere_ml.bench.model.job import MARK, MPICH, OPEN_MPI, PATH, RunIn
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.nodes.container import NAME
@@ -106,7 +106,7 @@ def _remote_command(job: Job) -> str:
     """Return the lines of our `ssh` that make what runs on the other node, as the shell there is to read it."""
     command = _COMMAND.format(mark=MARK, run=job.run_id)
     runtime = job.runtime
-    if runtime.within is Within.GUEST or runtime.ssh_port:
+    if runtime.within is RunIn.GUEST or runtime.ssh_port:
         return command
     return _IN_CONTAINER.format(command=command, name=NAME)
 

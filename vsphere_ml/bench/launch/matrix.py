@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
-from vsphere_ml.bench.model.job import OPEN_MPI, Within
+from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
 from vsphere_ml.bench.model.record import Configuration, Outcome, Transport, Workload
 from vsphere_ml.core.errors import ConfigError
 
@@ -25,7 +25,7 @@ _PAIR = 2  # what is measured between nodes needs two of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class BenchSpec:
     """What to measure. Everything is crossed with everything; `nodes` are numbers of nodes."""
 
     workloads: tuple[Workload, ...] = (Workload.TRAIN,)
@@ -39,13 +39,13 @@ class Wish:
     model: str = "small"
     batch: int = 32
     repeats: int = 1
-    within: Within = Within.GUEST
+    within: RunIn = RunIn.GUEST
     variables: Mapping[str, str] = field(default_factory=dict)  # that every rank is told; these win
     options: Mapping[Workload, Mapping[str, str]] = field(default_factory=dict)  # what else changes a result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedLaunch:
     """A launch to make, or the record of one that was made."""
 
     configuration: Configuration
@@ -53,7 +53,7 @@ class Planned:
     done: Run | None = None
 
 
-def expand(wish: Wish) -> tuple[Configuration, ...]:
+def expand(wish: BenchSpec) -> tuple[Configuration, ...]:
     """Return each configuration once: by number of nodes, then workload, transport and gradients."""
     return tuple(
         _configuration(wish, workload, nodes, transport, gradients)
@@ -66,7 +66,7 @@ def expand(wish: Wish) -> tuple[Configuration, ...]:
     )
 
 
-def check_wish(wish: Wish) -> None:
+def check_wish(wish: BenchSpec) -> None:
     """Raise ConfigError `usage` when the wish comes to no launch, or to more step times than a record is read with.
 
     What is measured between nodes needs two of them.
@@ -80,7 +80,7 @@ def check_wish(wish: Wish) -> None:
     _check_step_times(wish, sum(each.ranks for each in configurations if each.workload is Workload.TRAIN))
 
 
-def _check_step_times(wish: Wish, ranks: int) -> None:
+def _check_step_times(wish: BenchSpec, ranks: int) -> None:
     a_step = _TIMES * ranks * wish.repeats
     steps = int(wish.options.get(Workload.TRAIN, {}).get("steps", "0"))
     if a_step * steps > MOST_STEP_TIMES:
@@ -92,11 +92,11 @@ def _check_step_times(wish: Wish, ranks: int) -> None:
         )
 
 
-def _transports(wish: Wish, workload: Workload) -> tuple[Transport, ...]:
+def _transports(wish: BenchSpec, workload: Workload) -> tuple[Transport, ...]:
     return (wish.link_transports or wish.transports) if workload is Workload.LINK else wish.transports
 
 
-def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
+def plan(wish: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
     """Return every launch in order; those that are complete in the record are not made again.
 
     A repeat is a whole launch, and each configuration is launched once before any is launched again: what drifts on
@@ -108,11 +108,11 @@ def plan(wish: Wish, recorded: Sequence[Run]) -> tuple[Planned, ...]:
         for configuration in expand(wish):
             runs = [run for run in complete if is_same_configuration(run.configuration, configuration)]
             done = runs[launch - 1] if len(runs) >= launch else None
-            planned.append(Planned(configuration=configuration, launch=launch, done=done))
+            planned.append(PlannedLaunch(configuration=configuration, launch=launch, done=done))
     return tuple(planned)
 
 
-def over_mpi(wish: Wish, runtime: Runtime) -> Wish:
+def over_mpi(wish: BenchSpec, runtime: Runtime) -> BenchSpec:
     """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
     over = _WORKLOADS[1:] if wish.backend == MPI else (Workload.NCCL,)
     if not runtime.mpi_version:
@@ -127,10 +127,12 @@ def is_same_configuration(one: Configuration, other: Configuration) -> bool:
     return replace(one, parameters=None) == replace(other, parameters=None)
 
 
-def _configuration(wish: Wish, workload: Workload, nodes: int, transport: Transport, gradients: str) -> Configuration:
+def _configuration(
+    wish: BenchSpec, workload: Workload, nodes: int, transport: Transport, gradients: str
+) -> Configuration:
     training = workload is Workload.TRAIN
     launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
-    inside = launched and wish.within is not Within.GUEST  # another configuration: other libraries, other results
+    inside = launched and wish.within is not RunIn.GUEST  # another configuration: other libraries, other results
     return Configuration(
         workload=workload,
         nodes=nodes,

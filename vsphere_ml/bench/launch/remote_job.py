@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, Within
+from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, RunIn
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.nodes.container import NAME
 
@@ -100,7 +100,7 @@ done
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leftover:
+class StaleProcess:
     """A process of a distributed job. `run_id` is empty when vsml did not start it."""
 
     pid: int
@@ -109,7 +109,7 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class OutputPiece:
     """What a job printed into one of its outputs; `start` is later than asked for where it printed too much to show."""
 
     start: int  # bytes before it
@@ -117,23 +117,23 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Peek:
+class JobProgress:
     """What is new of a job that runs; `status` is its launcher's exit status once it has ended."""
 
     status: int | None
     text: str  # more of rank 0's lines
-    printed: Mapping[str, Printed] = field(default_factory=dict)  # by output
+    printed: Mapping[str, OutputPiece] = field(default_factory=dict)  # by output
     gone: bool = False  # its script ended and left no status, or its folder is gone
 
 
-def leftovers(shell: Probe) -> tuple[Leftover, ...]:
+def leftovers(shell: Probe) -> tuple[StaleProcess, ...]:
     """Return the processes of distributed jobs in the guest."""
     lines = shell.ask({"marked": _MARKED})["marked"].out.splitlines()
     rows = (line.split("\t", 2) for line in lines)
-    return tuple(Leftover(pid=int(row[0]), run_id=row[1], command=row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
+    return tuple(StaleProcess(pid=int(row[0]), run_id=row[1], command=row[2]) for row in rows if len(row) == 3)  # noqa: PLR2004
 
 
-def reap(shell: Shell) -> tuple[Leftover, ...]:
+def reap(shell: Shell) -> tuple[StaleProcess, ...]:
     """End every process that carries a run's mark, and return those that were there.
 
     BenchError `bench.leftovers` when some go on.
@@ -157,15 +157,15 @@ def reap(shell: Shell) -> tuple[Leftover, ...]:
     )
 
 
-def _ours(shell: Probe) -> tuple[Leftover, ...]:
+def _ours(shell: Probe) -> tuple[StaleProcess, ...]:
     return tuple(each for each in leftovers(shell) if each.run_id)
 
 
-def _pids(processes: Sequence[Leftover]) -> str:
+def _pids(processes: Sequence[StaleProcess]) -> str:
     return " ".join(str(each.pid) for each in processes)
 
 
-def foreign_ranks_error(node: str, processes: Sequence[Leftover]) -> BenchError:
+def foreign_ranks_error(node: str, processes: Sequence[StaleProcess]) -> BenchError:
     """Return the error for ranks in a guest that somebody else started: vsml does not end them, and cannot measure."""
     return BenchError(
         f"{node}: {len(processes)} processes of a distributed job run there that vsml did not start",
@@ -232,14 +232,14 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
 
 def _enter_command(job: Job) -> str:
     """Return what brings a command to where ranks run, as their user."""
-    if job.runtime.within is Within.CONTAINER:
+    if job.runtime.within is RunIn.CONTAINER:
         return f"docker exec {NAME}"
     return f"runuser -u {shlex.quote(job.runtime.user)} --"
 
 
 def peek(
     shell: Probe, job: Job, pid: int, offset: int, wait_s: float, *, printed: Mapping[str, int] = NOTHING_PRINTED
-) -> Peek:
+) -> JobProgress:
     """Return what is new since `offset` bytes of rank 0's lines, after up to `wait_s` seconds or at the job's end.
 
     `printed` are those of its outputs to be shown too, each with the bytes that are known of it.
@@ -252,7 +252,7 @@ def peek(
     answers = shell.ask({"peek": text, **outputs})
     first, _, rest = answers["peek"].out.partition("\n")
     status = int(first) if first.isdigit() else None
-    return Peek(
+    return JobProgress(
         status=status,
         text=rest,
         printed={name: _parse_output(answers[name].out) for name in outputs if answers[name].ok},
@@ -260,9 +260,9 @@ def peek(
     )
 
 
-def _parse_output(answer: str) -> Printed:
+def _parse_output(answer: str) -> OutputPiece:
     start, _, encoded = answer.partition("\n")
-    return Printed(start=int(start), data=base64.b64decode(encoded))
+    return OutputPiece(start=int(start), data=base64.b64decode(encoded))
 
 
 def troubles(shell: Probe, job: Job) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ SCRIPT = "script"  # the folder of the user's own program
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 
 
-class Within(StrEnum):
+class RunIn(StrEnum):
     """Where ranks run: in the guests themselves, or in the training container of each."""
 
     GUEST = "guest"
@@ -36,7 +36,7 @@ class Tools:
     python: str = "/opt/vsml/runtime/bin/python"
     mpirun: str = ""
     user: str = "root"
-    within: Within = Within.GUEST
+    within: RunIn = RunIn.GUEST
     ssh_port: int = 0  # of the container's sshd; 0: it has none
     all_reduce_perf: str = ""
     rdma_device: str = ""  # the only one to look at
@@ -52,7 +52,7 @@ class Runtime:
     mpi_version: tuple[int, ...] = ()
     user: str = "root"  # who goes from node to node by SSH
     home: str = "/root"
-    within: Within = Within.GUEST
+    within: RunIn = RunIn.GUEST
     ssh_port: int = 0  # of the container's sshd; 0: the guest's, which the mesh knows
     variables: Mapping[str, str] = field(default_factory=dict)  # the image's own, which its sshd hands to nobody
 

@@ -15,7 +15,7 @@ SCHEMA = "vsml.bench.rank/1"
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class RankLog:
     """All that one rank told, and the node whose guest its file lay in. Filled line by line."""
 
     node: str
@@ -42,14 +42,14 @@ class Told:
     worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
 
 
-def read(texts: Mapping[str, str]) -> tuple[Told, ...]:
+def read(texts: Mapping[str, str]) -> tuple[RankLog, ...]:
     """Return what each rank told, in the order of ranks. `texts` has the lines of all ranks of a node, by node.
 
     BenchError `bench.bad-line` when a line of the schema is not what it should be.
     """
-    told: list[Told] = []
+    told: list[RankLog] = []
     for node, text in texts.items():
-        current: Told | None = None
+        current: RankLog | None = None
         for line in lines(text):
             try:
                 if line["kind"] == "place":
@@ -73,10 +73,10 @@ def lines(text: str) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _place(node: str, line: Mapping[str, Any]) -> Told:
+def _place(node: str, line: Mapping[str, Any]) -> RankLog:
     if line["schema"] != SCHEMA:
         raise ValueError(f"schema {line['schema']!r}")
-    return Told(
+    return RankLog(
         node=node,
         rank=int(line["rank"]),
         size=int(line["size"]),
@@ -88,7 +88,7 @@ def _place(node: str, line: Mapping[str, Any]) -> Told:
     )
 
 
-def _add(told: Told, line: Mapping[str, Any]) -> None:
+def _add(told: RankLog, line: Mapping[str, Any]) -> None:
     match line["kind"]:
         case "model":
             told.model = line
@@ -110,7 +110,7 @@ def _add(told: Told, line: Mapping[str, Any]) -> None:
             told.ended = True
 
 
-def _sweep(told: Told, line: Mapping[str, Any]) -> None:
+def _sweep(told: RankLog, line: Mapping[str, Any]) -> None:
     told.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
     if "sent" in line:
         counters = {str(name): (int(count), int(packets)) for name, (count, packets) in line["sent"].items()}
@@ -119,7 +119,7 @@ def _sweep(told: Told, line: Mapping[str, Any]) -> None:
         told.wrong.append(f"the sum over {line['size_bytes']} bytes")
 
 
-def _step(told: Told, line: Mapping[str, Any]) -> None:
+def _step(told: RankLog, line: Mapping[str, Any]) -> None:
     told.step_s.append(float(line["seconds"]))
     if "compute_s" in line:
         told.compute_s.append(float(line["compute_s"]))

@@ -14,7 +14,7 @@ GRADIENT_BYTES = {"fp32": 4, "fp16": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class LaunchShape:
     """How many ranks there are, and on how many nodes, evenly."""
 
     ranks: int
@@ -40,7 +40,7 @@ def limit_s(size_bytes: float, bytes_per_s: float) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bracket:
+class EfficiencyBounds:
     """Between what the efficiency of training lies when only the network holds it up."""
 
     ring_s: float  # flat ring over all ranks
@@ -54,16 +54,18 @@ class Bracket:
         return self.ceiling < 1
 
 
-def bracket(*, size_bytes: float, shape: Shape, bytes_per_s: float, base_s: float, latency_s: float = 0.0) -> Bracket:
+def bracket(
+    *, size_bytes: float, shape: LaunchShape, bytes_per_s: float, base_s: float, latency_s: float = 0.0
+) -> EfficiencyBounds:
     """Return the bounds for a step of `base_s` on the base case: `T1/(T1+t)` and `T1/max(T1, t)`.
 
     One node alone exchanges nothing over the wire.
     """
     if shape.nodes == 1:
-        return Bracket(ring_s=0.0, node_level_s=0.0, floor=1.0, ceiling=1.0)
+        return EfficiencyBounds(ring_s=0.0, node_level_s=0.0, floor=1.0, ceiling=1.0)
     ring = ring_s(size_bytes, shape.ranks, bytes_per_s, latency_s=latency_s)
     node_level = ring_s(size_bytes, shape.nodes, bytes_per_s, latency_s=latency_s)
-    return Bracket(
+    return EfficiencyBounds(
         ring_s=ring,
         node_level_s=node_level,
         floor=base_s / (base_s + ring),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting import guard, places, setup, training
 from vsphere_ml.bench.porting.script import parse
-from vsphere_ml.bench.porting.steps import State
+from vsphere_ml.bench.porting.steps import PortingState
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.porting.steps import Found
+    from vsphere_ml.bench.porting.steps import FoundStep
 
 NEWEST_KERAS = 3
 
@@ -22,12 +22,12 @@ class Ported:
 
     file: str
     keras: int  # the major version that was held to be in the guests
-    found: tuple[Found, ...]
+    found: tuple[FoundStep, ...]
 
     @property
     def whole(self) -> bool:
         """Whether nothing is missing and nothing wrong."""
-        return all(each.state in {State.FOUND, State.NOT_NEEDED} for each in self.found)
+        return all(each.state in {PortingState.FOUND, PortingState.NOT_NEEDED} for each in self.found)
 
 
 def check(content: bytes, file: str, *, keras: int = NEWEST_KERAS) -> Ported:
@@ -54,7 +54,7 @@ def incomplete_error(ported: Ported) -> BenchError | None:
     """Return the error of a script that would not train, or not as one; None when every step is there."""
     if ported.whole:
         return None
-    bad = [each for each in ported.found if each.state in {State.MISSING, State.WRONG}]
+    bad = [each for each in ported.found if each.state in {PortingState.MISSING, PortingState.WRONG}]
     numbers = ", ".join(str(each.step.number) for each in bad)
     return BenchError(
         f"{ported.file} is not ported to Horovod: {'step' if len(bad) == 1 else 'steps'} {numbers}",

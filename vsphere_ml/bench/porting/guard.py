@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting import places
 from vsphere_ml.bench.porting.ranks import Who, holds, otherwise
-from vsphere_ml.bench.porting.steps import GUARD, Found, State
+from vsphere_ml.bench.porting.steps import GUARD, FoundStep, PortingState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,26 +17,28 @@ if TYPE_CHECKING:
 _LEAVES = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 
-def guard(script: Script) -> Found:
+def guard(script: Script) -> FoundStep:
     """Return whether every save is guarded so that rank 0 does it, and only rank 0."""
     told = [_save(script, call) for call in places.saves(script)]
     if not told:
-        return Found(step=GUARD, state=State.NOT_NEEDED, line=None, message="the script saves no checkpoint")
-    order = {State.WRONG: 0, State.MISSING: 1, State.FOUND: 2}
+        return FoundStep(step=GUARD, state=PortingState.NOT_NEEDED, line=None, message="the script saves no checkpoint")
+    order = {PortingState.WRONG: 0, PortingState.MISSING: 1, PortingState.FOUND: 2}
     return min(told, key=lambda each: (order[each.state], each.line or 0))
 
 
-def _save(script: Script, call: ast.Call) -> Found:
+def _save(script: Script, call: ast.Call) -> FoundStep:
     who = set(_who(script, call))
     if Who.FIRST in who:
-        return Found(step=GUARD, state=State.FOUND, line=call.lineno, message="guarded by rank 0")
+        return FoundStep(step=GUARD, state=PortingState.FOUND, line=call.lineno, message="guarded by rank 0")
     if Who.REST in who:
         message = "the guard is the wrong way round: every rank but 0 saves, and they overwrite each other's file"
-        return Found(step=GUARD, state=State.WRONG, line=call.lineno, message=message)
+        return FoundStep(step=GUARD, state=PortingState.WRONG, line=call.lineno, message=message)
     if Who.EACH_NODE in who:
         message = "hvd.local_rank() == 0 holds once on each node: on shared storage they overwrite each other's file"
-        return Found(step=GUARD, state=State.WRONG, line=call.lineno, message=message)
-    return Found(step=GUARD, state=State.MISSING, line=call.lineno, message="every rank saves to the same file")
+        return FoundStep(step=GUARD, state=PortingState.WRONG, line=call.lineno, message=message)
+    return FoundStep(
+        step=GUARD, state=PortingState.MISSING, line=call.lineno, message="every rank saves to the same file"
+    )
 
 
 def _who(script: Script, node: ast.AST) -> Iterator[Who]:

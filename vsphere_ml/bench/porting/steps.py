@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class State(StrEnum):
+class PortingState(StrEnum):
     """What became of a step."""
 
     FOUND = "found"
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class PortingStep:
     """One of the seven: its number in the guide, what it is, and a line that does it."""
 
     number: int
@@ -28,27 +28,31 @@ class Step:
     example: str
 
 
-INIT = Step(number=1, title="initialise Horovod", example="hvd.init()")
-PIN = Step(
+INIT = PortingStep(number=1, title="initialise Horovod", example="hvd.init()")
+PIN = PortingStep(
     number=2,
     title="pin one GPU to each process",
     example="tf.config.set_visible_devices(gpus[hvd.local_rank()], 'GPU')",
 )
-SCALE = Step(number=3, title="scale the learning rate by the workers", example="learning_rate=0.001 * hvd.size()")
-SHARD = Step(number=4, title="give each rank its shard", example="dataset = dataset.shard(hvd.size(), hvd.rank())")
-WRAP = Step(number=5, title="average the gradients", example="tape = hvd.DistributedGradientTape(tape)")
-BROADCAST = Step(
+SCALE = PortingStep(
+    number=3, title="scale the learning rate by the workers", example="learning_rate=0.001 * hvd.size()"
+)
+SHARD = PortingStep(
+    number=4, title="give each rank its shard", example="dataset = dataset.shard(hvd.size(), hvd.rank())"
+)
+WRAP = PortingStep(number=5, title="average the gradients", example="tape = hvd.DistributedGradientTape(tape)")
+BROADCAST = PortingStep(
     number=6, title="start all ranks from rank 0's state", example="hvd.broadcast_variables(variables, root_rank=0)"
 )
-GUARD = Step(number=7, title="save checkpoints on rank 0 only", example="if hvd.rank() == 0: model.save(path)")
+GUARD = PortingStep(number=7, title="save checkpoints on rank 0 only", example="if hvd.rank() == 0: model.save(path)")
 STEPS = (INIT, PIN, SCALE, SHARD, WRAP, BROADCAST, GUARD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundStep:
     """What a script does about a step, and in which line."""
 
-    step: Step
-    state: State
+    step: PortingStep
+    state: PortingState
     line: int | None
     message: str

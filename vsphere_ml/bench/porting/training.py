@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.porting import places
 from vsphere_ml.bench.porting.script import argument
-from vsphere_ml.bench.porting.steps import BROADCAST, WRAP, Found, State
+from vsphere_ml.bench.porting.steps import BROADCAST, WRAP, FoundStep, PortingState
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.porting.script import Script
@@ -32,21 +32,23 @@ _FIT = (
 _TAPE_FAILS = f"{_KERAS3} the tape fails on Keras' variables: give it [v.value for v in model.trainable_variables]"
 
 
-def wrap(script: Script, *, keras3: bool) -> Found:
+def wrap(script: Script, *, keras3: bool) -> FoundStep:
     """Return whether gradients are averaged over the ranks, once, and by a way that works on this Keras."""
     wrapped, taped = next(script.calls(_OPTIMIZER), None), next(script.calls(_TAPE), None)
     if wrapped is not None and taped is not None:
         message = f"the tape in line {taped.lineno} averages too: the gradients are exchanged twice"
-        return Found(step=WRAP, state=State.WRONG, line=wrapped.lineno, message=message)
+        return FoundStep(step=WRAP, state=PortingState.WRONG, line=wrapped.lineno, message=message)
     if wrapped is not None:
         return _find_optimizer(script, wrapped, keras3=keras3)
     if taped is not None:
         return _find_tape(script, taped, keras3=keras3)
     by_hand = _averaged_by_hand(script)
     if by_hand is not None:
-        return Found(step=WRAP, state=State.FOUND, line=by_hand.lineno, message=script.name(by_hand.func))
+        return FoundStep(step=WRAP, state=PortingState.FOUND, line=by_hand.lineno, message=script.name(by_hand.func))
     line = next((call.lineno for call in places.optimizers(script)), None)
-    return Found(step=WRAP, state=State.MISSING, line=line, message="each rank would train a model of its own")
+    return FoundStep(
+        step=WRAP, state=PortingState.MISSING, line=line, message="each rank would train a model of its own"
+    )
 
 
 def _averaged_by_hand(script: Script) -> ast.Call | None:
@@ -58,9 +60,9 @@ def _averaged_by_hand(script: Script) -> ast.Call | None:
     return None
 
 
-def _find_optimizer(script: Script, call: ast.Call, *, keras3: bool) -> Found:
-    def wrong(line: int, message: str) -> Found:
-        return Found(step=WRAP, state=State.WRONG, line=line, message=message)
+def _find_optimizer(script: Script, call: ast.Call, *, keras3: bool) -> FoundStep:
+    def wrong(line: int, message: str) -> FoundStep:
+        return FoundStep(step=WRAP, state=PortingState.WRONG, line=line, message=message)
 
     if isinstance(script.parents.get(call), ast.Expr):
         return wrong(call.lineno, "the wrapped optimizer is thrown away; its result is the optimizer to use")
@@ -71,22 +73,22 @@ def _find_optimizer(script: Script, call: ast.Call, *, keras3: bool) -> Found:
     fit = next(places.fits(script), None)
     if fit is not None and not places.is_torch(script) and keras3:
         return wrong(fit.lineno, _FIT)
-    return Found(step=WRAP, state=State.FOUND, line=call.lineno, message=_OPTIMIZER)
+    return FoundStep(step=WRAP, state=PortingState.FOUND, line=call.lineno, message=_OPTIMIZER)
 
 
-def _find_tape(script: Script, call: ast.Call, *, keras3: bool) -> Found:
+def _find_tape(script: Script, call: ast.Call, *, keras3: bool) -> FoundStep:
     if isinstance(script.parents.get(call), ast.Expr):
         message = "the wrapped tape is thrown away; its result is the tape to use"
-        return Found(step=WRAP, state=State.WRONG, line=call.lineno, message=message)
+        return FoundStep(step=WRAP, state=PortingState.WRONG, line=call.lineno, message=message)
     fit = next(places.fits(script), None)
     if fit is not None and not any(places.gradient_loops(script)):
         message = "fit does not use this tape: nothing is averaged"
-        return Found(step=WRAP, state=State.WRONG, line=fit.lineno, message=message)
+        return FoundStep(step=WRAP, state=PortingState.WRONG, line=fit.lineno, message=message)
     for gradient in script.calls(".gradient"):
         sources = argument(gradient, 1, "sources")
         if sources is not None and keras3 and _keras_variables(script, sources):
-            return Found(step=WRAP, state=State.WRONG, line=gradient.lineno, message=_TAPE_FAILS)
-    return Found(step=WRAP, state=State.FOUND, line=call.lineno, message=_TAPE)
+            return FoundStep(step=WRAP, state=PortingState.WRONG, line=gradient.lineno, message=_TAPE_FAILS)
+    return FoundStep(step=WRAP, state=PortingState.FOUND, line=call.lineno, message=_TAPE)
 
 
 def _keras_variables(script: Script, sources: ast.expr) -> bool:
@@ -97,7 +99,7 @@ def _keras_variables(script: Script, sources: ast.expr) -> bool:
     return whole and not inner
 
 
-def broadcast(script: Script, *, keras3: bool) -> Found:
+def broadcast(script: Script, *, keras3: bool) -> FoundStep:
     """Return whether every rank starts from rank 0's weights."""
     by_callback = next(script.calls(*_CALLBACK), None)
     by_hand = next(script.calls(*_BROADCASTS), None)
@@ -107,10 +109,12 @@ def broadcast(script: Script, *, keras3: bool) -> Found:
         return _by_callback(script, by_callback, keras3=keras3)
     elastic = next(script.calls(*_ELASTIC), None)
     if elastic is not None:
-        return Found(step=BROADCAST, state=State.FOUND, line=elastic.lineno, message=_elastic(script, elastic))
+        return FoundStep(
+            step=BROADCAST, state=PortingState.FOUND, line=elastic.lineno, message=_elastic(script, elastic)
+        )
     line = next((call.lineno for call in (*places.fits(script), *places.gradient_loops(script))), None)
     message = "each rank would start from random weights of its own"
-    return Found(step=BROADCAST, state=State.MISSING, line=line, message=message)
+    return FoundStep(step=BROADCAST, state=PortingState.MISSING, line=line, message=message)
 
 
 def _elastic(script: Script, call: ast.Call) -> str:
@@ -122,18 +126,18 @@ def _elastic(script: Script, call: ast.Call) -> str:
     return f"{name}, which all ranks agree on{warning}"
 
 
-def _by_hand(script: Script, call: ast.Call) -> Found:
+def _by_hand(script: Script, call: ast.Call) -> FoundStep:
     position = 0 if script.is_call(call, "hvd.broadcast_global_variables", "hvd.BroadcastGlobalVariablesHook") else 1
     root = argument(call, position, "root_rank")
     if isinstance(root, ast.Constant) and root.value != 0:
         message = f"the state comes from rank {root.value!r}, checkpoints from rank 0"
-        return Found(step=BROADCAST, state=State.WRONG, line=call.lineno, message=message)
-    return Found(step=BROADCAST, state=State.FOUND, line=call.lineno, message=script.name(call.func))
+        return FoundStep(step=BROADCAST, state=PortingState.WRONG, line=call.lineno, message=message)
+    return FoundStep(step=BROADCAST, state=PortingState.FOUND, line=call.lineno, message=script.name(call.func))
 
 
-def _by_callback(script: Script, call: ast.Call, *, keras3: bool) -> Found:
-    def wrong(message: str) -> Found:
-        return Found(step=BROADCAST, state=State.WRONG, line=call.lineno, message=message)
+def _by_callback(script: Script, call: ast.Call, *, keras3: bool) -> FoundStep:
+    def wrong(message: str) -> FoundStep:
+        return FoundStep(step=BROADCAST, state=PortingState.WRONG, line=call.lineno, message=message)
 
     root = argument(call, 0, "root_rank")
     if isinstance(root, ast.Constant) and root.value != 0:
@@ -143,4 +147,4 @@ def _by_callback(script: Script, call: ast.Call, *, keras3: bool) -> Found:
         return wrong("the callback is given to no fit, so it never runs")
     if keras3:
         return wrong(f"{_KERAS3} this callback fails with AttributeError: broadcast the variables by hand")
-    return Found(step=BROADCAST, state=State.FOUND, line=call.lineno, message=script.name(call.func))
+    return FoundStep(step=BROADCAST, state=PortingState.FOUND, line=call.lineno, message=script.name(call.func))

@@ -8,7 +8,7 @@ from vsphere_ml.bench.model.record import Transport
 from vsphere_ml.bench.network.bounds import GRADIENT_BYTES
 from vsphere_ml.bench.network.sweeps import COLLECTIVES
 from vsphere_ml.bench.predict.models import model as known_model
-from vsphere_ml.bench.predict.predict import Job
+from vsphere_ml.bench.predict.predict import TrainingModel
 from vsphere_ml.core.errors import ConfigError
 
 MOST_NODES = 100_000
@@ -30,13 +30,13 @@ def job(
     flops: float | None,
     flops_per_sample: float | None,
     iterations: int | None,
-) -> Job:
+) -> TrainingModel:
     """Return the job. Raises ConfigError when the model is not said, or said twice, or a value is none."""
     if gradients not in GRADIENT_BYTES:
         raise _usage(f"--precision {gradients}: gradients are fp32 or fp16")
     if step_s is None and None not in (batch, flops, flops_per_sample):
         step_s = (batch or 0) * (flops_per_sample or 0) / (flops or 1)
-    return Job(
+    return TrainingModel(
         parameters=_parameters(model, parameters),
         gradients=gradients,
         ranks_per_node=ranks_per_node,

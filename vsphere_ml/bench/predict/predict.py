@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from vsphere_ml.bench.model.record import Transport  # noqa: TC001 - a field's type is read by views
 from vsphere_ml.bench.network import bounds, frames
-from vsphere_ml.bench.network.bounds import Shape
+from vsphere_ml.bench.network.bounds import LaunchShape
 
 JUMBO_GAIN = 0.02  # below this, larger frames are not worth a word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class LinkModel:
     """The way between nodes."""
 
     line_rate_bits_per_s: float
@@ -31,7 +31,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class TrainingModel:
     """The training run; what is None is not known, and what follows from it is not told."""
 
     parameters: int
@@ -47,7 +47,7 @@ class Job:
 class Exchange:
     """One step's all-reduce on this many ranks, in seconds."""
 
-    shape: Shape
+    shape: LaunchShape
     line_s: float  # flat ring at line rate, as textbooks have it
     ring_s: float  # flat ring on what headers leave
     node_level_s: float
@@ -61,8 +61,8 @@ class Exchange:
 class Prediction:
     """What sizes alone say."""
 
-    job: Job
-    wire: Wire
+    job: TrainingModel
+    wire: LinkModel
     size_bytes: int
     exchanges: tuple[Exchange, ...]
     limit_s: float  # what the ring at line rate tends to
@@ -70,7 +70,7 @@ class Prediction:
     jumbo_gain: float | None  # how much more payload an MTU of 9000 would carry, where that is worth a word
 
 
-def predict(job: Job, wire: Wire, nodes: tuple[int, ...]) -> Prediction:
+def predict(job: TrainingModel, wire: LinkModel, nodes: tuple[int, ...]) -> Prediction:
     """Return the exchange on each number of nodes."""
     size = bounds.gradient_bytes(job.parameters, job.gradients)
     limit = bounds.limit_s(size, wire.line_bytes_per_s)
@@ -85,8 +85,8 @@ def predict(job: Job, wire: Wire, nodes: tuple[int, ...]) -> Prediction:
     )
 
 
-def _exchange(job: Job, wire: Wire, size: int, nodes: int) -> Exchange:
-    shape = Shape(ranks=nodes * job.ranks_per_node, nodes=nodes)
+def _exchange(job: TrainingModel, wire: LinkModel, size: int, nodes: int) -> Exchange:
+    shape = LaunchShape(ranks=nodes * job.ranks_per_node, nodes=nodes)
     usable = wire.usable_bytes_per_s
     made = bounds.bracket(
         size_bytes=size, shape=shape, bytes_per_s=usable, base_s=job.base_step_s or 1.0, latency_s=wire.latency_s
@@ -119,7 +119,7 @@ def _hours(exchange_s: float, iterations: int | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class UsedShare:
     """A measured bandwidth beside what the link could do."""
 
     bytes_per_s: float
@@ -127,9 +127,9 @@ class Share:
     of_usable: float
 
 
-def share(bytes_per_s: float, wire: Wire) -> Share:
+def share(bytes_per_s: float, wire: LinkModel) -> UsedShare:
     """Return a bandwidth as shares of the line rate, and of what headers leave of it."""
-    return Share(
+    return UsedShare(
         bytes_per_s=bytes_per_s,
         of_line=bytes_per_s / wire.line_bytes_per_s,
         of_usable=bytes_per_s / wire.usable_bytes_per_s,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
 
 # Bits of clocks_throttle_reasons.active (nvml.h, nvmlClocksEventReasons). An idle GPU is not throttled: nothing runs on
 # it, and its clocks fall.
@@ -24,7 +24,7 @@ _REASONS = {
 }
 
 
-def by_node(told: Sequence[Told]) -> dict[str, str]:
+def by_node(told: Sequence[RankLog]) -> dict[str, str]:
     """Return each node's GPUs in words; nodes whose driver told nothing are left out."""
     looks = {each.node: each.clocks for each in told if each.clocks}
     return {node: _words(rows) for node, rows in looks.items()}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.bench.model.job import Tools
-    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.guest import CommandAnswer
 
 PACKAGES = ("horovod", "tensorflow", "tensorflow_cpu", "keras")
 # A container's interpreter knows its packages; where their folders lie differs from image to image.
@@ -33,7 +33,7 @@ _OF_IMAGE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class ContainerInfo:
     """The training container of one guest."""
 
     image: str
@@ -52,12 +52,12 @@ def probes(ssh_port: int) -> dict[str, str]:
     return inspected | {"shares": SHARES, "listens": listens}
 
 
-def read(seen: Mapping[str, Answer]) -> Inside | None:
+def read(seen: Mapping[str, CommandAnswer]) -> ContainerInfo | None:
     """Return the container as a value; None where none runs, or none was asked for."""
     if "running" not in seen or seen["running"].text != "true":
         return None
     image, _, image_id = seen["image"].text.partition(" ")
-    return Inside(
+    return ContainerInfo(
         image=image,
         image_id=image_id,
         shares=seen["shares"].ok,
@@ -66,7 +66,7 @@ def read(seen: Mapping[str, Answer]) -> Inside | None:
     )
 
 
-def check(of: Mapping[str, Inside | None], tools: Tools) -> None:
+def check(of: Mapping[str, ContainerInfo | None], tools: Tools) -> None:
     """Raise where a node's container cannot be used.
 
     BenchError `bench.no-container` when it does not run; `bench.container` when it shares no folder, has no sshd, is of
@@ -87,7 +87,7 @@ def check(of: Mapping[str, Inside | None], tools: Tools) -> None:
         raise _container_error(next(iter(of)), f"the containers are not of one image ({told})")
 
 
-def _check_container(node: str, container: Inside | None, ssh_port: int) -> None:
+def _check_container(node: str, container: ContainerInfo | None, ssh_port: int) -> None:
     if container is None:
         raise BenchError(
             f"{node}: container {NAME} does not run",

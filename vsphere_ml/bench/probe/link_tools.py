@@ -12,7 +12,7 @@ from vsphere_ml.core.errors import NotPossible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.bench.model.job import Within
+    from vsphere_ml.bench.model.job import RunIn
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.core.model.guest import Peer
 
@@ -52,7 +52,7 @@ def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
     return "neither nvidia-peermem nor DMA-BUF in the driver and in ib_write_bw"
 
 
-def ends(node: Peer, each: Surveyed, transport: Transport, within: Within) -> tuple[End, ...]:
+def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tuple[End, ...]:
     """Return a node as the end of a link by each of its ports; none where it lacks the tool."""
     if each.perftest is None:
         return ()

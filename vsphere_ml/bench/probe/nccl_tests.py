@@ -15,7 +15,7 @@ from vsphere_ml.bench.imports import nccl_tests as imports
 from vsphere_ml.bench.imports.parsed import Asked
 from vsphere_ml.bench.imports.parsed import first_group as found_in
 from vsphere_ml.bench.imports.prefixes import strip_prefixes
-from vsphere_ml.bench.model.job import Within
+from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.record import Remark
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 from vsphere_ml.core.nodes.container import NAME
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.imports.parsed import Parsed
     from vsphere_ml.bench.model.job import Runtime
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
 
 RESULT = "nccl-tests.json"  # in the job's folder
 BUILD = (
@@ -155,7 +155,7 @@ def _left_out(log: str) -> tuple[Remark, ...]:
     return (Remark(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),)
 
 
-def with_measurements(told: Sequence[Told], measured: Parsed) -> tuple[Told, ...]:
+def with_measurements(told: Sequence[RankLog], measured: Parsed) -> tuple[RankLog, ...]:
     """Return the ranks with what the program measured for them all; each names the GPU it used."""
     index = {each.rank: each.index for each in measured.devices}
     sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]
@@ -179,7 +179,7 @@ def _nothing(why: str) -> BenchError:
 
 def _missing_error(nodes: Sequence[str], why: str, runtime: Runtime) -> NotPossible:
     build = BUILD.format(mpi=runtime.mpi_prefix or _DEBIANS_MPI)
-    where = f"docker exec {NAME} sh -c '{build}'" if runtime.within is Within.CONTAINER else build
+    where = f"docker exec {NAME} sh -c '{build}'" if runtime.within is RunIn.CONTAINER else build
     return NotPossible(
         f"{', '.join(nodes)}: {why}",
         code="bench.no-nccl-tests",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import links
-from vsphere_ml.bench.model.job import MARK, Within
+from vsphere_ml.bench.model.job import MARK, RunIn
 from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.core.nodes.container import command_in_container
 
@@ -61,7 +61,7 @@ class End:
     node: Peer
     tool: Perftest
     rail: Rail
-    within: Within
+    within: RunIn
     gpu: int | None = None
     mtu: int | None = None  # bytes, of the interface; None: it could not be read
     traffic_class: int | None = None  # of the packets; None is the program's own, 0
@@ -141,9 +141,7 @@ def _check_mtu(end: End, receiver: End) -> str:
 
 
 def _run(shell: Shell, end: End, script: str, timeout_s: float) -> str:
-    return shell.run(
-        command_in_container(script) if end.within is Within.CONTAINER else script, timeout_s=timeout_s
-    ).out
+    return shell.run(command_in_container(script) if end.within is RunIn.CONTAINER else script, timeout_s=timeout_s).out
 
 
 def _variables(end: End, run_id: str) -> str:

@@ -34,7 +34,7 @@ _IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gid:
+class PortGid:
     """A RoCE v2 GID over IPv4, and the network interface whose address it is."""
 
     index: int
@@ -50,7 +50,7 @@ class Port:
     number: int = 1
     active: bool = True
     line_rate_bits_per_s: float | None = None
-    gids: tuple[Gid, ...] = ()
+    gids: tuple[PortGid, ...] = ()
 
     @property
     def name(self) -> str:
@@ -62,12 +62,12 @@ class Rail:
     """A port that RoCE goes by, and the GID to name: the one of the lowest index."""
 
     port: Port
-    gid: Gid
+    gid: PortGid
 
 
 def read(text: str) -> tuple[Port, ...]:
     """Return what `PROBE` printed, in the order of devices."""
-    ports: list[tuple[list[str], list[Gid]]] = []
+    ports: list[tuple[list[str], list[PortGid]]] = []
     for line in text.splitlines():
         kind, *cells = line.split("|")
         if kind == "port" and len(cells) == 4:  # noqa: PLR2004 - the fields of the probe
@@ -126,7 +126,7 @@ def _describe_rail(rail: Rail) -> str:
     return f"{rail.port.name} GID index {rail.gid.index} ({rail.gid.address} on {rail.gid.interface})"
 
 
-def _port(cells: list[str], gids: list[Gid]) -> Port:
+def _port(cells: list[str], gids: list[PortGid]) -> Port:
     device, number, state, rate = cells
     speed = _RATE.search(rate)
     return Port(
@@ -138,12 +138,12 @@ def _port(cells: list[str], gids: list[Gid]) -> Port:
     )
 
 
-def _gid(cells: list[str]) -> Gid | None:
+def _gid(cells: list[str]) -> PortGid | None:
     index, value, interface = cells
     if not value.startswith(_IPV4):
         return None
     number = int(value.removeprefix(_IPV4).replace(":", ""), 16)
-    return Gid(index=int(index), address=str(ipaddress.IPv4Address(number)), interface=interface)
+    return PortGid(index=int(index), address=str(ipaddress.IPv4Address(number)), interface=interface)
 
 
 def interfaces(ports: Sequence[Port]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.job import FOLDER, MPICH, OPEN_MPI, Runtime, Within
+from vsphere_ml.bench.model.job import FOLDER, MPICH, OPEN_MPI, RunIn, Runtime
 from vsphere_ml.bench.probe import container as inside
 from vsphere_ml.bench.probe import nccl_tests, perftest, rdma
 from vsphere_ml.core.errors import BenchError
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Tools
-    from vsphere_ml.bench.probe.container import Inside
+    from vsphere_ml.bench.probe.container import ContainerInfo
     from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
     from vsphere_ml.bench.probe.perftest import Perftest
     from vsphere_ml.bench.probe.rdma import Port
-    from vsphere_ml.core.model.guest import Answer, Peer
+    from vsphere_ml.core.model.guest import CommandAnswer, Peer
 
 _VERSION = re.compile(r"\b(\d+)\.(\d+)\.(\d+)")
 _ADDRESS = re.compile(r"^\d+:\s+(?P<name>[^\s@]+).*?\binet (?P<address>[\d.]+)/", re.MULTILINE)
@@ -60,7 +60,7 @@ class Surveyed:
     ports: tuple[Port, ...] = ()  # of RDMA devices
     all_reduce_perf: AllReducePerf | None = None
     perftest: Perftest | None = None
-    container: Inside | None = None  # None where none runs, or none was asked for
+    container: ContainerInfo | None = None  # None where none runs, or none was asked for
     peermem: bool = False
     dma_buf: bool = False  # the open kernel module, by which DMA-BUF goes
     ats: bool | None = None  # as lspci tells of all NICs; None when it tells nothing
@@ -108,7 +108,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
         "nccl_tests": nccl_tests.probe(tools.all_reduce_perf),
         "perftest": perftest.PROBE,
     }
-    if tools.within is Within.GUEST:
+    if tools.within is RunIn.GUEST:
         return asked
     asked |= {"packages": f"{python} -c {shlex.quote(inside.ASK_PACKAGES)}"}
     return {name: container.command_in_container(command) for name, command in asked.items()} | inside.probes(
@@ -116,7 +116,7 @@ def _where_ranks_run(tools: Tools) -> dict[str, str]:
     )
 
 
-def read(node: str, seen: Mapping[str, Answer], rdma_device: str = "") -> Surveyed:
+def read(node: str, seen: Mapping[str, CommandAnswer], rdma_device: str = "") -> Surveyed:
     """Return the answers as a value; of RDMA devices only this one, where it is named."""
     packages = {match["name"].lower(): match["version"] for match in _DIST.finditer(seen["packages"].out)}
     mpi, mpi_version = _mpi(seen["mpi"])
@@ -216,7 +216,7 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD
 
     BenchError `bench.no-runtime`, `bench.no-container` or `bench.container` where a guest lacks it.
     """
-    if tools.within is Within.CONTAINER:
+    if tools.within is RunIn.CONTAINER:
         inside.check({each.node: each.container for each in seen}, tools)
     lacking = [each.node for each in seen if not _meets(each, needs)]
     if lacking:
@@ -244,9 +244,9 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
 
 def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:
     mend = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
-    if tools.within is Within.CONTAINER:
+    if tools.within is RunIn.CONTAINER:
         mend = "name the image's: [guest] settings = { container_python = … }; or another image"
-    where = "" if tools.within is Within.GUEST else f" in container {container.NAME}"
+    where = "" if tools.within is RunIn.GUEST else f" in container {container.NAME}"
     return BenchError(
         f"{', '.join(lacking)}: {tools.python} is no {what}{where}",
         code="bench.no-runtime",
@@ -255,7 +255,7 @@ def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:
     )
 
 
-def _mpi(answer: Answer) -> tuple[str, tuple[int, ...]]:
+def _mpi(answer: CommandAnswer) -> tuple[str, tuple[int, ...]]:
     """Return whose launcher it is and its version, from what `mpirun --version` prints. MPICH's launcher is Hydra."""
     families = {"Open MPI": OPEN_MPI, "HYDRA": MPICH}
     family = next((name for word, name in families.items() if word in answer.out), "") if answer.ok else ""
@@ -291,7 +291,7 @@ def _list_addresses(each: Surveyed) -> str:
     return ", ".join(f"{name} {address}" for address, name in each.addresses.items())
 
 
-def _ats(answer: Answer) -> bool | None:
+def _ats(answer: CommandAnswer) -> bool | None:
     """Return whether every NIC that shows the capability has it enabled; None where none shows it."""
     lines = answer.text.splitlines()
     return all("Enable+" in line for line in lines) if lines else None

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
     from vsphere_ml.bench.model.record import Configuration
-    from vsphere_ml.bench.proof.launch_context import Scene
+    from vsphere_ml.bench.proof.launch_context import LaunchContext
     from vsphere_ml.bench.stats.stop import Stop
     from vsphere_ml.core.errors import VsmlError
 
 
-def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) -> Run:
+def run(scene: LaunchContext, told: Sequence[RankLog], log: str, stop: Stop | None = None) -> Run:
     """Return the record of a launch that ended well; it is invalid when a proof fails."""
     job = scene.job
     lost = _lost_nodes(job, told)
@@ -61,7 +61,7 @@ def run(scene: Scene, told: Sequence[Told], log: str, stop: Stop | None = None) 
     )
 
 
-def link_run(scene: Scene) -> Run:
+def link_run(scene: LaunchContext) -> Run:
     """Return the record of a launch that only measured the links."""
     return replace(
         blank(scene),
@@ -71,17 +71,17 @@ def link_run(scene: Scene) -> Run:
     )
 
 
-def failed_run(scene: Scene, error: VsmlError) -> Run:
+def failed_run(scene: LaunchContext, error: VsmlError) -> Run:
     """Return the record of a launch that gave nothing to measure."""
     return _without_figures(scene, Outcome.FAILED, error.message)
 
 
-def cut(scene: Scene, why: str) -> Run:
+def cut(scene: LaunchContext, why: str) -> Run:
     """Return the record of a launch whose end vsml has not seen."""
     return _without_figures(scene, Outcome.CUT, why)
 
 
-def _without_figures(scene: Scene, outcome: Outcome, why: str) -> Run:
+def _without_figures(scene: LaunchContext, outcome: Outcome, why: str) -> Run:
     proofs = (scene.clean,) if scene.clean else ()
     return replace(blank(scene), outcome=outcome, reason=why, proofs=proofs)
 
@@ -124,7 +124,7 @@ def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -
     )
 
 
-def _complete(job: Job, told: Sequence[Told], log: str) -> None:
+def _complete(job: Job, told: Sequence[RankLog], log: str) -> None:
     """Raise BenchError `bench.no-samples` when ranks are missing or did not come to their end."""
     if job.configuration.workload is Workload.SCRIPT:
         return
@@ -139,7 +139,7 @@ def _complete(job: Job, told: Sequence[Told], log: str) -> None:
         )
 
 
-def _lost_nodes(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+def _lost_nodes(job: Job, told: Sequence[RankLog]) -> tuple[Remark, ...]:
     """Return which nodes an elastic job lost."""
     ended = {each.node for each in told if each.ended}
     lost = [node.name for node in job.nodes if node.name not in ended]
@@ -149,7 +149,7 @@ def _lost_nodes(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
     return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
 
 
-def _diverged_weights(job: Job, told: Sequence[Told]) -> tuple[Remark, ...]:
+def _diverged_weights(job: Job, told: Sequence[RankLog]) -> tuple[Remark, ...]:
     """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
     if all(each.finite for each in told):
         return ()
@@ -164,12 +164,12 @@ def _stopped_early(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
     return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
 
 
-def _with_parameters(job: Job, told: Sequence[Told]) -> Configuration:
+def _with_parameters(job: Job, told: Sequence[RankLog]) -> Configuration:
     parameters = told[0].model.get("parameters") if told else None
     return replace(job.configuration, parameters=int(parameters)) if parameters else job.configuration
 
 
-def _steps(asked: Configuration, told: Sequence[Told]) -> Steps | None:
+def _steps(asked: Configuration, told: Sequence[RankLog]) -> Steps | None:
     if not told or not told[0].step_s or len({len(each.step_s) for each in told}) > 1:
         return None
     computed = all(len(each.compute_s) == len(each.step_s) for each in told)
@@ -180,7 +180,7 @@ def _steps(asked: Configuration, told: Sequence[Told]) -> Steps | None:
     )
 
 
-def _worlds(told: Sequence[Told]) -> tuple[World, ...]:
+def _worlds(told: Sequence[RankLog]) -> tuple[World, ...]:
     """Return how an elastic job's ranks became fewer or more; empty for a job of fixed size."""
     if not told or not told[0].worlds:
         return ()
@@ -192,7 +192,7 @@ def _worlds(told: Sequence[Told]) -> tuple[World, ...]:
     )
 
 
-def _sweep(told: Sequence[Told]) -> tuple[SweepPoint, ...]:
+def _sweep(told: Sequence[RankLog]) -> tuple[SweepPoint, ...]:
     """Return each size's times, those of the slowest rank in each repeat."""
     points = zip(*(each.sweep for each in told), strict=True)
     iterations = told[0].iterations_s if told else {}

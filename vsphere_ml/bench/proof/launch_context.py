@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
     from vsphere_ml.bench.model.record import Proof
     from vsphere_ml.bench.probe.machines import Machine
     from vsphere_ml.bench.probe.survey import Surveyed
@@ -48,7 +48,7 @@ _OF_WORKLOAD = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
+class MeasuredLinks:
     """What a plain tool got through between the nodes: `links` where it was asked for this launch."""
 
     links: tuple[LinkResult, ...] = ()
@@ -68,7 +68,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class LaunchContext:
     """One launch and what is known of the cluster around it."""
 
     job: Job
@@ -79,7 +79,7 @@ class Scene:
     lab: bool
     machines: Mapping[str, Machine]  # by node
     surveyed: tuple[Surveyed, ...]
-    wire: Wire = Wire()
+    wire: MeasuredLinks = MeasuredLinks()
     origin: Origin = Origin()
     clean: Proof | None = None  # that nothing else ran in the guests when it began
 
@@ -89,7 +89,7 @@ class Scene:
         return {name: machine.host for name, machine in self.machines.items() if machine.host}
 
 
-def blank(scene: Scene) -> Run:
+def blank(scene: LaunchContext) -> Run:
     """Return the record of a launch of which no rank has told anything yet."""
     return Run(
         run_id=scene.job.run_id,
@@ -106,7 +106,7 @@ def blank(scene: Scene) -> Run:
     )
 
 
-def environment(scene: Scene, told: Sequence[Told], log: str = "") -> Environment:
+def environment(scene: LaunchContext, told: Sequence[RankLog], log: str = "") -> Environment:
     """Return what ran the launch; ranks know their versions better than the survey."""
     how = launch(scene.job) if scene.job.program else None
     versions = {"vsml": __version__, **scene.surveyed[0].versions}
@@ -125,13 +125,13 @@ def environment(scene: Scene, told: Sequence[Told], log: str = "") -> Environmen
     )
 
 
-def _image(scene: Scene) -> str:
+def _image(scene: LaunchContext) -> str:
     """Return the image that the ranks run in, with its digest; empty where they run in the guests themselves."""
     inside = scene.surveyed[0].container
     return f"{inside.image} {inside.image_id}" if inside is not None else ""
 
 
-def _cluster(scene: Scene) -> Cluster:
+def _cluster(scene: LaunchContext) -> Cluster:
     """Return the cluster with the settings of the VMs that took part, and whether ATS is on inside them."""
     ats = {each.node: "on" if each.ats else "off" for each in scene.surveyed if each.ats is not None}
     settings = {
@@ -144,7 +144,7 @@ def _cluster(scene: Scene) -> Cluster:
     return replace(scene.cluster, vm_settings={name: each for name, each in settings.items() if each})
 
 
-def _link(scene: Scene) -> Link:
+def _link(scene: LaunchContext) -> Link:
     asked = scene.job.configuration
     rate = line_rate(
         scene.surveyed,
@@ -164,7 +164,7 @@ def _link(scene: Scene) -> Link:
     )
 
 
-def method(job: Job, told: Sequence[Told], stop: Stop | None) -> Method:
+def method(job: Job, told: Sequence[RankLog], stop: Stop | None) -> Method:
     """Return how the launch was measured, and why it ended."""
     data, together = _OF_WORKLOAD[job.configuration.workload]
     seed = told[0].model.get("seed") if told else None
@@ -176,7 +176,7 @@ def method(job: Job, told: Sequence[Told], stop: Stop | None) -> Method:
     )
 
 
-def _mtu(scene: Scene) -> int | None:
+def _mtu(scene: LaunchContext) -> int | None:
     """Return the MTU that all nodes have where the job goes by; None when they differ."""
     over_rdma = scene.job.configuration.transport is not Transport.TCP
     found = {
@@ -187,7 +187,7 @@ def _mtu(scene: Scene) -> int | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def version_mismatches(scene: Scene) -> tuple[Remark, ...]:
+def version_mismatches(scene: LaunchContext) -> tuple[Remark, ...]:
     """Return which versions differ between nodes: the record names those of the first."""
     names = dict.fromkeys(name for each in scene.surveyed for name in each.versions)
     of = {name: {each.node: each.versions.get(name, "none") for each in scene.surveyed} for name in names}

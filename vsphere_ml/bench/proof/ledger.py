@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
 
 SMALLEST = 1 << 20  # bytes; below, what Horovod's controller says to other ranks is no small part
 TOLERANCE = 0.02  # of what is expected
@@ -68,7 +68,7 @@ def is_ring(job: Job) -> bool:
     return ring and over_tcp and asked.ranks == asked.nodes > 1
 
 
-def count(job: Job, logs: Sequence[Told]) -> tuple[TrafficCount, ...]:
+def count(job: Job, logs: Sequence[RankLog]) -> tuple[TrafficCount, ...]:
     """Return what each node sent for each message size of 1 MiB and more; empty where nobody knows what it must."""
     if not is_ring(job):
         return ()
@@ -80,7 +80,7 @@ def count(job: Job, logs: Sequence[Told]) -> tuple[TrafficCount, ...]:
     )
 
 
-def _count(log: Told, size: int, ranks: int) -> TrafficCount:
+def _count(log: RankLog, size: int, ranks: int) -> TrafficCount:
     exchanges, counters = log.sent_by_size[size]
     asked = str(log.interface["name"])
     must = bus_factor(ranks) * size * exchanges

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
     from vsphere_ml.bench.probe.survey import Surveyed
 
 PATH = "path"
@@ -43,7 +43,7 @@ class JobNodes:
     of_rank: Mapping[str, str] = field(default_factory=dict)  # node by rank, of the job's own communicator
 
     @classmethod
-    def of_ranks(cls, told: Sequence[Told]) -> JobNodes:
+    def of_ranks(cls, told: Sequence[RankLog]) -> JobNodes:
         """Return the nodes whose guests the ranks' files lay in."""
         nodes = {each.node for each in told}
         hosts = {_shorten(each.hostname): each.node for each in told if each.hostname}
@@ -99,7 +99,7 @@ class JobNodes:
             yield SEND, self.of_host.get(path.other_host, "") if self.of_host else path.other_host
 
 
-def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
+def of_sockets(job: Job, told: Sequence[RankLog]) -> tuple[Path, ...]:
     """Return the TCP connections that ranks held to other nodes, as each rank's kernel told.
 
     None where NCCL carries the collectives: its ranks hold MPI's sockets too.
@@ -123,7 +123,7 @@ def of_sockets(job: Job, told: Sequence[Told]) -> tuple[Path, ...]:
 
 
 def proof(
-    job: Job, told: Sequence[Told], paths: Sequence[Path], surveyed: Sequence[Surveyed], log: str = ""
+    job: Job, told: Sequence[RankLog], paths: Sequence[Path], surveyed: Sequence[Surveyed], log: str = ""
 ) -> Proof | None:
     """Return whether what was asked for was used between nodes; None on one node, where nothing goes anywhere.
 
@@ -159,7 +159,7 @@ def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str)
     )
 
 
-def _without_nccl(told: Sequence[Told]) -> bool:
+def _without_nccl(told: Sequence[RankLog]) -> bool:
     """Return whether every rank says that its Horovod was built without NCCL, so that its sockets carried the data."""
     return all("nccl" not in each.model.get("built", ("nccl",)) for each in told)
 
@@ -228,7 +228,7 @@ def _silencing_variable(job: Job) -> str:
     return "NCCL_DEBUG_FILE takes NCCL's lines elsewhere" if "NCCL_DEBUG_FILE" in job.variables else ""
 
 
-def _over_sockets(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proof:
+def _over_sockets(job: Job, told: Sequence[RankLog], paths: Sequence[Path]) -> Proof:
     """Return whether each rank of a job without NCCL held a connection to another node on the chosen interface."""
     if elsewhere := _elsewhere(job, told):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
@@ -240,7 +240,7 @@ def _over_sockets(job: Job, told: Sequence[Told], paths: Sequence[Path]) -> Proo
     return Proof(name=PATH, verdict=Verdict.YES, evidence=f"TCP over {job.interface}; {sent}")
 
 
-def _elsewhere(job: Job, told: Sequence[Told]) -> str:
+def _elsewhere(job: Job, told: Sequence[RankLog]) -> str:
     """Return which sockets of ranks are not on the chosen interface; empty when all are."""
     own = {node.name: node.address for node in job.nodes}
     strays = [
@@ -249,7 +249,7 @@ def _elsewhere(job: Job, told: Sequence[Told]) -> str:
     return f"sockets are not on {job.interface}: {', '.join(strays)}" if strays else ""
 
 
-def _sent_bytes(told: Told) -> str:
+def _sent_bytes(told: RankLog) -> str:
     """Return what the rank's guest sent meanwhile; ranks of one guest tell the same bytes."""
     name = str(told.interface.get("name", ""))
     return f"{amount(told.sent.get(name, 0))} sent by {name or 'no interface'}"

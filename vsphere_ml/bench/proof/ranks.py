@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Job
-    from vsphere_ml.bench.model.rank_log import Told
+    from vsphere_ml.bench.model.rank_log import RankLog
 
 PLACEMENT, IN_SYNC, CLEAN = "placement", "in_sync", "clean"
 
 
-def placement(job: Job, told: Sequence[Told]) -> Proof:
+def placement(job: Job, told: Sequence[RankLog]) -> Proof:
     """Return whether the ranks ran where they were asked to: each file of a rank lay in some node's guest."""
     found = Counter(each.node for each in told)
     # What an elastic job has lost is not misplaced.
@@ -34,7 +34,7 @@ def placement(job: Job, told: Sequence[Told]) -> Proof:
     return Proof(name=PLACEMENT, verdict=Verdict.NO if wrong else Verdict.YES, evidence=evidence)
 
 
-def in_sync(told: Sequence[Told]) -> Proof:
+def in_sync(told: Sequence[RankLog]) -> Proof:
     """Return whether all ranks ended with the same weights."""
     hashes = {each.rank: each.weights for each in told}
     missing = [rank for rank, weights in hashes.items() if not weights]
@@ -51,14 +51,14 @@ def in_sync(told: Sequence[Told]) -> Proof:
     return Proof(name=IN_SYNC, verdict=Verdict.YES, evidence=f"weights {same} on all {len(hashes)} ranks")
 
 
-def sums(told: Sequence[Told]) -> Proof:
+def sums(told: Sequence[RankLog]) -> Proof:
     """Return whether every all-reduce of the sweep gave the sum it should."""
     wrong = [f"rank {each.rank}: {what}" for each in told for what in each.wrong]
     evidence = "; ".join(wrong) or f"every sum was right on {len(told)} ranks"
     return Proof(name=IN_SYNC, verdict=Verdict.NO if wrong else Verdict.YES, evidence=evidence)
 
 
-def proofs(job: Job, told: Sequence[Told]) -> tuple[Proof, ...]:
+def proofs(job: Job, told: Sequence[RankLog]) -> tuple[Proof, ...]:
     """Return what can be proven of a launch that ended well."""
     match job.configuration.workload:
         case Workload.TRAIN:
@@ -69,7 +69,7 @@ def proofs(job: Job, told: Sequence[Told]) -> tuple[Proof, ...]:
             return (placement(job, told),)
 
 
-def places(told: Sequence[Told], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
+def places(told: Sequence[RankLog], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
     """Return where each rank ran; `machines` are what vCenter tells of the nodes' VMs."""
     return tuple(
         Place(
@@ -115,7 +115,7 @@ def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Remark, ...]:
     )
 
 
-def _device(told: Told) -> str:
+def _device(told: RankLog) -> str:
     """Return the GPU that the rank used, by its UUID where the driver lists it."""
     used = str(told.model.get("device", ""))
     if not used.startswith("GPU:"):
@@ -124,6 +124,6 @@ def _device(told: Told) -> str:
     return str(told.gpus[at]["uuid"]) if at < len(told.gpus) else used
 
 
-def _nic(told: Told) -> str:
+def _nic(told: RankLog) -> str:
     each = told.interface
     return " ".join(str(part) for part in (each.get("name"), each.get("pci"), each.get("mac")) if part)

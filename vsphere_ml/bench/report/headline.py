@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.explain import COLLECTIVE_WELL, LINK_WELL
-from vsphere_ml.bench.analysis.study import AT_CEILING, Standing
+from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import Outcome, Verdict
 from vsphere_ml.bench.network.sweeps import collective, peak
@@ -15,9 +15,9 @@ from vsphere_ml.bench.network.sweeps import collective, peak
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep, Wire
+    from vsphere_ml.bench.analysis.study import LinkCapacity, Scaling, Study, Sweep
     from vsphere_ml.bench.model.record import Configuration, Run
-    from vsphere_ml.bench.network.bounds import Bracket
+    from vsphere_ml.bench.network.bounds import EfficiencyBounds
 
 PROOFS = ("in_sync", "placement", "path", "clean")
 # What a reader must know before any figure, the worst first.
@@ -100,17 +100,17 @@ def _scaling(each: Scaling) -> Headline:
         return Headline(Tone.UNKNOWN, f"{sentence}. What the network would allow is not known.")
     allowed = _allowed_range(each.bracket)
     match each.standing:
-        case Standing.BELOW:
+        case BoundsCheck.BELOW:
             return Headline(
                 Tone.BAD, f"{sentence}. The network alone would allow {allowed}: something else slows it down."
             )
-        case Standing.ABOVE:
+        case BoundsCheck.ABOVE:
             return Headline(Tone.BAD, f"{sentence} is more than the network can allow ({allowed}): a figure is wrong.")
         case _:
             return Headline(Tone.GOOD, f"{sentence}, within what the network allows ({allowed}).")
 
 
-def _allowed_range(bounds: Bracket) -> str:
+def _allowed_range(bounds: EfficiencyBounds) -> str:
     return f"{bounds.floor * 100:.0f} to {bounds.ceiling * 100:.0f} %"
 
 
@@ -133,7 +133,7 @@ def _sweep(sweep: Sweep) -> Headline:
     return Headline(_tone(sweep.share, COLLECTIVE_WELL), f"{sentence}, {figures.percent(sweep.share)} of the link.")
 
 
-def _link(link: Wire) -> Headline:
+def _link(link: LinkCapacity) -> Headline:
     sentence = f"The slowest link carries {figures.bandwidth(link.calibrated_bytes_per_s or 0.0)}"
     if link.share is None:
         return Headline(Tone.UNKNOWN, f"{sentence}. Its line rate is not known.")

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.analysis.study import Study
     from vsphere_ml.bench.report.headline import Tile
-    from vsphere_ml.bench.report.report_content import Story
-    from vsphere_ml.bench.report.tables import Table
+    from vsphere_ml.bench.report.report_content import ReportContent
+    from vsphere_ml.bench.report.tables import ReportTable
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 SHOWN_FIRST = ("Training", "Links")
 
 
-def page(content: Story, seen: Study) -> str:
+def page(content: ReportContent, seen: Study) -> str:
     """Return the document."""
     body = "\n".join(_body(content, seen))
     return (
@@ -32,7 +32,7 @@ def page(content: Story, seen: Study) -> str:
     )
 
 
-def _body(content: Story, seen: Study) -> Iterator[str]:
+def _body(content: ReportContent, seen: Study) -> Iterator[str]:
     yield from _first_screen(content)
     yield from (f'<p class="notice">{escape(each)}</p>' for each in content.notices)
     yield from _figures(seen)
@@ -50,7 +50,7 @@ def _body(content: Story, seen: Study) -> Iterator[str]:
         yield _list(content.not_measured)
 
 
-def _first_screen(content: Story) -> Iterator[str]:
+def _first_screen(content: ReportContent) -> Iterator[str]:
     """Yield what answers the reader's question before anything else: verdict, figures, what to do."""
     yield f'<p class="title">{escape(content.title)}</p>'
     yield f'<h1 class="headline {content.headline.tone}">{escape(content.headline.text)}</h1>'
@@ -67,7 +67,7 @@ def _tile(each: Tile) -> str:
     return f'<div class="tile {each.tone}"><span>{escape(each.label)}</span><b>{escape(each.value)}</b>{detail}</div>'
 
 
-def _actions(content: Story) -> Iterator[str]:
+def _actions(content: ReportContent) -> Iterator[str]:
     for each in content.actions:
         finding = each.finding
         hint = f"<br><small>{escape(finding.hint)}</small>" if finding.hint else ""
@@ -82,7 +82,7 @@ def _figures(seen: Study) -> Iterator[str]:
         yield f"<figure><figcaption>{escape(wide.caption)}</figcaption>{drawn}</figure>"
 
 
-def _remarks(content: Story) -> Iterator[str]:
+def _remarks(content: ReportContent) -> Iterator[str]:
     for each in content.remarks:
         hint = f"<br><small>{escape(each.hint)}</small>" if each.hint else ""
         yield f"<li><b>{escape(each.target)}</b>: {escape(each.message)}{hint}</li>"
@@ -92,15 +92,15 @@ def _list(lines: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{escape(each)}</li>' for each in lines)}</ul>"
 
 
-def _fold_table(table: Table) -> str:
+def _fold_table(table: ReportTable) -> str:
     return f"<details><summary>{escape(table.heading)}</summary>{_rows(table)}</details>"
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     return f"<h2>{escape(table.heading)}</h2>{_rows(table)}"
 
 
-def _rows(table: Table) -> str:
+def _rows(table: ReportTable) -> str:
     head = "".join(f"<th>{escape(each.lower())}</th>" for each in table.titles)
     labels = [escape(each.lower(), quote=True) for each in table.titles]
     rows = "".join(f"<tr>{_cells(labels, row)}</tr>" for row in table.rows)

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.bench.report.report_content import Story
-    from vsphere_ml.bench.report.tables import Table
+    from vsphere_ml.bench.report.report_content import ReportContent
+    from vsphere_ml.bench.report.tables import ReportTable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-def markdown(told: Story) -> str:
+def markdown(told: ReportContent) -> str:
     """Return the report."""
     return "\n".join(_lines(told)) + "\n"
 
 
-def _lines(told: Story) -> Iterator[str]:
+def _lines(told: ReportContent) -> Iterator[str]:
     yield f"# {_escape_text(told.title)}\n"
     yield f"**{_escape_text(told.headline.text)}**\n"
     for each in told.notices:
@@ -42,7 +42,7 @@ def _lines(told: Story) -> Iterator[str]:
         yield from (f"- {_escape_text(each)}" for each in told.not_measured)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     yield f"## {_escape_text(table.heading)}\n"
     yield f"| {' | '.join(_escape_text(each.lower()) for each in table.titles)} |"
     yield "|" + "---|" * len(table.titles)

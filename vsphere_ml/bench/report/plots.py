@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.analysis.study import Point, Scaling, Study, Sweep
     from vsphere_ml.bench.model.titles import Titles
-    from vsphere_ml.bench.network.bounds import Bracket
+    from vsphere_ml.bench.network.bounds import EfficiencyBounds
 
 BAR = 30  # pixels: the bounds at one number of nodes
 CURVE = 3  # numbers of nodes that make a curve; between two nobody measured anything
@@ -99,7 +99,7 @@ def _percent(value: float) -> str:
 
 def _brackets(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> bool:
     """Shade what the wire allows over each transport, and return whether any of it is known."""
-    known: dict[str, dict[int, Bracket]] = {}
+    known: dict[str, dict[int, EfficiencyBounds]] = {}
     for each in group:
         asked = each.point.configuration
         if each.bracket is not None and asked.nodes > 1:
@@ -109,7 +109,7 @@ def _brackets(canvas: Canvas, x: Axis, y: Axis, group: Sequence[Scaling]) -> boo
     return bool(known)
 
 
-def _bracket(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, Bracket]) -> None:
+def _bracket(canvas: Canvas, x: Axis, y: Axis, bounds: Mapping[int, EfficiencyBounds]) -> None:
     """Shade a bar between the bounds at each number of nodes."""
     for nodes, each in bounds.items():
         at, top, bottom = x.at(nodes), y.at(each.ceiling), y.at(each.floor)

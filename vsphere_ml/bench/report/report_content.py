@@ -19,19 +19,19 @@ from vsphere_ml.bench.report.actions import actions
 from vsphere_ml.bench.report.environment import environment, facts, unmeasured_items
 from vsphere_ml.bench.report.headline import PROOFS, headline, tiles
 from vsphere_ml.bench.report.method import method
-from vsphere_ml.bench.report.tables import Table, describe_fit, notices, tables
+from vsphere_ml.bench.report.tables import ReportTable, describe_fit, notices, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep, Wire
+    from vsphere_ml.bench.analysis.study import LinkCapacity, Scaling, Study, Sweep
     from vsphere_ml.bench.model.record import Configuration, Place, Remark, Run
     from vsphere_ml.bench.report.actions import Action
     from vsphere_ml.bench.report.headline import Headline, Tile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class ReportContent:
     """All that a report says."""
 
     title: str
@@ -42,19 +42,19 @@ class Story:
     again: str  # the command that measures the same again; empty for other tools' logs
     verdicts: tuple[str, ...]  # the most important first
     remarks: tuple[Remark, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     fits: tuple[str, ...]
     method: tuple[str, ...]
     notices: tuple[str, ...]  # what must be read before any figure
     not_measured: tuple[str, ...]
-    published: Table | None  # by others, on hardware; beside a lab's figures it would mislead
+    published: ReportTable | None  # by others, on hardware; beside a lab's figures it would mislead
 
 
-def story(seen: Study) -> Story:
+def story(seen: Study) -> ReportContent:
     """Return what the record says."""
     cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "")
     remarks = explain(seen)
-    return Story(
+    return ReportContent(
         headline=headline(seen),
         facts=tuple(facts(seen)),
         tiles=tiles(seen),
@@ -72,9 +72,9 @@ def story(seen: Study) -> Story:
     )
 
 
-def published_table() -> Table:
+def published_table() -> ReportTable:
     """Return what others have published, with its conditions."""
-    return Table(
+    return ReportTable(
         heading="Published by others, on other hosts, versions and years",
         titles=("WHAT", "FIGURE", "CONDITIONS", "SOURCE"),
         rows=tuple((each.what, each.figure, each.conditions, each.source) for each in ANCHORS),
@@ -114,7 +114,7 @@ def _kind(asked: Configuration, seen: Study) -> tuple[str, ...]:
     return asked.workload, asked.model, asked.transport, asked.gradients, *seen.titles.telling(asked)
 
 
-def _slowest_link(wire: Wire) -> str:
+def _slowest_link(wire: LinkCapacity) -> str:
     carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
     share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
     return f"the slowest link carries {carried}{share}"
@@ -162,9 +162,9 @@ def _training(each: Scaling) -> str:
     return f"{told}{share}; the wire allows {between}: {each.standing}"
 
 
-def _environment_tables(seen: Study) -> Iterator[Table]:
+def _environment_tables(seen: Study) -> Iterator[ReportTable]:
     runs = _latest(seen.runs)
-    yield Table(
+    yield ReportTable(
         heading="Proofs",
         titles=("CONFIGURATION", "LAUNCH", "OUTCOME", "IN SYNC", "PLACEMENT", "PATH", "CLEAN", "CARRIED BY"),
         rows=tuple((seen.titles(run.configuration), *_proofs(run)) for run in seen.runs),
@@ -172,21 +172,23 @@ def _environment_tables(seen: Study) -> Iterator[Table]:
     widest = max(runs, key=lambda run: run.configuration.ranks)
     if went := tuple(_paths(seen)):
         columns = ("CONFIGURATION", "CARRIED BY", "CHANNELS", "FOR EXAMPLE")
-        yield Table(heading="What the bytes went by", titles=columns, rows=went)
+        yield ReportTable(heading="What the bytes went by", titles=columns, rows=went)
     if widest.placement:
-        yield Table(
+        yield ReportTable(
             heading="Placement",
             titles=("RANK", "NODE", "ESXI HOST", "DEVICE", "VGPU PROFILE", "NIC", "NUMA", "GPU TO NIC"),
             rows=tuple(_place(each) for each in widest.placement),
         )
     if worlds := tuple((seen.titles(run.configuration), *row) for run in seen.runs for row in _worlds(run)):
         titles = ("CONFIGURATION", "LAUNCH", "RANKS", "FROM STEP", "STEPS", "MEDIAN STEP")
-        yield Table(heading="Elastic", titles=titles, rows=worlds)
+        yield ReportTable(heading="Elastic", titles=titles, rows=worlds)
     if noted := tuple(
         dict.fromkeys(row for run in seen.runs for row in _diagnostic_rows(run, seen.titles(run.configuration)))
     ):
-        yield Table(heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted)
-    yield Table(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
+        yield ReportTable(
+            heading="Noted while it ran", titles=("CONFIGURATION", "LAUNCH", "WHAT", "MESSAGE"), rows=noted
+        )
+    yield ReportTable(heading="Environment", titles=("WHAT", "VALUE"), rows=tuple(environment(widest)))
 
 
 def _place(each: Place) -> tuple[str, ...]:

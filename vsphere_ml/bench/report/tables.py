@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ReportTable:
     """A heading, titles, and rows of cells."""
 
     heading: str
@@ -26,12 +26,12 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(seen: Study) -> tuple[Table, ...]:
+def tables(seen: Study) -> tuple[ReportTable, ...]:
     """Return every table of a report, the one people ask for first at the front."""
     return tuple(_tables(seen))
 
 
-def _tables(seen: Study) -> Iterator[Table]:
+def _tables(seen: Study) -> Iterator[ReportTable]:
     if seen.scalings:
         yield scaling(seen)
         yield step_times(seen)
@@ -42,10 +42,10 @@ def _tables(seen: Study) -> Iterator[Table]:
         yield links(seen)
 
 
-def scaling(seen: Study) -> Table:
+def scaling(seen: Study) -> ReportTable:
     """Return throughput and efficiency of each configuration, between their bounds."""
     titles = ("CONFIGURATION", "SAMPLES/S", "95 %", "STEP", "VS 1 NODE", "VS 1 RANK", "FLOOR", "CEILING", "STANDING")
-    return Table(heading="Training", titles=titles, rows=tuple(_scaling(each) for each in seen.scalings))
+    return ReportTable(heading="Training", titles=titles, rows=tuple(_scaling(each) for each in seen.scalings))
 
 
 def _scaling(each: Scaling) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def _share(estimate: Estimate | None) -> str:
     return "no base" if estimate is None else figures.percent(estimate.value)
 
 
-def step_times(seen: Study) -> Table:
+def step_times(seen: Study) -> ReportTable:
     """Return how the step times of each launch are spread."""
     titles = ("CONFIGURATION", "LAUNCH", "STEPS", "WARM-UP", "MEDIAN", "MEAN", "P5", "P95", "P99", "CV", "LAG 1")
     rows = []
@@ -87,10 +87,10 @@ def step_times(seen: Study) -> Table:
                     f"{told.lag1:.2f}",
                 )
             )
-    return Table(heading="Step times", titles=titles, rows=tuple(rows))
+    return ReportTable(heading="Step times", titles=titles, rows=tuple(rows))
 
 
-def all_reduce(sweep: Sweep) -> Table:
+def all_reduce(sweep: Sweep) -> ReportTable:
     """Return bandwidth by message size."""
     bound = sweep.bound_bytes_per_s
     rows = tuple(
@@ -106,7 +106,7 @@ def all_reduce(sweep: Sweep) -> Table:
     )
     titles = ("SIZE", "MEDIAN", "BEST", "ALGBW", "BUSBW", "OF LINK")
     what = collective(sweep.configuration).replace("_", "-").capitalize()
-    return Table(heading=f"{what}: {sweep.title}", titles=titles, rows=rows)
+    return ReportTable(heading=f"{what}: {sweep.title}", titles=titles, rows=rows)
 
 
 def describe_fit(sweep: Sweep) -> str:
@@ -139,7 +139,7 @@ def _shares(sweep: Sweep) -> str:
     return told
 
 
-def links(seen: Study) -> Table:
+def links(seen: Study) -> ReportTable:
     """Return what point-to-point tools measured."""
     rows = tuple(
         (
@@ -152,7 +152,7 @@ def links(seen: Study) -> Table:
         )
         for each in seen.links
     )
-    return Table(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
+    return ReportTable(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
 
 
 def _share_of_usable(link: LinkResult, runs: Sequence[Run]) -> str:

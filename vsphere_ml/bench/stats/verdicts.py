@@ -20,7 +20,7 @@ TOO_WIDE = "the interval is too wide; more launches narrow it: --repeats, --into
 Sides = tuple["Sequence[float]", "Sequence[float]"]
 
 
-class Answer(StrEnum):
+class ComparisonResult(StrEnum):
     """What can be said of B against A."""
 
     FASTER = "faster"
@@ -34,7 +34,7 @@ class Answer(StrEnum):
 class Judgement:
     """What is said of one configuration."""
 
-    answer: Answer
+    answer: ComparisonResult
     reason: str = ""  # why nothing can be said, where that is so
     margin: float | None = None  # share that the two differ by less than; None where no equivalence is shown
 
@@ -66,12 +66,12 @@ def holm(p_values: Sequence[float], alpha: float) -> list[bool]:
 
 def _judge(alone: Estimate, at_once: Estimate, *, differs: bool) -> Judgement:
     if alone.half_width is None or at_once.low is None or at_once.high is None:
-        return Judgement(answer=Answer.NOISY, reason=NO_SPREAD)
+        return Judgement(answer=ComparisonResult.NOISY, reason=NO_SPREAD)
     if differs and abs(alone.value - 1) >= LEAST:
-        return Judgement(answer=Answer.FASTER if alone.value > 1 else Answer.SLOWER)
+        return Judgement(answer=ComparisonResult.FASTER if alone.value > 1 else ComparisonResult.SLOWER)
     margin = max(at_once.high - 1, 1 - at_once.low)
     if margin < EQUIVALENCE:
-        return Judgement(answer=Answer.EQUIVALENT, margin=margin)
+        return Judgement(answer=ComparisonResult.EQUIVALENT, margin=margin)
     if alone.half_width * alone.value > RESOLUTION:
-        return Judgement(answer=Answer.NOISY, reason=TOO_WIDE)
-    return Judgement(answer=Answer.SAME)
+        return Judgement(answer=ComparisonResult.NOISY, reason=TOO_WIDE)
+    return Judgement(answer=ComparisonResult.SAME)

@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.job import Tools, Within
+from vsphere_ml.bench.model.job import RunIn, Tools
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.flows.bench.launch import Means
+from vsphere_ml.flows.bench.launch import LaunchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-def means(spec: ClusterSpec, within: Within, interface: str, limit_s: float) -> Means:
+def means(spec: ClusterSpec, within: RunIn, interface: str, limit_s: float) -> LaunchSettings:
     """Return what the cluster file says of how launches are made."""
     settings = spec.guest.settings
-    return Means(
+    return LaunchSettings(
         tools=_tools(settings, within),
         interface=interface or settings.get("interface", ""),
         limit_s=limit_s,
     )
 
 
-def _tools(settings: Mapping[str, str], within: Within) -> Tools:
+def _tools(settings: Mapping[str, str], within: RunIn) -> Tools:
     """Return the guests' own settings, those that playbooks read too."""
     guest = Tools(
         python=f"{settings.get('runtime_path', '/opt/vsml/runtime')}/bin/python",
@@ -35,7 +35,7 @@ def _tools(settings: Mapping[str, str], within: Within) -> Tools:
         all_reduce_perf=settings.get("nccl_tests", ""),
         rdma_device=settings.get("rdma_device", ""),
     )
-    if within is Within.GUEST:
+    if within is RunIn.GUEST:
         return guest
     return replace(
         guest,

@@ -21,7 +21,7 @@ RanksPerNode = Annotated[int, typer.Option("--ranks-per-node", min=1, max=64, me
 LinkGbit = Annotated[float, typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of one NIC.")]
 Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]
 Mtu = Annotated[int, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")]
-Way = Annotated[
+TransportOption = Annotated[
     str, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes go by.")
 ]
 Latency = Annotated[float, typer.Option("--latency-us", min=0, metavar="US", help="Latency of one message.")]
@@ -52,7 +52,7 @@ def predict(  # noqa: PLR0917 - options
     link_gbit: LinkGbit = 100.0,
     nics: Nics = 1,
     mtu: Mtu = 1500,
-    transport: Way = "tcp",
+    transport: TransportOption = "tcp",
     latency_us: Latency = 0.0,
     step_ms: StepMs = None,
     batch: Batch = None,
@@ -85,7 +85,7 @@ def predict(  # noqa: PLR0917 - options
         flops_per_sample=flops_per_sample,
         iterations=iterations,
     )
-    wire = flow.Wire(
+    wire = flow.LinkModel(
         line_rate_bits_per_s=link_gbit * 1e9,
         nics=nics,
         transport=known_transport(transport),

@@ -39,7 +39,7 @@ class TransportName(StrEnum):
     GPUDIRECT = "gpudirect"
 
 
-class Inside(StrEnum):
+class RunInChoice(StrEnum):
     GUEST = "guest"
     CONTAINER = "container"
 
@@ -54,7 +54,7 @@ class Backend(StrEnum):
     MPI = "mpi"
 
 
-class Model(StrEnum):
+class ModelName(StrEnum):
     SMALL = "small"
     MOBILENETV2 = "mobilenetv2"
     RESNET50 = "resnet50"
@@ -82,10 +82,10 @@ def run(
         Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
     ] = None,
     within: Annotated[
-        Inside, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
-    ] = Inside.GUEST,
+        RunInChoice, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
+    ] = RunInChoice.GUEST,
     transport: Annotated[list[TransportName] | None, typer.Option(help="What the bytes between nodes go by.")] = None,
-    model: Annotated[Model, typer.Option(help="What `train` trains.")] = Model.SMALL,
+    model: Annotated[ModelName, typer.Option(help="What `train` trains.")] = ModelName.SMALL,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32,
     image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64,
     gradients: Annotated[
@@ -159,8 +159,8 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
-    from vsphere_ml.bench.launch.matrix import Wish, check_wish
-    from vsphere_ml.bench.model.job import Within
+    from vsphere_ml.bench.launch.matrix import BenchSpec, check_wish
+    from vsphere_ml.bench.model.job import RunIn
     from vsphere_ml.bench.model.record import Transport, Workload
     from vsphere_ml.bench.predict.arguments import check_finite, message_sizes, node_counts
     from vsphere_ml.cli.bench.launch_settings import means
@@ -192,7 +192,7 @@ def run(
         )
     _check_program(script, arguments, workload, least_nodes)
     variables = _variables(variable or ())
-    wish = Wish(
+    wish = BenchSpec(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=counts,
         slots=slots or min(node.gpu.count for node in spec.nodes),
@@ -203,7 +203,7 @@ def run(
         model=model,
         batch=batch,
         repeats=repeats or default_launches(script),
-        within=Within(within),
+        within=RunIn(within),
         variables=variables,
         options={
             Workload.TRAIN: {
@@ -230,7 +230,7 @@ def run(
                 guests=guest_wiring.guests(spec, clock),
                 wish=wish,
                 means=replace(
-                    means(spec, Within(within), interface, limit),
+                    means(spec, RunIn(within), interface, limit),
                     enough=Enough(half_width=half_width / 100, seconds=seconds),
                     enough_launches=Enough(half_width=repeats_half_width / 100, seconds=repeats_seconds),
                     least_nodes=least_nodes,

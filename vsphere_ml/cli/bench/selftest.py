@@ -13,7 +13,7 @@ from vsphere_ml.cli.options import command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
-    from vsphere_ml.bench.launch.matrix import Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.record import Run, Workload
     from vsphere_ml.cli.lab.lab_cluster import LabCluster
 
@@ -103,13 +103,13 @@ def _swept(cluster: LabCluster, record: Path, bits_per_s: float, launches: int) 
     return cluster.bench(_wish(Workload.ALLREDUCE, SWEPT, launches), record)
 
 
-def _wish(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> Wish:
+def _wish(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> BenchSpec:
     from vsphere_ml.bench.gate import selftest as testing
     from vsphere_ml.bench.launch.launchers import MPI, MPIRUN
-    from vsphere_ml.bench.launch.matrix import Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.record import Workload
 
-    return Wish(
+    return BenchSpec(
         workloads=(workload,),
         nodes=nodes,
         repeats=launches,

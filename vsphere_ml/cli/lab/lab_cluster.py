@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.bench.launch.matrix import Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.record import Run
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -65,9 +65,9 @@ class LabCluster:
         home = state.folder(self.name)
         shape.shape(home / power_hook.GUESTS, rate, tuple(each.vm for each in seen.guests_named(home, nodes)))
 
-    def bench(self, wish: Wish, folder: Path) -> tuple[Run, ...]:
+    def bench(self, wish: BenchSpec, folder: Path) -> tuple[Run, ...]:
         """Return the wish's launches, recorded in the folder."""
-        from vsphere_ml.bench.model.job import Within
+        from vsphere_ml.bench.model.job import RunIn
         from vsphere_ml.cli.bench.launch_settings import means
         from vsphere_ml.cli.views.progress.bench_progress import show_bench_progress
         from vsphere_ml.cli.wiring import guest_wiring, site_wiring
@@ -80,7 +80,7 @@ class LabCluster:
                 vcenter=self.vcenter,
                 guests=guest_wiring.guests(self.spec, clock),
                 wish=wish,
-                means=means(self.spec, Within.GUEST, "", LIMIT_S),
+                means=means(self.spec, RunIn.GUEST, "", LIMIT_S),
                 folder=folder,
                 tell=lambda _event: None,
                 tell_bench=tell,

@@ -13,7 +13,7 @@ from vsphere_ml.cli.terminal import Answer, Terminal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.cli.views.site.doctor import Check
+    from vsphere_ml.cli.views.site.doctor import DoctorCheck
     from vsphere_ml.core.errors import VsmlError
 
 
@@ -53,7 +53,7 @@ def doctor(
     return _answer(checks)
 
 
-def _answer(checks: Sequence[Check], error: VsmlError | None = None) -> Answer:
+def _answer(checks: Sequence[DoctorCheck], error: VsmlError | None = None) -> Answer:
     from vsphere_ml.cli.views.site import doctor as view
 
     text, data = view.text(checks), view.data(checks)

@@ -59,14 +59,14 @@ def enable_ats(
     Example: `vsml enable-ats cluster.toml --check`, then `vsml enable-ats cluster.toml --allow-downtime`
     """
     from vsphere_ml.cli import consent
-    from vsphere_ml.cli.views.progress.apply_progress import Lines
+    from vsphere_ml.cli.views.progress.apply_progress import ChangeLines
     from vsphere_ml.cli.views.progress.host_progress import show_host_progress as following_hosts
     from vsphere_ml.cli.views.site import ats as view
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
     from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-    from vsphere_ml.flows.hosts.ats_look import Site, Task
+    from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
     from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 
@@ -90,13 +90,13 @@ def enable_ats(
         )
         report = enable(
             spec,
-            Site(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
+            AtsSite(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
             task,
             approve=consent.approval(
                 terminal, lambda plan: _plan_text(terminal, plan), yes=yes, impact=lambda plan: _impact(plan, task)
             ),
             show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
-            tell=Lines(terminal.err),
+            tell=ChangeLines(terminal.err),
             tell_host=journal_host_steps(open_journal(spec, "enable-ats"), tell_host),
             clock=clock,
         )

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @contextmanager
 def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
     """Yield the shells of the cluster's hosts; None where the cluster file opens no door to them."""
-    from vsphere_ml.core.model.spec import HostDoor
+    from vsphere_ml.core.model.spec import ShellAccess
 
     access = _access(spec)
-    if access is None or access.door is HostDoor.NONE:
+    if access is None or access.door is ShellAccess.NONE:
         yield None
         return
     from vsphere_ml.cli.wiring.guest_wiring import home

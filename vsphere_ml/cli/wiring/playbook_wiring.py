@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.config.positions import KeyPath
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.guest.playbooks.fields import Source
+    from vsphere_ml.guest.playbooks.fields import FileSource
 
 
 def read(spec: ClusterSpec) -> tuple[Playbook, ...]:
@@ -86,7 +86,7 @@ def _place(spec: ClusterSpec, book: Playbook) -> KeyPath:
     return ("guest", "playbooks", names.index(book.name))
 
 
-def _there(source: Source, book: Playbook) -> None:
+def _there(source: FileSource, book: Playbook) -> None:
     """Refuse a file that is not on this machine, before any guest is touched; vCenter is asked for those it has."""
     if not source.is_url and not source.is_datastore and not Path(source).is_file():
         raise ConfigError(

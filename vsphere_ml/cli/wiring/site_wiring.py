@@ -20,9 +20,9 @@ from vsphere_ml.core.model.spec import VCenterSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from vsphere_ml.cli.options import Settings
+    from vsphere_ml.cli.options import GlobalOptions
     from vsphere_ml.cli.terminal import Terminal
-    from vsphere_ml.config.secrets.sign_in import Connection, Endpoint
+    from vsphere_ml.config.secrets.sign_in import Endpoint, SignIn
     from vsphere_ml.core.ports.esxi import Hosts
     from vsphere_ml.core.ports.vcenter import VCenter
     from vsphere_ml.vsphere.connection.session import Session
@@ -42,7 +42,7 @@ class SystemClock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class SignInTarget:
     """Which vCenter to look at, and which data centre of it; `options` gave parts of it, such as `--server`."""
 
     vcenter: VCenterSpec
@@ -93,7 +93,7 @@ def _say_if_lab(session: Session, terminal: Terminal) -> None:
 
 
 @contextmanager
-def session(to: Connection, settings: Settings) -> Iterator[Session]:
+def session(to: SignIn, settings: GlobalOptions) -> Iterator[Session]:
     """Yield a session only, for who wants to know whether there is one."""
     signed_in = _sign_in(to, settings)
     try:
@@ -102,13 +102,13 @@ def session(to: Connection, settings: Settings) -> Iterator[Session]:
         signed_in.close()
 
 
-def connection(spec: VCenterSpec, terminal: Terminal) -> Connection:
+def connection(spec: VCenterSpec, terminal: Terminal) -> SignIn:
     """Return how to sign in; options win over the file, the file over the environment."""
-    to = Target(vcenter=spec)
+    to = SignInTarget(vcenter=spec)
     return with_password(endpoint(to, terminal), to, terminal)
 
 
-def endpoint(to: Target, terminal: Terminal) -> Endpoint:
+def endpoint(to: SignInTarget, terminal: Terminal) -> Endpoint:
     """Return where to sign in, and where each part of that was found."""
     from vsphere_ml.config.secrets import sign_in
 
@@ -124,11 +124,11 @@ def endpoint(to: Target, terminal: Terminal) -> Endpoint:
     return found
 
 
-def with_password(found: Endpoint, to: Target, terminal: Terminal) -> Connection:
+def with_password(found: Endpoint, to: SignInTarget, terminal: Terminal) -> SignIn:
     """Return how to sign in there; ConfigError when there is no password."""
     from vsphere_ml.config.secrets import sign_in
 
-    if isinstance(found, sign_in.Connection):  # a lab's
+    if isinstance(found, sign_in.SignIn):  # a lab's
         return found
     return sign_in.connection(to.vcenter, os.environ, _prompt(terminal), to=found)
 
@@ -140,7 +140,7 @@ def target(
     username: str | None = None,
     lab: str | None = None,
     datacenter: str | None = None,
-) -> Target:
+) -> SignInTarget:
     """Return what options name, else what the file says, else what the environment says, else ./cluster.toml."""
     if lab is not None and (server is not None or file is not None):
         raise ConfigError("--lab stands alone", code="usage", hint="leave out --lab, or the file and --server")
@@ -149,7 +149,7 @@ def target(
     if file is None and (
         lab is not None or server is not None or _environment_names_one() or not DEFAULT_FILE.exists()
     ):
-        return Target(
+        return SignInTarget(
             vcenter=VCenterSpec(server=server, username=username, lab=lab), datacenter=datacenter, options=options
         )
     from vsphere_ml.config.load import load
@@ -160,7 +160,7 @@ def target(
         to = replace(to, server=server, lab=None)
     if username is not None:
         to = replace(to, username=username)
-    return Target(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
+    return SignInTarget(vcenter=to, datacenter=datacenter or spec.location.datacenter, options=options)
 
 
 def read(file: Path, limit: int = LARGEST_TEXT) -> str:
@@ -184,7 +184,7 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
-def _sign_in(to: Connection, settings: Settings) -> Session:
+def _sign_in(to: SignIn, settings: GlobalOptions) -> Session:
     from vsphere_ml.vsphere.connection.session import connect
 
     return connect(
@@ -199,7 +199,7 @@ def _sign_in(to: Connection, settings: Settings) -> Session:
     )
 
 
-def _with_options(spec: VCenterSpec, settings: Settings) -> tuple[VCenterSpec, dict[str, str]]:
+def _with_options(spec: VCenterSpec, settings: GlobalOptions) -> tuple[VCenterSpec, dict[str, str]]:
     """Return the spec with the options' trust in place of its own, and which option gave what."""
     given = _given_trust(settings)
     if not any(given.values()):
@@ -210,11 +210,11 @@ def _with_options(spec: VCenterSpec, settings: Settings) -> tuple[VCenterSpec, d
     return replace(spec, **given), dict(_TRUST_OPTIONS)  # type: ignore[arg-type]
 
 
-def _given_trust(settings: Settings) -> dict[str, object]:
+def _given_trust(settings: GlobalOptions) -> dict[str, object]:
     return {"ca_file": settings.tls_ca, "thumbprint": settings.thumbprint, "insecure": settings.insecure}
 
 
-def _refuse_own_connection(to: Target, settings: Settings) -> None:
+def _refuse_own_connection(to: SignInTarget, settings: GlobalOptions) -> None:
     """Refuse options that a lab's own connection would leave without effect; ConfigError `usage`."""
     given = [_TRUST_OPTIONS[part] for part, value in _given_trust(settings).items() if value]
     given += [option for part, option in to.options.items() if part == "username"]
@@ -227,13 +227,13 @@ def _refuse_own_connection(to: Target, settings: Settings) -> None:
         )
 
 
-def _to_lab(name: str) -> Connection:
-    from vsphere_ml.config.secrets.sign_in import Connection, Secret
+def _to_lab(name: str) -> SignIn:
+    from vsphere_ml.config.secrets.sign_in import Secret, SignIn
     from vsphere_ml.lab import state
 
     lab = state.running_lab(name)
     where = f"the lab `{name}`"
-    return Connection(
+    return SignIn(
         server=lab.address,
         username=lab.username,
         password=Secret(lab.password()),

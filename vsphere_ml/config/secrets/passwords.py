@@ -27,7 +27,7 @@ _LARGEST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSecret:
     """A secret, and where it was found."""
 
     secret: Secret
@@ -67,7 +67,7 @@ def password(
     environ: Mapping[str, str],
     prompt: Prompt | None = None,
     keyring: Keyring = keyring_lookup,
-) -> Found:
+) -> FoundSecret:
     """Return the password: from the source the file names and nowhere else, or environment, keyring, prompt, in order.
 
     Raises ConfigError `secret.missing`, `secret.permissions`, `secret.unreadable`, `secret.keyring`, `env.invalid`.
@@ -75,7 +75,7 @@ def password(
     if source.env is not None:
         return _from_variable(source.env, environ)
     if source.file is not None:
-        return Found(_from_file(source.file), str(source.file))
+        return FoundSecret(_from_file(source.file), str(source.file))
     if source.keyring is not None:
         return _read_keyring(source.keyring, account, keyring)
     known = families(environ)
@@ -86,11 +86,11 @@ def password(
     )
 
 
-def _from_variable(name: str, environ: Mapping[str, str]) -> Found:
+def _from_variable(name: str, environ: Mapping[str, str]) -> FoundSecret:
     value = environ.get(name, "").strip("\r\n")
     if not value:
         raise _missing_secret(f"the environment variable {name} is not set", name, f"read -rs {name} && export {name}")
-    return Found(Secret(value), name)
+    return FoundSecret(Secret(value), name)
 
 
 def _from_file(path: Path) -> Secret:
@@ -119,40 +119,40 @@ def _too_open(path: Path) -> ConfigError:
     )
 
 
-def _read_keyring(service: str, account: Account, keyring: Keyring) -> Found:
+def _read_keyring(service: str, account: Account, keyring: Keyring) -> FoundSecret:
     text = keyring(service, str(account))
     if not text:
         raise _missing_secret(f"the keyring has no password of {account}", service, f"keyring set {service} {account}")
-    return Found(Secret(text), _keyring_place(service, account))
+    return FoundSecret(Secret(text), _keyring_place(service, account))
 
 
 def _keyring_place(service: str, account: Account) -> str:
     return f"keyring, service {service}, account {account}"
 
 
-def _from_environment(known: tuple[VariableNames, ...], account: Account) -> Found | None:
+def _from_environment(known: tuple[VariableNames, ...], account: Account) -> FoundSecret | None:
     for family in known:
         if family.password is not None and not family.stranger(account.server, account.username):
-            return Found(*family.password)
+            return FoundSecret(*family.password)
     return None
 
 
-def _from_default_keyring(account: Account, keyring: Keyring) -> Found | None:
+def _from_default_keyring(account: Account, keyring: Keyring) -> FoundSecret | None:
     """Return the keyring's password; a machine without a keyring is no mistake when nobody asked for one."""
     try:
         text = keyring(SERVICE, str(account))
     except ConfigError:
         return None
-    return Found(Secret(text), _keyring_place(SERVICE, account)) if text else None
+    return FoundSecret(Secret(text), _keyring_place(SERVICE, account)) if text else None
 
 
-def _from_prompt(account: Account, prompt: Prompt | None, known: tuple[VariableNames, ...]) -> Found:
+def _from_prompt(account: Account, prompt: Prompt | None, known: tuple[VariableNames, ...]) -> FoundSecret:
     try:
         text = prompt(f"password of {account}: ") if prompt else ""
     except EOFError:
         text = ""
     if text:
-        return Found(Secret(text), "prompt")
+        return FoundSecret(Secret(text), "prompt")
     left_alone = "".join(f"; {each}" for each in strangers(known, account.server, account.username))
     raise _missing_secret(
         f"no password for {account}{left_alone}", account.server, f"read -rs {VARIABLE} && export {VARIABLE}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.config.secrets.passwords import Keyring, Prompt
     from vsphere_ml.core.model.spec import VCenterSpec
 
-__all__ = ["Connection", "Endpoint", "Secret", "connection", "endpoint", "password"]
+__all__ = ["Endpoint", "Secret", "SignIn", "connection", "endpoint", "password"]
 
 
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -40,7 +40,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection(Endpoint):
+class SignIn(Endpoint):
     """What signing in takes, and where each part of it was found."""
 
     password: Secret
@@ -74,7 +74,7 @@ def connection(
     prompt: Prompt | None = None,
     keyring: Keyring = keyring_lookup,
     to: Endpoint | None = None,
-) -> Connection:
+) -> SignIn:
     """Return how to sign in `to` the endpoint, which is that of the spec when none is given.
 
     No password is sent to a vCenter it was not meant for. `prompt` is None where nobody can be asked.
@@ -82,7 +82,7 @@ def connection(
     """
     to = to or endpoint(spec, environ)
     found = password(spec.password, Account(to.server, to.username), environ, prompt, keyring)
-    return Connection(
+    return SignIn(
         server=to.server,
         username=to.username,
         password=found.secret,

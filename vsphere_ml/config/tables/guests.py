@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@\\$-]*")
 
 
-def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> None:
+def check_guests(table: schema.GuestTable, nodes: list[str], mistakes: Mistakes) -> None:
     """Tell fingerprints of no node, keys that exclude each other, and secrets with several sources or none."""
     if table.key is not None and table.key_file is not None:
         mistakes.add(("guest", "key"), "contradicts `key_file`; leave one of them out")
@@ -39,14 +39,14 @@ def check_guests(table: schema.Guest, nodes: list[str], mistakes: Mistakes) -> N
         one_source(source, ("guest", "secrets", name), mistakes)
 
 
-def check_users(table: schema.Guest | schema.Hosts, name: str, mistakes: Mistakes) -> None:
+def check_users(table: schema.GuestTable | schema.HostsTable, name: str, mistakes: Mistakes) -> None:
     """Tell users of a table and of its jump host that cannot be meant: some would be options of ssh."""
     for at, user in (((name, "user"), table.user), ((name, "jump", "user"), table.jump and table.jump.user)):
         if user and not _USER.fullmatch(user):
             mistakes.add(at, "is not the name of a user; write it as `id -un` prints it there")
 
 
-def access(table: schema.Guest, base: Path) -> GuestAccess:
+def access(table: schema.GuestTable, base: Path) -> GuestAccess:
     """Return the table as a value; its relative paths start at `base`."""
     known = GuestAccess()
     keys = table.host_keys or known.host_keys

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.config.mistakes import Mistakes
 
 
-def check_hosts(table: schema.Hosts | None, mistakes: Mistakes) -> None:
+def check_hosts(table: schema.HostsTable | None, mistakes: Mistakes) -> None:
     """Tell a password with several sources or none, and one beside a key."""
     if table is None:
         return
@@ -33,7 +33,7 @@ def check_ready(ready: MakeReady, mistakes: Mistakes) -> None:
         mistakes.add(("make_ready", "virtual_functions"), told, 'kinds = ["sriov"]')
 
 
-def access(table: schema.Hosts | None, base: Path) -> HostAccess | None:
+def access(table: schema.HostsTable | None, base: Path) -> HostAccess | None:
     """Return the table as a value; None without one."""
     if table is None:
         return None

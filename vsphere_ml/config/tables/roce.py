@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import MTUS
-from vsphere_ml.core.model.spec import ReadyKind, RoceWish
+from vsphere_ml.core.model.spec import ReadyKind, RoceSpec
 
 if TYPE_CHECKING:
     from vsphere_ml.config import schema
@@ -17,7 +17,9 @@ _EXAMPLE = "[roce] with pfc_priority = 3, dscp = 26, ecn = true"
 _GUESTS_MTU = "roce_mtu"  # the setting of the playbook `roce`
 
 
-def check_roce(table: schema.Roce | None, guest: schema.Guest | None, ready: MakeReady, mistakes: Mistakes) -> None:
+def check_roce(
+    table: schema.Roce | None, guest: schema.GuestTable | None, ready: MakeReady, mistakes: Mistakes
+) -> None:
     """Tell a switch's MTU that is less than what the guests are told to have, and settings that nobody names."""
     if ReadyKind.ROCE in ready.kinds and not fabric(table, guest).of_hosts:
         mistakes.add(("make_ready", "kinds"), "`roce` asks for nothing, since [roce] sets nothing of hosts", _EXAMPLE)
@@ -28,12 +30,12 @@ def check_roce(table: schema.Roce | None, guest: schema.Guest | None, ready: Mak
     mistakes.add(("roce", "mtu"), told, f"mtu = {theirs}")
 
 
-def fabric(table: schema.Roce | None, guest: schema.Guest | None) -> RoceWish:
+def fabric(table: schema.Roce | None, guest: schema.GuestTable | None) -> RoceSpec:
     """Return the table as a value, with the guests' MTU where it names none."""
-    known = RoceWish(mtu=_of_guests(guest) or RoceWish().mtu)
+    known = RoceSpec(mtu=_of_guests(guest) or RoceSpec().mtu)
     if table is None:
         return known
-    return RoceWish(
+    return RoceSpec(
         mtu=table.mtu or known.mtu,
         raise_mtu=table.raise_mtu,
         pfc_priority=table.pfc_priority,
@@ -42,7 +44,7 @@ def fabric(table: schema.Roce | None, guest: schema.Guest | None) -> RoceWish:
     )
 
 
-def _of_guests(guest: schema.Guest | None) -> int | None:
+def _of_guests(guest: schema.GuestTable | None) -> int | None:
     """Return the MTU that the guests are told; a text that is none, or too large, is the playbook's to refuse."""
     told = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
     return int(told) if re.fullmatch(r"[0-9]{1,4}", told) and MTUS[0] <= int(told) <= MTUS[1] else None

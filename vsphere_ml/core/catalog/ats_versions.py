@@ -13,7 +13,7 @@ from vsphere_ml.core.catalog.versions import numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class AtsRelease:
     """What is known of `atsSupport` from one release on. None: the lists do not tell."""
 
     since: tuple[int, ...]
@@ -26,17 +26,17 @@ class Release:
 
 # Newest first; the first row that a host reaches is its own. Build 19482537 is 7.0 Update 3d (VMware KB 2143832).
 RELEASES = (
-    Release(since=(8, 0), name="8.0 and later", present=True, default=True, option=True),
-    Release(since=(7, 0, 3), build=19482537, name="7.0 U3d and later", present=True, default=True, option=True),
-    Release(since=(7, 0, 3), name="7.0 U3 before U3d", present=True),
-    Release(since=(7, 0, 2), name="7.0 U2", present=True, default=False, option=False),
-    Release(since=(0,), name="before 7.0 U2", present=False, option=False),
-    Release(since=(), name="of a version that vCenter does not give", present=False),
+    AtsRelease(since=(8, 0), name="8.0 and later", present=True, default=True, option=True),
+    AtsRelease(since=(7, 0, 3), build=19482537, name="7.0 U3d and later", present=True, default=True, option=True),
+    AtsRelease(since=(7, 0, 3), name="7.0 U3 before U3d", present=True),
+    AtsRelease(since=(7, 0, 2), name="7.0 U2", present=True, default=False, option=False),
+    AtsRelease(since=(0,), name="before 7.0 U2", present=False, option=False),
+    AtsRelease(since=(), name="of a version that vCenter does not give", present=False),
 )
 _U2, _U3 = (7, 0, 2), (7, 0, 3)
 
 
-def release(version: str, build: str = "") -> Release:
+def release(version: str, build: str = "") -> AtsRelease:
     """Return the row of a host's version."""
     reached = numbers(version)
     number = int(build) if build.isdecimal() else 0

@@ -15,7 +15,7 @@ from vsphere_ml.core.catalog.profiles import read
 from vsphere_ml.core.hosts import ats_facts
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT, AccessMethod, HostFacts, HostSetting, SettingKind
 from vsphere_ml.core.model.placement import WantDynamic, WantGroup, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
-from vsphere_ml.core.model.spec import ReadyKind, RoceWish
+from vsphere_ml.core.model.spec import ReadyKind, RoceSpec
 from vsphere_ml.core.tools import nvidia_smi, pvrdma, roce
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DesiredSettings:
     seats: tuple[NodePlacement, ...]
     sight: EsxiHostState
     shell: ShellSeen
-    roce: RoceWish = field(default_factory=RoceWish)
+    roce: RoceSpec = field(default_factory=RoceSpec)
     switches: Mapping[NetworkRef, SwitchRef] = field(default_factory=dict)  # of distributed port groups
     record: Record | None = None
 

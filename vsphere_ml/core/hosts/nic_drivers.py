@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.core.model.inventory import Host
-    from vsphere_ml.core.model.spec import RoceWish
+    from vsphere_ml.core.model.spec import RoceSpec
 
     Parameters = Mapping[str, Mapping[str, str]]  # by module
 
 
-def driver_findings(asked: RoceWish, hosts: Iterable[Host]) -> Iterator[Finding]:
+def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]:
     """Yield the hosts whose drivers lack something of what is asked for, or do not tell; none when nothing is."""
     wanted = roce.wanted_parameters(asked)
     for host in hosts if wanted else ():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.hosts import evacuation
 from vsphere_ml.core.model.esxi_state import LockdownMode
-from vsphere_ml.core.model.host_settings import SettingKind, State
+from vsphere_ml.core.model.host_settings import SettingKind, SettingState
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.plan.plan import Finding
 
@@ -100,7 +100,7 @@ _BY_SHELL = frozenset({SettingKind.FIRMWARE, SettingKind.MIG})
 def _lockdown_finding(case: HostPlanInput) -> Finding | None:
     """Return that lockdown mode keeps vsml from settings that take the host's shell; None where it does not."""
     lockdown = case.sight.lockdown
-    unread = [fact for fact in case.facts.facts if _takes_shell(fact) and fact.state is State.UNKNOWN]
+    unread = [fact for fact in case.facts.facts if _takes_shell(fact) and fact.state is SettingState.UNKNOWN]
     if not (case.user and unread and lockdown.refuses(case.user)):
         return None
     users = ", ".join(f"'{user}'" for user in (*(lockdown.exceptions or ()), case.user))
@@ -148,7 +148,7 @@ def _hard_stop(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> tuple[str,
 def _find_unread_settings(case: HostPlanInput) -> Iterator[Finding]:
     """Yield what the nodes need there and nobody could read: it would stay as it is."""
     for fact in case.facts.facts:
-        if fact.state is State.UNKNOWN:
+        if fact.state is SettingState.UNKNOWN:
             yield Finding(
                 code="host.not-known",
                 target=case.sight.name,

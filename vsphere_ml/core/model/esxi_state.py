@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, PciAddress, Pvrdma, VmRef
 
 
-class Connection(OpenEnum):
+class HostConnection(OpenEnum):
     """What vCenter sees of a host."""
 
     CONNECTED = "connected"
@@ -142,7 +142,7 @@ class EsxiHostState:
     version: str
     build: str
     cpu_vendor: str
-    connection: Connection
+    connection: HostConnection
     maintenance: bool
     boot_time: str  # ISO 8601, by the host's clock; empty when unknown
     kernel: KernelOption
@@ -160,4 +160,4 @@ class EsxiHostState:
 
     @property
     def connected(self) -> bool:
-        return self.connection is Connection.CONNECTED
+        return self.connection is HostConnection.CONNECTED

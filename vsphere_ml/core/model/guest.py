@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandAnswer:
     """What one command said. `status` is its exit status; text is decoded as UTF-8, bad bytes replaced."""
 
     status: int
@@ -90,7 +90,7 @@ class Probe(Protocol):
     @property
     def name(self) -> str: ...
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         """Run read-only shell snippets in one round trip, as root, and return their answers by the same names.
 
         A snippet that fails is an answer like any other. GuestError `guest.unreachable` or `guest.timeout` otherwise.
@@ -101,7 +101,7 @@ class Probe(Protocol):
 class Shell(Probe, Protocol):
     """A guest that can be changed."""
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         """Run a command as root; GuestError `guest.command-failed` with status and last lines when it fails."""
         ...
 
@@ -118,7 +118,7 @@ class Shell(Probe, Protocol):
         ...
 
 
-class Need(StrEnum):
+class StepNeed(StrEnum):
     """What a guest needs after a step was applied."""
 
     NOTHING = "nothing"
@@ -137,11 +137,11 @@ class Step(Protocol):
         """Return the read-only shell snippets that the check needs answered, by name. Pure."""
         ...
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         """Return in words what the guest lacks, or None. Pure: all it knows is the answers to its probes."""
         ...
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         """Provide what lacks. Believed only after its probes were asked again and nothing lacks."""
         ...
 

@@ -48,7 +48,7 @@ class AccessMethod(StrEnum):
     NONE = "none"
 
 
-class State(StrEnum):
+class SettingState(StrEnum):
     """A setting in one word."""
 
     EFFECTIVE = "effective"
@@ -91,14 +91,14 @@ class HostSetting:
         return self.is_configured and self.effective is not None and not self._meets(self.effective)
 
     @property
-    def state(self) -> State:
+    def state(self) -> SettingState:
         if self.configured is None:
-            return State.UNKNOWN
+            return SettingState.UNKNOWN
         if not self.is_configured:
-            return State.LACKING
+            return SettingState.LACKING
         if self.effective is None:
-            return State.UNPROVEN
-        return State.EFFECTIVE if self.is_effective else State.PENDING
+            return SettingState.UNPROVEN
+        return SettingState.EFFECTIVE if self.is_effective else SettingState.PENDING
 
     @property
     def can_be_set(self) -> bool:

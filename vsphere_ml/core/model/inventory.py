@@ -79,7 +79,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WholeGpu:
+class DirectPathGpu:
     """A GPU that can be handed through whole by DirectPath; while it is `active` for that, it gives no vGPUs."""
 
     address: PciAddress
@@ -193,7 +193,7 @@ class Host:
     numa: tuple[NumaNode, ...] = ()
     pci: Mapping[PciAddress, PciDevice] = field(default_factory=dict)
     gpus: tuple[Gpu, ...] = ()
-    whole_gpus: tuple[WholeGpu, ...] = ()
+    whole_gpus: tuple[DirectPathGpu, ...] = ()
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
@@ -307,7 +307,7 @@ class Vm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class AntiAffinityRule:
     """A DRS anti-affinity rule."""
 
     key: int
@@ -333,7 +333,7 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class ComputeCluster:
     """A compute cluster."""
 
     ref: ClusterRef
@@ -342,7 +342,7 @@ class Cluster:
     drs: str | None  # None: DRS is off
     root_pool: PoolRef
     pools: Mapping[PoolRef, str] = field(default_factory=dict)  # reference → inventory path
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[AntiAffinityRule, ...] = ()
     admission: Admission | None = None  # None: HA is off, or keeps nothing
 
 
@@ -402,7 +402,7 @@ class Inventory:
     about: str  # "VMware vCenter Server 8.0.3 build-24022515"
     api_version: str  # 8.0.3.0
     datacenter: str
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[ComputeCluster, ...]
     hosts: tuple[Host, ...]
     vms: tuple[Vm, ...]
     datastores: tuple[Datastore, ...]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vsphere_ml.core.model.inventory import (
-        Cluster,
+        ComputeCluster,
         Datastore,
         DeviceGroup,
         Host,
@@ -150,7 +150,7 @@ class NodePlacement:
 class ResolvedSite:
     """The names of a spec, found in an inventory: what seats stand on."""
 
-    cluster: Cluster
+    cluster: ComputeCluster
     hosts: tuple[Host, ...]
     pool: PoolRef
     datastore: Datastore

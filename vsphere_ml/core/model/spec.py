@@ -221,7 +221,7 @@ class GuestAccess:
     secrets: Mapping[str, SecretSource] = field(default_factory=dict)
 
 
-class HostDoor(StrEnum):
+class ShellAccess(StrEnum):
     """By what ESXi hosts may be entered, beyond the vSphere API."""
 
     SSH = "ssh"
@@ -239,7 +239,7 @@ class HostService(StrEnum):
 class HostAccess:
     """How ESXi hosts are entered for what the vSphere API cannot do. Their host keys are never published to vCenter."""
 
-    door: HostDoor = HostDoor.SSH
+    door: ShellAccess = ShellAccess.SSH
     user: str = "root"
     port: int = 22
     key_file: Path | None = None  # None, and no password: the keys of the SSH agent
@@ -286,7 +286,7 @@ _ECT_0 = 0b10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoceWish:
+class RoceSpec:
     """What the network under the fast NICs is to be. None of a host's settings: it is not looked at."""
 
     mtu: int = 9000  # bytes, of the distributed switch: at least that
@@ -319,7 +319,7 @@ class ClusterSpec:
     anti_affinity: bool = True  # make a DRS rule when nodes are spread
     guest: GuestAccess = field(default_factory=GuestAccess)
     hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
-    roce: RoceWish = field(default_factory=RoceWish)
+    roce: RoceSpec = field(default_factory=RoceSpec)
     make_ready: MakeReady = field(default_factory=MakeReady)
     file: Path | None = None
     left_out: tuple[NodeSpec, ...] = ()  # the cluster's other nodes, which are left as they are

@@ -16,7 +16,7 @@ from vsphere_ml.core.rules.clone_source import check_clone_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from vsphere_ml.core.model.inventory import Cluster, Datastore, Host, Inventory, Network, PoolRef, Vm
+    from vsphere_ml.core.model.inventory import ComputeCluster, Datastore, Host, Inventory, Network, PoolRef, Vm
     from vsphere_ml.core.model.spec import ClusterSpec
 
 T = TypeVar("T")
@@ -116,12 +116,12 @@ class _Search:
         if wanted is not None and _last_part(wanted) != inventory.datacenter:
             self.missing("location.datacenter", "data centre", wanted, [inventory.datacenter])
 
-    def cluster(self, spec: ClusterSpec, inventory: Inventory) -> Cluster | None:
+    def cluster(self, spec: ClusterSpec, inventory: Inventory) -> ComputeCluster | None:
         return self.one(
             "location.cluster", "cluster", spec.location.cluster, inventory.clusters, lambda each: each.path
         )
 
-    def hosts(self, spec: ClusterSpec, inventory: Inventory, cluster: Cluster) -> tuple[Host, ...]:
+    def hosts(self, spec: ClusterSpec, inventory: Inventory, cluster: ComputeCluster) -> tuple[Host, ...]:
         """Return the hosts that may be used: those of the cluster, as limited by globs and by pins."""
         there = tuple(host for host in inventory.hosts if host.cluster == cluster.ref)
         for glob in spec.location.hosts:
@@ -137,7 +137,7 @@ class _Search:
             self.missing("location.cluster", f"host in cluster `{cluster.name}`", None, ())
         return hosts
 
-    def pool(self, spec: ClusterSpec, cluster: Cluster) -> PoolRef | None:
+    def pool(self, spec: ClusterSpec, cluster: ComputeCluster) -> PoolRef | None:
         wanted = spec.location.pool
         if wanted is None:
             return cluster.root_pool

@@ -27,7 +27,7 @@ from vsphere_ml.core.placement.existing import AFFINITY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.model.inventory import Host, PciAddress, Vm, VmSettings, WholeGpu
+    from vsphere_ml.core.model.inventory import DirectPathGpu, Host, PciAddress, Vm, VmSettings
     from vsphere_ml.core.model.placement import WantedDevice
     from vsphere_ml.core.model.spec import NodeSpec
     from vsphere_ml.core.nodes.requirements import NodeRequirements
@@ -142,7 +142,7 @@ def _fast(wish: NodeRequirements, address: PciAddress, option: NodeCandidate, ho
     )
 
 
-def _passthrough_device(gpu: WholeGpu) -> WantPassthrough:
+def _passthrough_device(gpu: DirectPathGpu) -> WantPassthrough:
     return WantPassthrough(
         address=gpu.address, vendor=gpu.vendor, device=gpu.device, system_id=gpu.system_id, name=gpu.name
     )

@@ -8,7 +8,7 @@ from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.plan.changes import DeleteRule, MakeRule
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.inventory import Cluster, Rule
+    from vsphere_ml.core.model.inventory import AntiAffinityRule, ComputeCluster
     from vsphere_ml.core.model.placement import Placement
     from vsphere_ml.core.model.spec import ClusterSpec
 
@@ -44,7 +44,7 @@ def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
     return None
 
 
-def standing_rule(cluster_name: str, cluster: Cluster) -> Rule | None:
+def standing_rule(cluster_name: str, cluster: ComputeCluster) -> AntiAffinityRule | None:
     return next((rule for rule in cluster.rules if rule.name == rule_name(cluster_name)), None)
 
 

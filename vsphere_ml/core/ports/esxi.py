@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.hosts.host_changes import HostChange
     from vsphere_ml.core.model.esxi_state import EsxiHostState
-    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.guest import CommandAnswer
     from vsphere_ml.core.model.inventory import HostRef
 
 
@@ -55,7 +55,7 @@ class HostShells(Protocol):
         """Who signs in."""
         ...
 
-    def run(self, host: str, command: str, timeout_s: float = 120.0) -> Answer:
+    def run(self, host: str, command: str, timeout_s: float = 120.0) -> CommandAnswer:
         """Return what a command said; one that fails is an answer like any other. Raises VSphereError `host.ssh-…`."""
         ...
 

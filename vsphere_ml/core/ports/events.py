@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looking:
+class ReadingInventory:
     """A look at the site begins; `why` is "first", "before acting" or "again"."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class InventoryRead:
     hosts: int
     vms: int
     seconds: float
@@ -72,7 +72,7 @@ class Fetching:
     total: int
 
 
-Event = Looking | Looked | Fetching | Acting | Started | Progressed | Finished | Failed | Skipped
+Event = ReadingInventory | InventoryRead | Fetching | Acting | Started | Progressed | Finished | Failed | Skipped
 
 
 class Listener(Protocol):

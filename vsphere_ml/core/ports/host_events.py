@@ -32,7 +32,7 @@ class StepBegun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStands:
+class StepInEffect:
     """How a step stands that takes its time."""
 
     change: HostChange
@@ -52,7 +52,7 @@ class StepFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class HostChecked:
     """The host's settings after its reboot."""
 
     facts: HostFacts
@@ -65,7 +65,7 @@ class HostEnded:
     seconds: float
 
 
-HostEvent = Asking | HostBegun | StepBegun | StepStands | StepDone | StepFailed | Checked | HostEnded
+HostEvent = Asking | HostBegun | StepBegun | StepInEffect | StepDone | StepFailed | HostChecked | HostEnded
 
 
 class HostListener(Protocol):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from vsphere_ml.core.model.device_counts import Counts, Place
-    from vsphere_ml.core.model.inventory import ClusterRef, Host, HostRef, Inventory, WholeGpu
+    from vsphere_ml.core.model.inventory import ClusterRef, DirectPathGpu, Host, HostRef, Inventory
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
 DIRECT_PATH, GROUP, TIME_SLICED, MIG = "DirectPath", "group", "timeSliced", "mig"
@@ -201,7 +201,7 @@ def _groups(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
 
 
 def _passthrough_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
-    kinds: dict[tuple[int, int, str], list[WholeGpu]] = {}
+    kinds: dict[tuple[int, int, str], list[DirectPathGpu]] = {}
     for gpu in room.host.whole_gpus:
         if gpu.active:
             kinds.setdefault((gpu.vendor, gpu.device, gpu.label), []).append(gpu)

@@ -28,7 +28,7 @@ _BUS_ID = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TopologyPlace:
     """Where one function of a VM sits on its host. `label` stands for its bus id in the guest."""
 
     label: str
@@ -38,10 +38,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class TopologyShape:
     """A VM's functions on their host, GPUs first and each kind by address."""
 
-    places: tuple[Place, ...]
+    places: tuple[TopologyPlace, ...]
 
     @property
     def certain(self) -> bool:
@@ -50,14 +50,14 @@ class Shape:
         return len({(each.numa, _inmost(each, shared)) for each in self.places if each.pci_class == GPU}) <= 1
 
 
-def shape(host: Host, gpus: Sequence[PciAddress], nics: Sequence[PciAddress]) -> Shape:
+def shape(host: Host, gpus: Sequence[PciAddress], nics: Sequence[PciAddress]) -> TopologyShape:
     """Return how these functions of a host lie to each other."""
     labelled = [(f"GPU{at}", GPU, address) for at, address in enumerate(sorted(gpus))]
     labelled += [(f"NIC{at}", NIC, address) for at, address in enumerate(sorted(nics))]
-    return Shape(places=tuple(_place(host, *each) for each in labelled))
+    return TopologyShape(places=tuple(_place(host, *each) for each in labelled))
 
 
-def xml(shape: Shape) -> str:
+def xml(shape: TopologyShape) -> str:
     """Return the file with labels in place of bus ids, which only the guest knows."""
     system = ET.Element("system", version="1")
     shared = _shared_bridges(shape.places)
@@ -102,12 +102,14 @@ def _bus_id(text: str) -> str:
     return f"{match[1][-4:]}:{match[2]}"
 
 
-def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> Place:
+def _place(host: Host, label: str, pci_class: str, address: PciAddress) -> TopologyPlace:
     above = tuple(reversed(bridges(host, address)))
-    return Place(label=label, pci_class=pci_class, numa=host.numa_of(address), switches=above[_BELOW_ROOT_PORT:])
+    return TopologyPlace(
+        label=label, pci_class=pci_class, numa=host.numa_of(address), switches=above[_BELOW_ROOT_PORT:]
+    )
 
 
-def _shared_bridges(places: Sequence[Place]) -> frozenset[PciAddress]:
+def _shared_bridges(places: Sequence[TopologyPlace]) -> frozenset[PciAddress]:
     """Return the bridges that bring functions together: the inmost of those with the same functions below."""
     below: dict[PciAddress, frozenset[str]] = {}
     for place in places:
@@ -117,11 +119,11 @@ def _shared_bridges(places: Sequence[Place]) -> frozenset[PciAddress]:
     return frozenset(inmost.values())
 
 
-def _inmost(place: Place, shared: frozenset[PciAddress]) -> PciAddress | None:
+def _inmost(place: TopologyPlace, shared: frozenset[PciAddress]) -> PciAddress | None:
     return next((each for each in reversed(place.switches) if each in shared), None)
 
 
-def _numas(shape: Shape) -> list[int | None]:
+def _numas(shape: TopologyShape) -> list[int | None]:
     """Return the NUMA nodes in the order of the functions; the guest counts its own from 0."""
     return list(dict.fromkeys(each.numa for each in shape.places))
 

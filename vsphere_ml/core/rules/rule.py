@@ -36,7 +36,7 @@ OfNode: TypeAlias = "Callable[[NodeSpec], Iterator[Words]]"
 OfCluster: TypeAlias = "Callable[[ClusterSpec], Iterator[Words]]"
 OfHost: TypeAlias = "Callable[[Host, NodeRequirements], Iterator[Reason]]"
 OfSource: TypeAlias = "Callable[[str, NodeSpec], Iterator[Words]]"  # the source's guestId
-OfSeat: TypeAlias = "Callable[[NodePlacement, Host], Iterator[Words]]"
+OfPlacement: TypeAlias = "Callable[[NodePlacement, Host], Iterator[Words]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Rule:
     of_cluster: OfCluster | None = None
     of_host: OfHost | None = None
     of_source: OfSource | None = None
-    of_seat: OfSeat | None = None
+    of_seat: OfPlacement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

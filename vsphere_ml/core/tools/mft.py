@@ -15,7 +15,7 @@ from vsphere_ml.core.model.inventory import PciAddress
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.guest import CommandAnswer
 
 ESXI_FOLDER = "/opt/mellanox/bin"
 MST_START = f"{ESXI_FOLDER}/mst start"
@@ -139,12 +139,12 @@ def full_address(address: str) -> PciAddress:
     return PciAddress(lower if lower.count(":") == 2 else f"0000:{lower}")  # noqa: PLR2004
 
 
-def is_missing(answer: Answer) -> bool:
+def is_missing(answer: CommandAnswer) -> bool:
     """Return whether a tool is not installed."""
     return answer.status == NOT_FOUND or "not found" in answer.err.lower()
 
 
-def words(answer: Answer) -> str:
+def words(answer: CommandAnswer) -> str:
     """Return what a tool that failed said, in one line: its errors (`-E- ...`), wherever it printed them."""
     errors = [line for line in (answer.err + "\n" + answer.out).splitlines() if line.lstrip().startswith("-E-")]
     said = " ".join(("\n".join(errors) or answer.err.strip() or answer.out.strip()).split())

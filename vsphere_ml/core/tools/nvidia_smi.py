@@ -16,7 +16,7 @@ from vsphere_ml.core.model.inventory import PciAddress
 
 if TYPE_CHECKING:
     from vsphere_ml.core.catalog.boards import Board
-    from vsphere_ml.core.model.guest import Answer
+    from vsphere_ml.core.model.guest import CommandAnswer
 
 QUERY = "nvidia-smi --query-gpu=pci.bus_id,mig.mode.current,mig.mode.pending --format=csv,noheader"
 TOPOLOGY = "nvidia-smi topo -m"
@@ -87,7 +87,7 @@ def modes(printed: str) -> dict[PciAddress, MigSeen]:
     }
 
 
-def words(answer: Answer) -> str:
+def words(answer: CommandAnswer) -> str:
     """Return what a command that failed said, in one line; nvidia-smi writes its errors to standard output."""
     said = " ".join((answer.err.strip() or answer.out.strip()).split())
     return said[:300] or f"it ended with status {answer.status}"

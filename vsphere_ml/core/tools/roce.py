@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from vsphere_ml.core.model.spec import RoceWish
+    from vsphere_ml.core.model.spec import RoceSpec
 
 CORE, RDMA = "nmlx5_core", "nmlx5_rdma"
 MODULES = (CORE, RDMA)
 _TRUST_DSCP = "2"
 
 
-def wanted_parameters(roce: RoceWish) -> dict[str, dict[str, str]]:
+def wanted_parameters(roce: RoceSpec) -> dict[str, dict[str, str]]:
     """Return the parameters that are asked for, by module; no module of which nothing is."""
     core: dict[str, str] = {}
     if roce.pfc_priority is not None:
@@ -53,7 +53,7 @@ def lacks(options: str, keys: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} is {seen.get(name, 'not set')}, {value} wanted"
 
 
-def unset(asked: RoceWish, seen: Iterable[tuple[str, str]] | None) -> bool:
+def unset(asked: RoceSpec, seen: Iterable[tuple[str, str]] | None) -> bool:
     """Return whether a host's drivers are known to lack something of what is asked for; `seen` as `Host` has it."""
     if seen is None:
         return False

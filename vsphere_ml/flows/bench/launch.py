@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.launch import programs, remote_job, transports
-from vsphere_ml.bench.launch.events import NotReaped, Reaped
+from vsphere_ml.bench.launch.events import ProcessesEnded, ProcessesLeft
 from vsphere_ml.bench.launch.launchers import launch as launched
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import Job, Tools
 from vsphere_ml.bench.model.record import Remark, Workload
 from vsphere_ml.bench.probe import link_tools, nccl_tests
 from vsphere_ml.bench.proof import evidence, ranks
-from vsphere_ml.bench.proof.launch_context import Origin, Scene, Wire
+from vsphere_ml.bench.proof.launch_context import LaunchContext, MeasuredLinks, Origin
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
-from vsphere_ml.flows.bench.watch import Ended, Enough, Watch
+from vsphere_ml.flows.bench.watch import Enough, JobEnded, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.launch.events import BenchListener
     from vsphere_ml.bench.launch.launchers import Launch
-    from vsphere_ml.bench.launch.matrix import Planned, Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.job import Runtime
     from vsphere_ml.bench.model.record import Cluster, Proof, Run, Transport
     from vsphere_ml.bench.probe.machines import Machine
@@ -43,7 +43,7 @@ VSML_ENDED = "vsml ended before the launch did, or it runs still"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class LaunchSettings:
     """What a launch is made with, beyond what it is to measure."""
 
     tools: Tools = field(default_factory=Tools)
@@ -58,14 +58,14 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class BenchSession:
     """The guests as they are before anything runs, in the order of the file's nodes."""
 
     spec: ClusterSpec
     guests: Guests
     clock: Clock
     tell: BenchListener
-    means: Means
+    means: LaunchSettings
     places: tuple[GuestPlace, ...]
     peers: tuple[Peer, ...]
     cluster: Cluster
@@ -77,14 +77,16 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class SideMeasurements:
     """What is found out beside a launch."""
 
     clean: Proof | None = None
-    wire: Callable[[], Wire] = Wire  # measured when it is asked for
+    wire: Callable[[], MeasuredLinks] = MeasuredLinks  # measured when it is asked for
 
 
-def run_launch(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> tuple[Run, VsmlError | None]:
+def run_launch(
+    ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch, beside: SideMeasurements
+) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless.
 
     The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
@@ -107,14 +109,14 @@ def run_launch(ground: Ground, wish: Wish, planned: Planned, beside: Beside) -> 
 class _Attempt:
     """A launch that is being made. Until it has ended the record says that it was cut: vsml may be killed any time."""
 
-    ground: Ground
+    ground: BenchSession
     job: Job
     launch: int
     began: str
     clean: Proof | None
-    not_reaped: tuple[NotReaped, ...] = ()
+    not_reaped: tuple[ProcessesLeft, ...] = ()
 
-    def scene(self) -> Scene:
+    def scene(self) -> LaunchContext:
         return _scene(self.ground, self.job, self.launch, self.began, self.clean)
 
     def record(self, why_cut: str) -> None:
@@ -125,7 +127,7 @@ class _Attempt:
         return replace(run, remarks=(*run.remarks, *map(_not_reaped, self.not_reaped)))
 
 
-def _not_reaped(left: NotReaped) -> Remark:
+def _not_reaped(left: ProcessesLeft) -> Remark:
     return Remark(
         code="bench.not-reaped",
         target=left.node,
@@ -134,7 +136,7 @@ def _not_reaped(left: NotReaped) -> Remark:
     )
 
 
-def _measure_launch(attempt: _Attempt, beside: Beside) -> Run:
+def _measure_launch(attempt: _Attempt, beside: SideMeasurements) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
         return _measure_links(replace(attempt.scene(), wire=beside.wire()))
     heard = _run(attempt)
@@ -142,18 +144,18 @@ def _measure_launch(attempt: _Attempt, beside: Beside) -> Run:
     return replace(run, remarks=(*run.remarks, *heard.remarks))
 
 
-def _measure_links(scene: Scene) -> Run:
+def _measure_links(scene: LaunchContext) -> Run:
     if scene.wire.failure is not None:
         raise scene.wire.failure
     return evidence.link_run(scene)
 
 
-def refused_run(ground: Ground, wish: Wish, planned: Planned, error: VsmlError) -> Run:
+def refused_run(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
     return evidence.failed_run(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
 
 
-def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | None:
+def hindrance(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
     """Return why this launch cannot be made on these guests, before anything is."""
     try:
         _prepare_job(ground, _job(ground, wish, planned))
@@ -162,7 +164,7 @@ def hindrance(ground: Ground, wish: Wish, planned: Planned) -> NotPossible | Non
     return None
 
 
-def _prepare_job(ground: Ground, job: Job) -> Job:
+def _prepare_job(ground: BenchSession, job: Job) -> Job:
     """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
     asked = job.configuration
     surveyed = _surveyed_nodes(ground, job)
@@ -183,12 +185,12 @@ def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None
         raise link_tools.no_tool(transport, why, surveyed[0].node)
 
 
-def _surveyed_nodes(ground: Ground, job: Job) -> tuple[Surveyed, ...]:
+def _surveyed_nodes(ground: BenchSession, job: Job) -> tuple[Surveyed, ...]:
     return ground.surveyed[: len(job.nodes)]
 
 
-def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | None) -> Scene:
-    return Scene(
+def _scene(ground: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
+    return LaunchContext(
         job=job,
         launch=launch,
         started=began,
@@ -202,7 +204,7 @@ def _scene(ground: Ground, job: Job, launch: int, began: str, clean: Proof | Non
     )
 
 
-def _job(ground: Ground, wish: Wish, planned: Planned) -> Job:
+def _job(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch) -> Job:
     asked = planned.configuration
     return Job(
         run_id=f"{ground.spec.name}-{secrets.token_hex(6)}",
@@ -224,16 +226,16 @@ def _nccl_tests(job: Job, surveyed: Sequence[Surveyed]) -> AllReducePerf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class CollectedOutput:
     """What is left of a launch that ended well: the ranks' lines, the launcher's log, why it was told to stop."""
 
-    told: tuple[rank_log.Told, ...]
+    told: tuple[rank_log.RankLog, ...]
     log: str
     stop: Stop | None
     remarks: tuple[Remark, ...] = ()
 
 
-def _run(attempt: _Attempt) -> Heard:
+def _run(attempt: _Attempt) -> CollectedOutput:
     """Return what was told; no process of the job is left in guests that answer."""
     ground, job = attempt.ground, attempt.job
     places = ground.places[: len(job.nodes)]
@@ -250,12 +252,14 @@ def _run(attempt: _Attempt) -> Heard:
         attempt.not_reaped = _end_processes(ground, job)
     told = rank_log.read(texts)
     if job.configuration.workload is not Workload.NCCL:
-        return Heard(told=told, log=log, stop=ended.stop)
+        return CollectedOutput(told=told, log=log, stop=ended.stop)
     measured = nccl_tests.parse_result(log, result[places[0].name], job.ranks)
-    return Heard(told=nccl_tests.with_measurements(told, measured), log=log, stop=None, remarks=measured.remarks)
+    return CollectedOutput(
+        told=nccl_tests.with_measurements(told, measured), log=log, stop=None, remarks=measured.remarks
+    )
 
 
-def _run_job(ground: Ground, job: Job, how: Launch) -> Ended:
+def _run_job(ground: BenchSession, job: Job, how: Launch) -> JobEnded:
     """Start the job and return how it ended; what it printed is kept also where nobody saw its end."""
     try:
         return _watch(ground, job).until_end(
@@ -267,29 +271,29 @@ def _run_job(ground: Ground, job: Job, how: Launch) -> Ended:
         raise
 
 
-def _kept_log(ground: Ground, job: Job) -> str:
+def _kept_log(ground: BenchSession, job: Job) -> str:
     """Return what the job printed, kept beside its document."""
     (log,) = in_each(ground.guests, ground.places[:1], lambda shell: remote_job.logs(shell, job)).values()
     store.keep_log(ground.folder, job.run_id, log)
     return log
 
 
-def _troubles(ground: Ground, job: Job) -> tuple[str, ...]:
+def _troubles(ground: BenchSession, job: Job) -> tuple[str, ...]:
     """Return what the first guest tells of why; nothing where it does not answer."""
     told = ground.guests.each(ground.places[:1], lambda shell: remote_job.troubles(shell, job))
     return next((each for each in told.values() if not isinstance(each, VsmlError)), ())
 
 
-def _end_processes(ground: Ground, job: Job) -> tuple[NotReaped, ...]:
+def _end_processes(ground: BenchSession, job: Job) -> tuple[ProcessesLeft, ...]:
     """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
     ended = ground.guests.each(ground.places, lambda shell: remote_job.end(shell, job))
-    left = [NotReaped(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
+    left = [ProcessesLeft(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
     for each in left:
         ground.tell(each)
     return tuple(left)
 
 
-def _collect_rank_files(ground: Ground, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
+def _collect_rank_files(ground: BenchSession, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
     """Return what the ranks left in each guest; an elastic job may have lost a guest."""
     if not job.least_nodes:
         return in_each(ground.guests, places, lambda shell: remote_job.collect(shell, job))
@@ -297,7 +301,7 @@ def _collect_rank_files(ground: Ground, job: Job, places: Sequence[GuestPlace]) 
     return {name: "" if isinstance(text, VsmlError) else text for name, text in told.items()}
 
 
-def _watch(ground: Ground, job: Job) -> Watch:
+def _watch(ground: BenchSession, job: Job) -> Watch:
     shown = remote_job.OUTPUTS if job.configuration.workload is Workload.SCRIPT else ()
     return Watch(
         job=job,
@@ -308,7 +312,7 @@ def _watch(ground: Ground, job: Job) -> Watch:
     )
 
 
-def clean_slate(ground: Ground) -> Proof:
+def clean_slate(ground: BenchSession) -> Proof:
     """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
     for each in ground.surveyed:
         if each.supervised:
@@ -316,7 +320,7 @@ def clean_slate(ground: Ground) -> Proof:
     left = in_each(ground.guests, ground.places, remote_job.reap)
     for name, processes in left.items():
         if processes:
-            ground.tell(Reaped(node=name, processes=len(processes)))
+            ground.tell(ProcessesEnded(node=name, processes=len(processes)))
     strangers = in_each(ground.guests, ground.places, remote_job.leftovers)
     for name, processes in strangers.items():
         if processes:

@@ -7,31 +7,31 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.model.record import Transport, Workload
 from vsphere_ml.bench.probe import link, link_tools, perftest
-from vsphere_ml.bench.proof.launch_context import Wire
+from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.flows.bench.launch import in_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vsphere_ml.bench.launch.matrix import Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.bench.model.record import Configuration, LinkResult, Remark
     from vsphere_ml.bench.probe.perftest import End
     from vsphere_ml.core.model.guest import Peer, Shell
-    from vsphere_ml.flows.bench.launch import Ground
+    from vsphere_ml.flows.bench.launch import BenchSession
 
 T = TypeVar("T")
 _MARK = "link"  # of the tools' processes
-Calibrated = dict[tuple[int, Transport], Wire]
+Calibrated = dict[tuple[int, Transport], MeasuredLinks]
 
 
-def where_possible(wish: Wish, ground: Ground) -> Wish:
+def where_possible(wish: BenchSpec, ground: BenchSession) -> BenchSpec:
     """Return the wish with its links also measured over every transport that the guests have the tools for."""
     possible = [each for each in Transport if _lack(ground, max(wish.nodes), each) is None]
     return replace(wish, link_transports=tuple(dict.fromkeys([*wish.transports, *possible])))
 
 
-def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
+def wire(ground: BenchSession, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
     """Return what the nodes have between them, measured once for each number of nodes and whenever it is asked for.
 
     Where it cannot be measured, the record says so; where the tool fails, what was to go over the links goes on.
@@ -42,16 +42,16 @@ def wire(ground: Ground, asked: Configuration, calibrated: Calibrated) -> Wire:
     try:
         measured = calibrated[key] = _measure_between(ground, *key)
     except BenchError as error:
-        calibrated[key] = Wire(remarks=(link_tools.not_measured(asked.transport, error.message),))
+        calibrated[key] = MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
         measured = replace(calibrated[key], failure=error)
     return replace(measured, remarks=(*measured.remarks, *_other_link_tools(ground, asked)))
 
 
-def _lack(ground: Ground, nodes: int, transport: Transport) -> str | None:
+def _lack(ground: BenchSession, nodes: int, transport: Transport) -> str | None:
     return link_tools.lack(transport, ground.surveyed[:nodes])
 
 
-def _other_link_tools(ground: Ground, asked: Configuration) -> tuple[Remark, ...]:
+def _other_link_tools(ground: BenchSession, asked: Configuration) -> tuple[Remark, ...]:
     """Return what the links are not measured by besides, when measuring them is all that was asked for."""
     if asked.workload is not Workload.LINK or asked.transport is not Transport.TCP:
         return ()
@@ -59,24 +59,24 @@ def _other_link_tools(ground: Ground, asked: Configuration) -> tuple[Remark, ...
     return tuple(link_tools.not_measured(each, why) for each, why in lacks.items() if why is not None)
 
 
-def _measure_between(ground: Ground, nodes: int, transport: Transport) -> Wire:
+def _measure_between(ground: BenchSession, nodes: int, transport: Transport) -> MeasuredLinks:
     """Return the wire between so many nodes; alone, a node has none."""
     pairs = link.pairs(ground.peers[:nodes])
     if pairs and (why := _lack(ground, nodes, transport)) is not None:
-        return Wire(remarks=(link_tools.not_measured(transport, why),))
+        return MeasuredLinks(remarks=(link_tools.not_measured(transport, why),))
     measure = _by_iperf3 if transport is Transport.TCP else _by_perftest
     of_pairs = [measure(ground, sender, receiver, transport) for sender, receiver in pairs]
     # What goes by several ports at once has the sum of them, as far as they do not stand in each other's way.
     slowest = min((sum(each.bytes_per_s for each in links) for links in of_pairs), default=None)
-    return Wire(links=tuple(each for links in of_pairs for each in links), bytes_per_s=slowest)
+    return MeasuredLinks(links=tuple(each for links in of_pairs for each in links), bytes_per_s=slowest)
 
 
-def _by_iperf3(ground: Ground, sender: Peer, receiver: Peer, _transport: Transport) -> tuple[LinkResult, ...]:
+def _by_iperf3(ground: BenchSession, sender: Peer, receiver: Peer, _transport: Transport) -> tuple[LinkResult, ...]:
     _run_in_guest(ground, receiver, lambda shell: link.serve(shell, receiver.address, _MARK))
     return (_run_in_guest(ground, sender, lambda shell: link.measure(shell, sender, receiver)),)
 
 
-def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transport) -> tuple[LinkResult, ...]:
+def _by_perftest(ground: BenchSession, sender: Peer, receiver: Peer, transport: Transport) -> tuple[LinkResult, ...]:
     """Return what each port gets through, one after the other."""
     surveyed = {each.node: each for each in ground.surveyed}
     within = ground.means.tools.within
@@ -84,13 +84,13 @@ def _by_perftest(ground: Ground, sender: Peer, receiver: Peer, transport: Transp
     return tuple(_measure_perftest(ground, *ends) for ends in zip(one, other, strict=False))
 
 
-def _measure_perftest(ground: Ground, *ends: End) -> LinkResult:
+def _measure_perftest(ground: BenchSession, *ends: End) -> LinkResult:
     sender, receiver = (replace(each, traffic_class=ground.spec.roce.traffic_class) for each in ends)
     _run_in_guest(ground, receiver.node, lambda shell: perftest.serve(shell, receiver, _MARK))
     return _run_in_guest(ground, sender.node, lambda shell: perftest.measure(shell, sender, receiver, _MARK))
 
 
-def _run_in_guest(ground: Ground, node: Peer, work: Callable[[Shell], T]) -> T:
+def _run_in_guest(ground: BenchSession, node: Peer, work: Callable[[Shell], T]) -> T:
     """Return what the work came to in the node's guest."""
     place = next(each for each in ground.places if each.name == node.name)
     return in_each(ground.guests, [place], work)[node.name]

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
-from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planning, Sufficed
+from vsphere_ml.bench.launch.events import Launching, LaunchSkipped, Measured, Planning, PrecisionReached
 from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model.record import Cluster, Outcome, Remark, Workload
 from vsphere_ml.bench.probe import link_tools, survey
 from vsphere_ml.bench.probe.machines import machines
-from vsphere_ml.bench.proof.launch_context import Wire
+from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import resume, store
 from vsphere_ml.bench.stats.stop import Stop, launches_suffice
 from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.flows.bench.launch import (
-    Beside,
-    Ground,
-    Means,
+    BenchSession,
+    LaunchSettings,
+    SideMeasurements,
     clean_slate,
     hindrance,
     in_each,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.bench.launch.events import BenchListener
-    from vsphere_ml.bench.launch.matrix import Planned, Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Run
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -54,7 +54,7 @@ class Benchmarked:
     folder: Path
     runs: tuple[Run, ...]
     errors: tuple[VsmlError, ...] = ()
-    not_made: tuple[Planned, ...] = ()  # after guests could not be measured in any more
+    not_made: tuple[PlannedLaunch, ...] = ()  # after guests could not be measured in any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,8 @@ class Benchmark:
     spec: ClusterSpec
     vcenter: VCenter
     guests: Guests
-    wish: Wish
-    means: Means
+    wish: BenchSpec
+    means: LaunchSettings
     folder: Path
     tell: Listener
     tell_bench: BenchListener
@@ -88,7 +88,7 @@ def bench(asked: Benchmark) -> Benchmarked:
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
         if (why := hindrance(ground, wish, each)) is not None:
-            asked.tell_bench(Hindered(launch=each, why=why.message))
+            asked.tell_bench(LaunchSkipped(launch=each, why=why.message))
     series = _Series(ground=ground, wish=wish, tell=asked.tell_bench, began=asked.clock.now())
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
@@ -101,7 +101,7 @@ def bench(asked: Benchmark) -> Benchmarked:
     )
 
 
-def _conditions(ground: Ground) -> resume.Conditions:
+def _conditions(ground: BenchSession) -> resume.Conditions:
     return resume.Conditions(
         plan_digest=ground.cluster.plan_digest,
         interface=ground.interface,
@@ -121,20 +121,20 @@ def _recorded_runs(asked: Benchmark) -> tuple[Run, ...]:
 class _Series:
     """Launches that are made one after the other, each recorded as soon as it has ended."""
 
-    ground: Ground
-    wish: Wish
+    ground: BenchSession
+    wish: BenchSpec
     tell: BenchListener
     began: float
     runs: list[Run] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
     calibrated: Calibrated = field(default_factory=dict)
 
-    def make(self, launches: Sequence[Planned]) -> Sequence[Planned]:
+    def make(self, launches: Sequence[PlannedLaunch]) -> Sequence[PlannedLaunch]:
         """Make them, and return those that were not: guests that cannot be measured in end the series."""
         for number, each in enumerate(launches, start=1):
             stop = self._enough(each.configuration) if each.launch > 1 else None
             if stop is not None:
-                self.tell(Sufficed(launch=each, why=stop))
+                self.tell(PrecisionReached(launch=each, why=stop))
                 continue
             try:
                 clean = clean_slate(self.ground)
@@ -142,7 +142,7 @@ class _Series:
             except VsmlError as error:
                 self._keep(each, refused_run(self.ground, self.wish, each, error), error)
                 return launches[number:]
-            beside = Beside(clean=clean, wire=partial(self._wire, each.configuration))
+            beside = SideMeasurements(clean=clean, wire=partial(self._wire, each.configuration))
             self._keep(each, *run_launch(self.ground, self.wish, each, beside))
         return ()
 
@@ -161,7 +161,7 @@ class _Series:
             half_width=enough.half_width,
         )
 
-    def _noted(self, launch: Planned, run: Run) -> Run:
+    def _noted(self, launch: PlannedLaunch, run: Run) -> Run:
         """Return the run with a remark when it is the one after which no more launches are needed."""
         stop = self._enough(launch.configuration)
         if stop is None or self.wish.repeats == launch.launch:
@@ -171,16 +171,16 @@ class _Series:
         remark = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
         return replace(run, remarks=(*run.remarks, remark))
 
-    def _wire(self, asked: Configuration) -> Wire:
+    def _wire(self, asked: Configuration) -> MeasuredLinks:
         """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
         try:
             return wire(self.ground, asked, self.calibrated)
         except (BenchError, GuestError) as error:
             if asked.workload is Workload.LINK:
                 raise
-            return Wire(remarks=(link_tools.not_measured(asked.transport, error.message),))
+            return MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
 
-    def _keep(self, launch: Planned, run: Run, error: VsmlError | None) -> None:
+    def _keep(self, launch: PlannedLaunch, run: Run, error: VsmlError | None) -> None:
         self.runs.append(run)
         run = self.runs[-1] = self._noted(launch, run)
         store.write(run, self.ground.folder)
@@ -188,7 +188,7 @@ class _Series:
         self.errors += [error] if error else []
 
 
-def _ground(asked: Benchmark) -> Ground:
+def _ground(asked: Benchmark) -> BenchSession:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
     spec, guests, clock, means = asked.spec, asked.guests, asked.clock, asked.means
     site = look(spec, asked.vcenter, tell=asked.tell, clock=clock, why="first")
@@ -201,7 +201,7 @@ def _ground(asked: Benchmark) -> Ground:
     answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), means.tools.rdma_device))
     surveyed = tuple(answers[place.name] for place in places)
     interface = survey.interface(surveyed, peers, means.interface)
-    return Ground(
+    return BenchSession(
         spec=spec,
         guests=guests,
         clock=clock,
@@ -236,7 +236,7 @@ def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[Gues
     return tuple(places[:wanted])
 
 
-def _needs(wish: Wish) -> survey.Needs:
+def _needs(wish: BenchSpec) -> survey.Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
     if set(wish.workloads) <= {Workload.LINK}:
         return survey.Needs.NOTHING

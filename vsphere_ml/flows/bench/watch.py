@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import remote_job
-from vsphere_ml.bench.launch.events import Printed, Stepped
+from vsphere_ml.bench.launch.events import RankOutput, Stepped
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.stats.stop import HALF_WIDTH, Checkpoints, Stop, step_checkpoints, steps_suffice
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
@@ -36,14 +36,14 @@ class Enough:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class JobEnded:
     """How a job ended: its launcher's exit status, and why it was told to stop, if it was."""
 
     status: int
     stop: Stop | None
 
 
-LEFT = Ended(status=-1, stop=None)  # of a job that is not watched any more
+LEFT = JobEnded(status=-1, stop=None)  # of a job that is not watched any more
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,17 +63,17 @@ class Watch:
     checkpoints: Checkpoints = field(default_factory=step_checkpoints)
     left: threading.Event = field(default_factory=threading.Event)
 
-    def until_end(self, guests: Guests, first: GuestPlace, start: Callable[[Shell], int]) -> Ended:
+    def until_end(self, guests: Guests, first: GuestPlace, start: Callable[[Shell], int]) -> JobEnded:
         """Start the job and return how it ended. A Ctrl-C is raised as soon as nothing more is started.
 
         `start` returns the pid of what lives as long as the job's script. Raises BenchError `bench.overdue` when the
         job outlived its limit, whatever its guest does; `bench.no-status` when it ended without a status.
         """
-        watching: Future[Ended] = Future()
+        watching: Future[JobEnded] = Future()
         self.seen = self.clock.now()
         deadline = self.seen + self.job.limit_s + remote_job.KILL_S + GRACE_S
 
-        def work(shell: Shell) -> Ended:
+        def work(shell: Shell) -> JobEnded:
             return LEFT if self.left.is_set() else self._follow(shell, start(shell))
 
         def watch() -> None:
@@ -94,7 +94,7 @@ class Watch:
             wait([watching], LEAVE_S)  # what is being started just now would not be found by who cleans up
             raise
 
-    def _awaited(self, watching: Future[Ended], deadline: float) -> Ended:
+    def _awaited(self, watching: Future[JobEnded], deadline: float) -> JobEnded:
         # In short turns, since a signal's handler runs between them only.
         while not wait([watching], 0.2).done:
             if self.clock.now() > deadline:
@@ -107,7 +107,7 @@ class Watch:
                 message, code=error.code, target=error.target, hint=error.hint, details=error.details
             ) from error
 
-    def _follow(self, shell: Shell, pid: int) -> Ended:
+    def _follow(self, shell: Shell, pid: int) -> JobEnded:
         began = looked_after = self.clock.now()
         gone = False
         while not self.left.is_set():
@@ -117,7 +117,7 @@ class Watch:
             for name, printed in seen.printed.items():
                 self._show(name, printed, ended=seen.status is not None or over)
             if seen.status is not None:
-                return Ended(status=seen.status, stop=self.stop)
+                return JobEnded(status=seen.status, stop=self.stop)
             if over:
                 raise self._no_status(shell)
             gone = seen.gone
@@ -170,7 +170,7 @@ class Watch:
             self.seen = self.clock.now()
             self.tell(Stepped(configuration=self.job.configuration, step_s=steps, sizes_bytes=sizes))
 
-    def _show(self, name: str, new: remote_job.Printed, *, ended: bool) -> None:
+    def _show(self, name: str, new: remote_job.OutputPiece, *, ended: bool) -> None:
         """Tell whole lines, and at the end the last one whatever it ends with."""
         left_out = new.start - self.printed[name]
         whole, newline, rest = new.data.rpartition(b"\n")
@@ -179,7 +179,7 @@ class Watch:
         told = [f"[{left_out} bytes left out]"] if left_out else []
         told += _lines(shown)
         if told:
-            self.tell(Printed(lines=tuple(told)))
+            self.tell(RankOutput(lines=tuple(told)))
 
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
         """Tell the job to stop when its steps are known well enough, or its time is up."""
@@ -193,7 +193,7 @@ class Watch:
             remote_job.stop(shell, self.job)
 
 
-def _result(outcome: Ended | VsmlError) -> Ended:
+def _result(outcome: JobEnded | VsmlError) -> JobEnded:
     if isinstance(outcome, VsmlError):
         raise outcome
     return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.spec import NicKind
-from vsphere_ml.core.report.export.ansible import Guest
+from vsphere_ml.core.report.export.ansible import InventoryGuest
 from vsphere_ml.flows.guests.guests import find, static_address
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import Guests
 
 
-def guests(spec: ClusterSpec, inventory: Inventory | None, of_guests: Guests) -> Sequence[Guest]:
+def guests(spec: ClusterSpec, inventory: Inventory | None, of_guests: Guests) -> Sequence[InventoryGuest]:
     """Return the nodes with their addresses: the file's, else vCenter's where it was asked.
 
     Host keys that guests published are pinned, so that the inventory's ssh finds them.
@@ -28,10 +28,10 @@ def guests(spec: ClusterSpec, inventory: Inventory | None, of_guests: Guests) ->
     return [_guest(node, static_address(node) or known.get(node.name)) for node in spec.nodes]
 
 
-def _guest(node: NodeSpec, address: str | None) -> Guest:
+def _guest(node: NodeSpec, address: str | None) -> InventoryGuest:
     gpu = node.gpu.device if node.gpu.whole else node.gpu.profile
     values: dict[str, str | int] = {"vsml_gpu": gpu, "vsml_gpu_kind": node.gpu.kind.value, "vsml_gpus": node.gpu.count}
     if node.roce_address is not None:
         values["vsml_roce_address"] = ",".join((node.roce_address, *node.more_roce_addresses))
     fast = () if node.nic.kind is NicKind.NONE else ("fast_nic",)
-    return Guest(name=node.name, address=address, groups=(f"gpu_{gpu}", *fast), values=values)
+    return InventoryGuest(name=node.name, address=address, groups=(f"gpu_{gpu}", *fast), values=values)

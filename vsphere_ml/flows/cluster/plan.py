@@ -15,7 +15,7 @@ from vsphere_ml.core.plan.deletions import deletions
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.feasibility import refuse_impossible
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.events import Looked, Looking
+from vsphere_ml.core.ports.events import InventoryRead, ReadingInventory
 from vsphere_ml.core.ports.vcenter import Scope
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def look(
     tasks: bool = False,
 ) -> Inventory:
     """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
-    tell(Looking(why=why))
+    tell(ReadingInventory(why=why))
     begun = clock.now()
     inventory = vcenter.look(replace(scope(spec), devices=devices, tasks=tasks))
-    tell(Looked(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
+    tell(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
     return inventory
 
 

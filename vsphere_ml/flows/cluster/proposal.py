@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.nodes.firstboot import FirstBoot
     from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.vcenter import Clock, VCenter
-    from vsphere_ml.flows.guests.configure import Lacking
+    from vsphere_ml.flows.guests.configure import GuestPlan
     from vsphere_ml.flows.guests.guest_phase import GuestPhase
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
 
@@ -36,7 +36,7 @@ class Proposal(Seated):
     A guest that could not be asked may lack something, so it is something to do.
     """
 
-    guests: Lacking | None = None
+    guests: GuestPlan | None = None
     left_alone: str = ""
 
     def __bool__(self) -> bool:

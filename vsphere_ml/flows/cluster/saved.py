@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.proposal import Proposal
-    from vsphere_ml.flows.guests.configure import Lacking
+    from vsphere_ml.flows.guests.configure import GuestPlan
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -147,7 +147,7 @@ def stages_of(plan: Plan) -> list[Json]:
     ]
 
 
-def guests_of(lacking: Lacking | None) -> Json:
+def guests_of(lacking: GuestPlan | None) -> Json:
     """Return what guests lack as a plan file shows it: steps by name, since a lack's words may differ each time."""
     if lacking is None:
         return None

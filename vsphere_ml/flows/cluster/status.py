@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.vcenter import Clock, VCenter
 
 
-class State(StrEnum):
+class NodeState(StrEnum):
     RUNNING = "running"
     DEGRADED = "degraded"  # it runs on another GPU than its NIC and its NUMA affinity were chosen for
     OFF = "off"
@@ -39,7 +39,7 @@ class NodeStatus:
     """One node as it stands. GPUs, NIC and locality are as read from the host; empty while the VM is off."""
 
     node: str
-    state: State
+    state: NodeState
     host: str | None = None
     address: str | None = None
     gpus: tuple[PciAddress, ...] = ()
@@ -56,7 +56,7 @@ class NodeStatus:
     @property
     def whole(self) -> bool:
         """Whether the node runs and was seen to lack nothing; without a seat nobody can tell."""
-        return self.state is State.RUNNING and self.seat is not None and not self.lacks
+        return self.state is NodeState.RUNNING and self.seat is not None and not self.lacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan)
     seat = next((seat for seat in plan.seats if seat.node.name == name), None)
     vm = _vm(spec, name, inventory)
     if vm is None:
-        return NodeStatus(node=name, state=State.MISSING, seat=seat, lacks=("is not there",))
+        return NodeStatus(node=name, state=NodeState.MISSING, seat=seat, lacks=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
     gpus, nics = attached_devices.gpus(host, vm), attached_devices.nics(host, vm)
     return NodeStatus(
@@ -143,9 +143,9 @@ def _vm(spec: ClusterSpec, name: str, inventory: Inventory) -> Vm | None:
     return ours[0] if ours else None
 
 
-def _state(spec: ClusterSpec, vm: Vm, plan: Plan) -> State:
+def _state(spec: ClusterSpec, vm: Vm, plan: Plan) -> NodeState:
     if not is_marked(vm, spec.name):
-        return State.CUT
+        return NodeState.CUT
     if not vm.powered_on:
-        return State.OFF
-    return State.DEGRADED if any(each.target == vm.name for each in plan.degraded) else State.RUNNING
+        return NodeState.OFF
+    return NodeState.DEGRADED if any(each.target == vm.name for each in plan.degraded) else NodeState.RUNNING

@@ -9,7 +9,7 @@ from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.flows.cluster.plan import look
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.guest.events import Ended, Entering, Waiting
+from vsphere_ml.guest.events import Entering, GuestEnded, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ def run_with_retry(
     deadline_s: float,
     *,
     tell: GuestListener = lambda _event: None,
-    end: Callable[[str, T], Ended] = lambda name, _outcome: Ended(node=name),
+    end: Callable[[str, T], GuestEnded] = lambda name, _outcome: GuestEnded(node=name),
 ) -> dict[str, T | VsmlError]:
     """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
 
@@ -115,7 +115,7 @@ def run_with_retry(
             break
         still = guests.reach(late, deadline_s)
         for name, error in still.items():
-            visit.tell(Ended(node=name, error=error))
+            visit.tell(GuestEnded(node=name, error=error))
         done |= still
         places = [place for place in late if place.name not in still]
         done |= visit.each(guests, places, last=left == 1)
@@ -127,7 +127,7 @@ class _Visit(Generic[T]):
     """What is done in guests, and who is told of it."""
 
     work: Callable[[Shell], T]
-    end: Callable[[str, T], Ended]
+    end: Callable[[str, T], GuestEnded]
     tell: GuestListener
 
     def each(self, guests: Guests, places: Sequence[GuestPlace], *, last: bool) -> Mapping[str, T | VsmlError]:
@@ -140,7 +140,7 @@ class _Visit(Generic[T]):
         if not isinstance(outcome, VsmlError):
             self.tell(self.end(name, outcome))
         elif last or not _not_up(outcome):
-            self.tell(Ended(node=name, error=outcome))
+            self.tell(GuestEnded(node=name, error=outcome))
         else:
             self.tell(Waiting(node=name, lack=outcome.message.removeprefix(f"{name} ")))
 

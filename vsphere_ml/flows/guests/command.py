@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.nodes.selection import select_nodes
 from vsphere_ml.flows.guests import boot
-from vsphere_ml.guest.events import Ended
+from vsphere_ml.guest.events import GuestEnded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class AnswerGroup:
     """Nodes that answered the same."""
 
     nodes: tuple[str, ...]
-    answer: Answer
+    answer: CommandAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Answered:
     """What a command said: groups of equal answers, the largest first, and the nodes it could not be run on."""
 
     cluster: str
-    groups: tuple[Group, ...]
+    groups: tuple[AnswerGroup, ...]
     errors: Mapping[str, VsmlError]
 
     @property
@@ -72,14 +72,14 @@ def run(
     `find` asks vCenter for guests; it is called only when one is not `known`, or does not answer where it was known.
     """
 
-    def ask(places: Sequence[GuestPlace]) -> dict[str, Answer | VsmlError]:
+    def ask(places: Sequence[GuestPlace]) -> dict[str, CommandAnswer | VsmlError]:
         return boot.run_with_retry(
             guests,
             places,
             lambda shell: _run(shell, command, timeout_s),
             0.0,
             tell=tell_guest,
-            end=lambda node, answer: Ended(node=node, told=f"ended with status {answer.status}"),
+            end=lambda node, answer: GuestEnded(node=node, told=f"ended with status {answer.status}"),
         )
 
     names = [node.name for node in select_nodes(spec, only).nodes]
@@ -94,13 +94,13 @@ def run(
     return _group_answers(spec, seen)
 
 
-def _not_reached(outcome: Answer | VsmlError) -> bool:
+def _not_reached(outcome: CommandAnswer | VsmlError) -> bool:
     """Return whether the command was not begun, because another machine or none answers at that address."""
     return isinstance(outcome, VsmlError) and outcome.code in {"guest.unreachable", "guest.host-key-changed"}
 
 
-def _group_answers(spec: ClusterSpec, seen: Mapping[str, Answer | VsmlError]) -> Answered:
-    nodes: dict[Answer, list[str]] = {}
+def _group_answers(spec: ClusterSpec, seen: Mapping[str, CommandAnswer | VsmlError]) -> Answered:
+    nodes: dict[CommandAnswer, list[str]] = {}
     errors: dict[str, VsmlError] = {}
     for name, outcome in seen.items():
         if isinstance(outcome, VsmlError):
@@ -110,12 +110,12 @@ def _group_answers(spec: ClusterSpec, seen: Mapping[str, Answer | VsmlError]) ->
     groups = sorted(nodes.items(), key=lambda item: -len(item[1]))
     return Answered(
         cluster=spec.name,
-        groups=tuple(Group(nodes=tuple(names), answer=answer) for answer, names in groups),
+        groups=tuple(AnswerGroup(nodes=tuple(names), answer=answer) for answer, names in groups),
         errors=errors,
     )
 
 
-def _run(shell: Shell, command: str, timeout_s: float) -> Answer:
+def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
     """Return the command's answer, also when it failed: its status is the last line of what is printed."""
     answer = shell.run(f"sh -c {shlex.quote(command)}; s=$?; echo; echo $s", timeout_s=timeout_s)
     out, _, status = answer.out.removesuffix("\n").rpartition("\n")
@@ -126,4 +126,4 @@ def _run(shell: Shell, command: str, timeout_s: float) -> Answer:
             target=shell.name,
             hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",
         )
-    return Answer(int(status), out.removesuffix("\n"), answer.err)
+    return CommandAnswer(int(status), out.removesuffix("\n"), answer.err)

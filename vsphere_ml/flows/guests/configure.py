@@ -9,8 +9,8 @@ from vsphere_ml.core.errors import ConfigError, GuestError, VsmlError
 from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.nccl import with_topologies
-from vsphere_ml.guest.converge import Convergence, State, check_all, converge_as_far
-from vsphere_ml.guest.events import Ended
+from vsphere_ml.guest.converge import Convergence, StepState, check_all, converge_as_far
+from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.playbooks.select import Selection
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class GuestResult:
     """What became of one guest. With an error, what was done before it is told all the same."""
 
     node: str
@@ -39,12 +39,12 @@ class Guest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lacking:
+class GuestPlan:
     """What a look at the guests found: the plan of a run."""
 
     cluster: str
     playbooks: tuple[Playbook, ...]
-    guests: tuple[Guest, ...]
+    guests: tuple[GuestResult, ...]
     strangers: tuple[str, ...] = ()
     after_boot: tuple[str, ...] = ()  # nodes whose guests do not run yet: every step is checked then
 
@@ -59,7 +59,7 @@ class Lacking:
         return frozenset(each.step for guest in self.guests for book in guest.convergences for each in book.lacking)
 
     @property
-    def unasked(self) -> tuple[Guest, ...]:
+    def unasked(self) -> tuple[GuestResult, ...]:
         """Return the guests that could not be asked: nobody knows whether they lack something."""
         return tuple(guest for guest in self.guests if guest.error is not None)
 
@@ -73,9 +73,9 @@ class Lacking:
 class Configured:
     """The end of a run."""
 
-    plan: Lacking
+    plan: GuestPlan
     acted: bool
-    guests: tuple[Guest, ...]
+    guests: tuple[GuestResult, ...]
 
     @property
     def error(self) -> GuestError | None:
@@ -100,7 +100,7 @@ def _what_next(errors: Sequence[VsmlError | None]) -> str:
     return "the same command again goes on from here"
 
 
-Approve: TypeAlias = "Callable[[Lacking], bool]"
+Approve: TypeAlias = "Callable[[GuestPlan], bool]"
 Reached: TypeAlias = "tuple[tuple[Convergence, ...], VsmlError | None]"
 
 
@@ -158,7 +158,7 @@ def plan_guests(  # noqa: PLR0917 - each is a thing of its own
     deadline_s: float,
     *,
     tell: GuestListener,
-) -> Lacking:
+) -> GuestPlan:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
     seen = boot.run_with_retry(
         guests,
@@ -166,9 +166,9 @@ def plan_guests(  # noqa: PLR0917 - each is a thing of its own
         lambda shell: check_all(playbooks, shell, facts[shell.name]),
         deadline_s,
         tell=tell,
-        end=lambda node, each: Ended(node=node, lacking=sum(len(book.lacking) for book in each)),
+        end=lambda node, each: GuestEnded(node=node, lacking=sum(len(book.lacking) for book in each)),
     )
-    return Lacking(
+    return GuestPlan(
         cluster=spec.name,
         playbooks=tuple(playbooks),
         guests=tuple(_merge_guests(spec, found, seen, guests)),
@@ -227,14 +227,14 @@ def _unknown_step_error(name: str, playbooks: Sequence[Playbook]) -> ConfigError
 
 def _merge_guests(
     spec: ClusterSpec, found: GuestTargets, seen: Mapping[str, tuple[Convergence, ...] | VsmlError], guests: Guests
-) -> Iterator[Guest]:
+) -> Iterator[GuestResult]:
     """Yield the guests in the file's order."""
     for node in spec.nodes:
         outcome = seen.get(node.name) or found.errors.get(node.name)
         if isinstance(outcome, VsmlError):
-            yield Guest(node=node.name, error=outcome, log=guests.log(node.name))
+            yield GuestResult(node=node.name, error=outcome, log=guests.log(node.name))
         elif outcome is not None:
-            yield Guest(node=node.name, convergences=outcome, log=guests.log(node.name))
+            yield GuestResult(node=node.name, convergences=outcome, log=guests.log(node.name))
 
 
 def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
@@ -248,13 +248,13 @@ def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFac
     return tuple(reached), None
 
 
-def end_of_playbooks(node: str, reached: Reached) -> Ended:
+def end_of_playbooks(node: str, reached: Reached) -> GuestEnded:
     """Return how a guest's way through the playbooks ended, for those who are told."""
-    changed = sum(outcome.state is State.CHANGED for each in reached[0] for outcome in each.outcomes)
-    return Ended(node=node, error=reached[1], changed=changed)
+    changed = sum(outcome.state is StepState.CHANGED for each in reached[0] for outcome in each.outcomes)
+    return GuestEnded(node=node, error=reached[1], changed=changed)
 
 
-def with_result(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
+def with_result(guest: GuestResult, done: Mapping[str, Reached | VsmlError]) -> GuestResult:
     """Return the guest with what became of it; as it is when nothing was done to it."""
     outcome = done.get(guest.node)
     if outcome is None:
@@ -264,7 +264,7 @@ def with_result(guest: Guest, done: Mapping[str, Reached | VsmlError]) -> Guest:
     return replace(guest, convergences=outcome[0], error=outcome[1])
 
 
-def _describe_guest(guest: Guest) -> Iterator[str]:
+def _describe_guest(guest: GuestResult) -> Iterator[str]:
     if guest.error is None:
         return
     message = guest.error.message

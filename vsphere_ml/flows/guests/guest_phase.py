@@ -11,8 +11,8 @@ from vsphere_ml.flows.guests import boot, fetch
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.configure import (
     Configured,
-    Guest,
-    Lacking,
+    GuestPlan,
+    GuestResult,
     apply_playbooks,
     end_of_playbooks,
     plan_guests,
@@ -44,7 +44,7 @@ class GuestPhase:
     wait_s: float = 600.0  # for guests to be up
 
 
-def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> Lacking:
+def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
     """Return what the guests lack that run and stay; the others are checked after their boot. Changes nothing.
 
     A guest that cannot be asked now is told with the reason, and asked again before anything is done to it.
@@ -54,14 +54,14 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     after_boot = tuple(node.name for node in spec.nodes if node.name in booting)
     staying = [node.name for node in spec.nodes if node.name not in booting]
     if not staying:
-        return Lacking(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
+        return GuestPlan(cluster=spec.name, playbooks=phase.playbooks, guests=(), after_boot=after_boot)
     every = spec.complete  # a guest's files name also the nodes that are left as they are
     found = boot.wait_host_keys(of_guests.find(every, planned.inventory, staying), phase.guests, 0.0)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(every, found, vcenter, phase.playbooks)
     facts = of_guests.facts(every, found, phase.guests, phase.given)
     seen = plan_guests(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
-    return Lacking(
+    return GuestPlan(
         cluster=spec.name,
         playbooks=phase.playbooks,
         guests=seen.guests,
@@ -72,7 +72,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
 
 def carry_out(  # noqa: PLR0917 - each is a thing of its own
     spec: ClusterSpec,
-    plan: Lacking,
+    plan: GuestPlan,
     phase: GuestPhase,
     inventory: Inventory,
     vcenter: VCenter,
@@ -100,7 +100,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     )
 
 
-def _guests_with_drift(spec: ClusterSpec, plan: Lacking) -> list[str]:
+def _guests_with_drift(spec: ClusterSpec, plan: GuestPlan) -> list[str]:
     if plan.after_boot or plan.unasked:
         return [node.name for node in spec.nodes]
     return [guest.node for guest in plan.guests if guest.lacks]
@@ -108,14 +108,14 @@ def _guests_with_drift(spec: ClusterSpec, plan: Lacking) -> list[str]:
 
 def _configure_nodes(  # noqa: PLR0917
     spec: ClusterSpec,
-    plan: Lacking,
+    plan: GuestPlan,
     phase: GuestPhase,
     wanted: Collection[str],
     inventory: Inventory,
     vcenter: VCenter,
     clock: Clock,
     tell: Listener,
-) -> dict[str, Guest]:
+) -> dict[str, GuestResult]:
     deadline, spec = boot.start_deadline(phase.wait_s, clock), spec.complete
     found = boot.wait_ready(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
@@ -133,6 +133,6 @@ def _configure_nodes(  # noqa: PLR0917
     return {name: _guest(name, found, done, phase.guests) for name in wanted}
 
 
-def _guest(name: str, found: GuestTargets, done: Mapping[str, object], guests: Guests) -> Guest:
-    bare = Guest(node=name, error=found.errors.get(name), log=guests.log(name))
+def _guest(name: str, found: GuestTargets, done: Mapping[str, object], guests: Guests) -> GuestResult:
+    bare = GuestResult(node=name, error=found.errors.get(name), log=guests.log(name))
     return with_result(bare, done)  # type: ignore[arg-type]

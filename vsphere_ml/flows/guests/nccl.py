@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory, PciAddress
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.ports.vcenter import VCenter
-    from vsphere_ml.core.report.nccl_topology import Shape
+    from vsphere_ml.core.report.nccl_topology import TopologyShape
     from vsphere_ml.flows.guests.guests import GuestTargets
 
 
@@ -34,7 +34,7 @@ def with_topologies(
     return replace(found, topologies=topologies)
 
 
-def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> Shape:
+def shape_of(spec: ClusterSpec, inventory: Inventory, name: str) -> TopologyShape:
     """Return how the functions of a node lie on its host.
 
     GuestError `guest.no-vm` or `guest.off` for a node that does not run, NotPossible `nccl.unknown` when its host does

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.guest.events import Ended
+from vsphere_ml.guest.events import GuestEnded
 from vsphere_ml.guest.facts import wanted
-from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import verify as ask
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Verified:
             ),
         )
 
-    def _fails(self, verdict: Verdict) -> bool:
-        return verdict is not Verdict.OK if self.strict else verdict is Verdict.LACKING
+    def _fails(self, verdict: FactVerdict) -> bool:
+        return verdict is not FactVerdict.OK if self.strict else verdict is FactVerdict.LACKING
 
 
 def verify(
@@ -101,6 +101,6 @@ def verify(
     return Verified(cluster=spec.name, evidence=tuple(evidence), errors=errors, strict=strict)
 
 
-def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> Ended:
-    right = sum(each.verdict is Verdict.OK for each in evidence)
-    return Ended(node=node, told=f"{right} of {len(evidence)} facts are as they should be")
+def _count_facts(node: str, evidence: tuple[Evidence, ...]) -> GuestEnded:
+    right = sum(each.verdict is FactVerdict.OK for each in evidence)
+    return GuestEnded(node=node, told=f"{right} of {len(evidence)} facts are as they should be")

@@ -52,7 +52,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class AtsSite:
     """The edges that a run works through."""
 
     vcenter: VCenter
@@ -62,11 +62,11 @@ class Site:
 
 
 @dataclass(slots=True)
-class HostsLook:
+class HostsReading:
     """Looks at hosts, as often as needed, for one wish."""
 
     spec: ClusterSpec
-    site: Site
+    site: AtsSite
     task: Task
     tell: Listener
     tell_host: HostListener

@@ -9,7 +9,7 @@ from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.hosts.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.consent import refusals, refuse
-from vsphere_ml.flows.hosts.ats_look import HostsLook
+from vsphere_ml.flows.hosts.ats_look import HostsReading
 from vsphere_ml.flows.hosts.host_apply import HostExecutor, HostOutcome, failure
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.host_events import HostListener
     from vsphere_ml.core.ports.vcenter import Clock
-    from vsphere_ml.flows.hosts.ats_look import Site, Task
+    from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
 
 Approve: TypeAlias = "Callable[[AtsPlan], bool]"
 GUESTS_S = 300.0  # until guests answer that were powered on again
@@ -88,7 +88,7 @@ class AtsReport:
 
 def enable_ats(
     spec: ClusterSpec,
-    site: Site,
+    site: AtsSite,
     task: Task,
     *,
     approve: Approve,
@@ -101,7 +101,7 @@ def enable_ats(
 
     Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """
-    seen = HostsLook(spec, site, task, tell, tell_host, clock)
+    seen = HostsReading(spec, site, task, tell, tell_host, clock)
     todo = _make_ats_plan(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
@@ -117,7 +117,7 @@ def enable_ats(
 class _Run:
     """The hosts while they are worked on, and what became of them."""
 
-    seen: HostsLook
+    seen: HostsReading
     clock: Clock
     outcomes: tuple[HostOutcome, ...] = ()
     after: tuple[HostPlan, ...] = ()
@@ -133,14 +133,14 @@ class _Run:
         self.outcomes += _forget(self.seen, self.after, self.clock)
 
 
-def _make_ats_plan(seen: HostsLook, why: str) -> AtsPlan:
+def _make_ats_plan(seen: HostsReading, why: str) -> AtsPlan:
     hosts = seen.plans(why)
     if seen.task.revert:  # a host without a record was never changed
         hosts = tuple(each for each in hosts if each.record is not None)
     return AtsPlan(cluster=seen.spec.name, hosts=hosts, revert=seen.task.revert)
 
 
-def _act(seen: HostsLook, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+def _act(seen: HostsReading, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
     walk = HostExecutor(
         hosts=seen.site.hosts,
         by_shell=_by_shell(seen),
@@ -153,7 +153,7 @@ def _act(seen: HostsLook, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[Hos
     return walk.carry_out([host for host in todo if host])
 
 
-def _forget(seen: HostsLook, after: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+def _forget(seen: HostsReading, after: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
     """Take records away of hosts that were down when their plan was made, now that all is seen to be back.
 
     Returns what went wrong with it.
@@ -164,7 +164,7 @@ def _forget(seen: HostsLook, after: tuple[HostPlan, ...], clock: Clock) -> tuple
     return tuple(each for each in _act(seen, back, clock) if each.errors)
 
 
-def _by_shell(seen: HostsLook) -> Callable[[ByShell], None]:
+def _by_shell(seen: HostsReading) -> Callable[[ByShell], None]:
     def make(change: ByShell) -> None:
         if seen.doors is None or not isinstance(change, SetFirmware):
             raise AssertionError("nobody has looked yet, or it is nothing of ATS")

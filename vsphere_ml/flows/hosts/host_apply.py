@@ -21,9 +21,17 @@ from vsphere_ml.core.hosts.host_changes import (
     WriteRecord,
     describe_host_change,
 )
-from vsphere_ml.core.model.host_settings import State
+from vsphere_ml.core.model.host_settings import SettingState
 from vsphere_ml.core.plan.outcome import HostsInterrupted
-from vsphere_ml.core.ports.host_events import Checked, HostBegun, HostEnded, StepBegun, StepDone, StepFailed, StepStands
+from vsphere_ml.core.ports.host_events import (
+    HostBegun,
+    HostChecked,
+    HostEnded,
+    StepBegun,
+    StepDone,
+    StepFailed,
+    StepInEffect,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
 
 NOT_BY_REBOOT = "compare on the host: `mlxconfig -e query`, `esxcli system settings kernel list`, `nvidia-smi -q`"
 WANTS_REBOOT = "run the same command again: what waits for a reboot gets one"
-NOT_TAKEN = (State.LACKING, State.PENDING)
+NOT_TAKEN = (SettingState.LACKING, SettingState.PENDING)
 Shell: TypeAlias = "Callable[[ByShell], None]"
 Check: TypeAlias = "Callable[[HostPlan], HostFacts]"  # looks again at a host that has rebooted
 
@@ -197,7 +205,7 @@ class _OneHost:
     def _stands(self, change: HostChange, words: str) -> None:
         if self.walk.interrupted():
             raise KeyboardInterrupt
-        self.walk.tell(StepStands(change=change, words=words))
+        self.walk.tell(StepInEffect(change=change, words=words))
 
     def _failed(self, change: HostChange, error: VsmlError) -> None:
         self.errors.append(error)
@@ -215,7 +223,7 @@ class _OneHost:
         except VsmlError as error:
             self.errors.append(error)
             return
-        self.walk.tell(Checked(facts=facts))
+        self.walk.tell(HostChecked(facts=facts))
         # A guest that has the whole function is asked at the end, when it runs again.
         waiting = [fact for fact in facts.facts if fact.state in NOT_TAKEN and fact.can_be_set and not fact.guest]
         if waiting:

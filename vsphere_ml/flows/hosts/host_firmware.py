@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError, VSphereError
 from vsphere_ml.core.hosts.ats_facts import FirmwareSeen
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.host_settings import FIRMWARE_SETTING, FUNCTIONS_SETTING, SRIOV_SETTING, AccessMethod
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import mft
@@ -105,7 +105,7 @@ def _read_port(run: Run, port: PortSettings, listed: Sequence[mft.MstDevice]) ->
     return _parse_query(run(mft.query(device.name)), FirmwareSeen(door=AccessMethod.HOST, device=device.name))
 
 
-def _parse_query(answer: Answer, seen: FirmwareSeen) -> FirmwareSeen:
+def _parse_query(answer: CommandAnswer, seen: FirmwareSeen) -> FirmwareSeen:
     """Return what a query told."""
     why, value, installed = "", None, True
     if mft.is_missing(answer):
@@ -143,13 +143,13 @@ def _runner_of_shell(shell: Shell) -> Run:
 
 
 def _runner_of_guest(shell: Shell) -> Run:
-    def run(command: str) -> Answer:
+    def run(command: str) -> CommandAnswer:
         try:
             return shell.run(command, timeout_s=COMMAND_S)
         except GuestError as error:
             if error.code != "guest.command-failed":
                 raise
-            return Answer(1, "", "\n".join(error.details) or error.message)
+            return CommandAnswer(1, "", "\n".join(error.details) or error.message)
 
     return run
 

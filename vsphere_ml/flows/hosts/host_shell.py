@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.ports.esxi import Hosts, HostShells
 
-Run: TypeAlias = Callable[[str], Answer]
+Run: TypeAlias = Callable[[str], CommandAnswer]
 COMMAND_S = 120.0
 
 

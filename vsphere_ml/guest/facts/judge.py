@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.steps.gpu import driver
 from vsphere_ml.guest.steps.gpu import gpudirect as direct
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from vsphere_ml.guest.steps.network.roce import NetplanRoce
 
 
-class Verdict(StrEnum):
+class FactVerdict(StrEnum):
     OK = "ok"
     WARNING = "warning"  # training runs all the same, and less well
     LACKING = "lacking"
     UNKNOWN = "unknown"  # nothing answered, or nothing says what would be right
 
 
-Judgement: TypeAlias = "tuple[Verdict, str]"
+Judgement: TypeAlias = "tuple[FactVerdict, str]"
 
 NEAR = ("NV", "PIX", "PXB", "PHB")
 _PATH_MTUS = (4096, 2048, 1024, 512, 256)
@@ -34,7 +34,7 @@ _PATH_MTUS = (4096, 2048, 1024, 512, 256)
 _ROCE_HEADERS = 40 + 8 + 12 + 4 + 28 + 4
 
 
-def gpus(answer: Answer, facts: GuestFacts) -> Judgement:
+def gpus(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     """Judge the names of the guest's GPUs: `GRID A100-40C` for the profile `grid_a100-40c`. Whole GPUs are counted."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
@@ -47,54 +47,56 @@ def gpus(answer: Answer, facts: GuestFacts) -> Judgement:
     )
 
 
-def branch(answer: Answer, facts: GuestFacts) -> Judgement:
+def branch(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
     there = answer.text.partition("\n")[0]
     if facts.vgpu_manager is None:
-        return Verdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
+        return FactVerdict.UNKNOWN, f"driver {there}; the host's vGPU manager could not be read"
     both = f"driver {there}, vGPU manager {facts.vgpu_manager}"
     return _when(driver.runs_under(there, facts.vgpu_manager), both, f"{both}: this driver does not run under it")
 
 
-def licence(answer: Answer, _facts: GuestFacts) -> Judgement:
+def licence(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     if not answer.text:
-        return Verdict.UNKNOWN, "the driver says nothing of a licence"
+        return FactVerdict.UNKNOWN, "the driver says nothing of a licence"
     return _when(licences.is_licensed(answer), licences.state(answer))
 
 
-def ecc(answer: Answer, _facts: GuestFacts) -> Judgement:
+def ecc(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
     rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
     shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
     if any(row[-1].isdigit() and int(row[-1]) > 0 for row in rows):
-        return Verdict.LACKING, shown
-    return (Verdict.OK if rows and all(row[0] == "Enabled" for row in rows) else Verdict.UNKNOWN), shown or "no GPU"
+        return FactVerdict.LACKING, shown
+    return (
+        FactVerdict.OK if rows and all(row[0] == "Enabled" for row in rows) else FactVerdict.UNKNOWN
+    ), shown or "no GPU"
 
 
-def clocks(answer: Answer, _facts: GuestFacts) -> Judgement:
+def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Tell the clocks. A GPU at rest runs slowly, so only their absence says anything."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
     told = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
     shown = "; ".join(line.replace(", ", " of ") for line in answer.text.splitlines())
-    return (Verdict.OK if told and shown else Verdict.UNKNOWN), shown or "no GPU"
+    return (FactVerdict.OK if told and shown else FactVerdict.UNKNOWN), shown or "no GPU"
 
 
-def distance(answer: Answer, _facts: GuestFacts) -> Judgement:
+def distance(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
     found = [way for way in nvidia_smi.ways(answer.out) if way.to_nic]
     if not found:
-        return Verdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
+        return FactVerdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
     shown = _list_paths(found)
     near = {way.gpu for way in found if way.kind.startswith(NEAR)}
     if near == {way.gpu for way in found}:
-        return Verdict.OK, shown
-    return Verdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
+        return FactVerdict.OK, shown
+    return FactVerdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
 
 
-def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
+def nvlink(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
@@ -107,37 +109,37 @@ def nvlink(answer: Answer, facts: GuestFacts) -> Judgement:
     return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
 
 
-def gpudirect(answer: Answer, _facts: GuestFacts) -> Judgement:
+def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     lines = answer.text.splitlines()
     loaded = any(line.startswith("nvidia_peermem ") for line in lines)
     said = [line for line in lines if not line.startswith("nvidia_peermem ")]
     if len(said) < 2:  # noqa: PLR2004 - kernel and licence
-        return Verdict.UNKNOWN, "there is no NVIDIA kernel module"
-    way = direct.way({"kernel": Answer(0, said[0]), "licence": Answer(0, said[1])})
+        return FactVerdict.UNKNOWN, "there is no NVIDIA kernel module"
+    way = direct.way({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
     if way.dma_buf:
-        return Verdict.OK, f"DMA-BUF: {way.reason}"
+        return FactVerdict.OK, f"DMA-BUF: {way.reason}"
     return _when(loaded, f"nvidia-peermem: {way.reason}", f"nvidia-peermem is not loaded; {way.reason}")
 
 
-def container(answer: Answer, facts: GuestFacts) -> Judgement:
+def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     if not answer.ok:
-        return Verdict.LACKING, _last_line(answer) or "no answer"
+        return FactVerdict.LACKING, _last_line(answer) or "no answer"
     count = sum(line.startswith("GPU ") for line in answer.text.splitlines())
     return _when(count == facts.gpus, f"{count} of {facts.gpus} GPUs")
 
 
-def ats(answer: Answer, _facts: GuestFacts) -> Judgement:
+def ats(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge what lspci shows. Without ATS a VM's GPUDirect RDMA works below its best (NCCL's troubleshooting guide)."""
     if "not found" in answer.err:
-        return Verdict.UNKNOWN, _last_line(answer)
+        return FactVerdict.UNKNOWN, _last_line(answer)
     lines = [line.strip() for line in answer.text.splitlines()]
     if lines and all("Enable+" in line for line in lines):
-        return Verdict.OK, "; ".join(lines)
+        return FactVerdict.OK, "; ".join(lines)
     shown = "; ".join(lines) or "no NIC shows the capability"
-    return Verdict.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
+    return FactVerdict.WARNING, f"{shown}: not enabled, so GPUDirect RDMA does not reach its best"
 
 
-def rdma_device(answer: Answer, _facts: GuestFacts, *, mtu: int) -> Judgement:
+def rdma_device(answer: CommandAnswer, _facts: GuestFacts, *, mtu: int) -> Judgement:
     """Judge state and path MTU of the RDMA devices; one that is as it should be is enough."""
     if not answer.ok:
         return _silent(answer, "ibv_devinfo")
@@ -148,37 +150,39 @@ def rdma_device(answer: Answer, _facts: GuestFacts, *, mtu: int) -> Judgement:
     return _when(right, shown, f"{shown or 'no device'}; wanted PORT_ACTIVE with path MTU {wanted}")
 
 
-def roce_interface(answer: Answer, facts: GuestFacts, *, roce: NetplanRoce, nic: GuestFacts | None = None) -> Judgement:
+def roce_interface(
+    answer: CommandAnswer, facts: GuestFacts, *, roce: NetplanRoce, nic: GuestFacts | None = None
+) -> Judgement:
     """Judge MTU and address of a fast NIC's interface; `nic` is what is known of one after the first."""
     link = rdma.link(answer)
     if not link.name:
-        return Verdict.LACKING, _last_line(answer) or "there is no RoCE interface"
+        return FactVerdict.LACKING, _last_line(answer) or "there is no RoCE interface"
     shown = f"{link.name}, MTU {link.mtu}, {', '.join(link.addresses) or 'no IPv4 address'}"
     wrong = roce.wrong(link, nic or facts)
     return _when(wrong is None, shown, f"{shown}; {wrong}")
 
 
-def gid(answer: Answer, facts: GuestFacts) -> Judgement:
+def gid(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     best = rdma.best(answer, facts)
     if best is None:
-        return Verdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
+        return FactVerdict.LACKING, "there is no GID of RoCE v2 with an IPv4 address"
     own = (rdma.own_address(facts) or best.address).partition("/")[0]
     shown = f"index {best.index} of {best.device} on {best.interface}, RoCE v2, {best.address}"
     return _when(best.address == own, shown, f"{shown}; the node's own address is {own}")
 
 
-def memlock(answer: Answer, _facts: GuestFacts) -> Judgement:
+def memlock(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     limit = answer.text
-    return _when(limit == "unlimited", limit) if limit else (Verdict.UNKNOWN, "no answer")
+    return _when(limit == "unlimited", limit) if limit else (FactVerdict.UNKNOWN, "no answer")
 
 
-def time(answer: Answer, _facts: GuestFacts) -> Judgement:
+def time(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     lines = answer.text.splitlines()
     clock = lines[-1] if lines else "no answer"
     return _when(lines[:1] == ["yes"], clock, f"{clock}; the clock does not follow network time")
 
 
-def mesh(answer: Answer, facts: GuestFacts) -> Judgement:
+def mesh(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     reached = {line.rpartition(" reached")[0] for line in answer.text.splitlines()}
     lost = [peer.name for peer in facts.peers if peer.name not in reached]
     return _when(not lost, f"{len(facts.peers)} nodes reached", f"not reached: {', '.join(lost)}")
@@ -207,15 +211,15 @@ def _list_paths(ways: Sequence[nvidia_smi.GpuLink]) -> str:
     return ", ".join(f"{way.gpu} to {way.other}: {way.kind}" for way in ways)
 
 
-def _silent(answer: Answer, program: str) -> Judgement:
+def _silent(answer: CommandAnswer, program: str) -> Judgement:
     # nvidia-smi says on its standard output why it fails; advice may follow in further lines.
-    return Verdict.LACKING, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
+    return FactVerdict.LACKING, answer.text.partition("\n")[0] or _last_line(answer) or f"{program} does not answer"
 
 
-def _last_line(answer: Answer) -> str:
+def _last_line(answer: CommandAnswer) -> str:
     lines = (answer.text or answer.err.strip()).splitlines()
     return lines[-1].strip() if lines else ""
 
 
 def _when(right: bool, shown: str, wrong: str = "") -> Judgement:  # noqa: FBT001 - what is judged
-    return (Verdict.OK, shown) if right else (Verdict.LACKING, wrong or shown)
+    return (FactVerdict.OK, shown) if right else (FactVerdict.LACKING, wrong or shown)

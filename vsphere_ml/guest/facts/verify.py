@@ -17,8 +17,8 @@ from vsphere_ml.guest.steps.system.shell import q, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Probe
-    from vsphere_ml.guest.facts.judge import Judgement, Verdict
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Probe
+    from vsphere_ml.guest.facts.judge import FactVerdict, Judgement
     from vsphere_ml.guest.facts.wanted import Wanted
     from vsphere_ml.guest.steps.mpi.containers import ContainerSshd
 
@@ -29,7 +29,7 @@ class Evidence:
 
     node: str
     fact: str
-    verdict: Verdict
+    verdict: FactVerdict
     evidence: str
     command: str
     lab: bool = False  # seen on a stand-in, so it says nothing about hardware
@@ -39,7 +39,7 @@ class Evidence:
 class _Fact:
     name: str
     command: str
-    judge: Callable[[Answer, GuestFacts], Judgement]
+    judge: Callable[[CommandAnswer, GuestFacts], Judgement]
 
 
 def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, ...]:
@@ -49,7 +49,7 @@ def verify(probe: Probe, facts: GuestFacts, wanted: Wanted) -> tuple[Evidence, .
     return tuple(_evidence(fact, seen[fact.name], facts) for fact in asked)
 
 
-def _evidence(fact: _Fact, answer: Answer, facts: GuestFacts) -> Evidence:
+def _evidence(fact: _Fact, answer: CommandAnswer, facts: GuestFacts) -> Evidence:
     verdict, evidence = fact.judge(answer, facts)
     return Evidence(
         node=facts.name,

@@ -27,7 +27,7 @@ class Wrong(ValueError):  # noqa: N818 - reads as what it says
         self.problems = problems
 
 
-class Source(str):
+class FileSource(str):
     """Where a file comes from: an `https` or `http` address, `[datastore] path`, or a path on this machine."""
 
     __slots__ = ()
@@ -72,11 +72,11 @@ class Template(str):
 
 def check_address(field: str, address: str) -> None:
     """Refuse an address that is none, or has a password in it: it would stand in process lists and logs."""
-    if (why := Source(address).refusal) is not None:
+    if (why := FileSource(address).refusal) is not None:
         raise Wrong(field, why)
 
 
-def check_checksum(field: str, source: Source, sha256: str) -> None:
+def check_checksum(field: str, source: FileSource, sha256: str) -> None:
     """Refuse a file by http without its checksum: anybody on the way could put another in its place."""
     if source.startswith("http://") and not sha256:
         raise Wrong(field, "is needed, since the file comes by http and anybody on the way could change it")

@@ -15,7 +15,7 @@ from vsphere_ml.core.bounded_file import read_bytes
 from vsphere_ml.core.errors import ConfigError, Problem
 from vsphere_ml.core.model.guest import Playbook
 from vsphere_ml.core.plan.describe import clip
-from vsphere_ml.guest.playbooks.fields import Source, Template, Wrong
+from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
 from vsphere_ml.guest.playbooks.reading import Reading, read
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.system.files import File
@@ -99,9 +99,9 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(each.stem for each in shipped.playbooks().glob("*.toml")))
 
 
-def sources(playbook: Playbook) -> tuple[Source, ...]:
+def sources(playbook: Playbook) -> tuple[FileSource, ...]:
     """Return every file the playbook wants brought to the guests, so that all can be looked at before any guest is."""
-    return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, Source) and each))
+    return tuple(dict.fromkeys(each for each in _values(playbook.steps) if isinstance(each, FileSource) and each))
 
 
 def rendering(playbook: Playbook, guests: Iterable[GuestFacts]) -> tuple[Problem, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.guest.playbooks.fields import Source, Template, Wrong
+from vsphere_ml.guest.playbooks.fields import FileSource, Template, Wrong
 from vsphere_ml.guest.templates import render
 
 if TYPE_CHECKING:
@@ -102,15 +102,15 @@ def _settings(value: object, reading: Reading) -> dict[str, str]:
     return {key: _text(str(each), reading) for key, each in value.items()}
 
 
-def _source(value: object, reading: Reading) -> Source:
-    source = Source(_text(value, reading))
+def _source(value: object, reading: Reading) -> FileSource:
+    source = FileSource(_text(value, reading))
     if source.refusal is not None:
         raise Wrong("", source.refusal)
     if "://" in source and not source.is_url:
         raise Wrong("", f"`{source.partition('://')[0]}` is not built; use https, http, a path or `[datastore] path`")
     if not source or source.is_url or source.is_datastore:
         return source
-    return Source(reading.beside / Path(source).expanduser())
+    return FileSource(reading.beside / Path(source).expanduser())
 
 
 def _template(value: object, reading: Reading) -> Template:
@@ -143,6 +143,6 @@ _READERS: dict[str, Callable[[object, Reading], object]] = {
     "bool": _yes,
     "tuple[str, ...]": _texts,
     "Mapping[str, str]": _settings,
-    "Source": _source,
+    "FileSource": _source,
     "Template": _template,
 }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vsphere_ml.lab.guests.boot.firstboot import Vm
+    from vsphere_ml.lab.guests.boot.firstboot import LabVm
 
 DISK = "4g"  # of memory at most; what is not written takes none
 BOOT_DEADLINE_S = 180.0  # some seconds, and many times that where much else runs
@@ -34,7 +34,7 @@ ATS = "guestinfo.lab.ats"  # `on` or `off`: what the lab has made of hosts, NICs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ToolsReport:
     """What the guest tells vCenter through VMware Tools."""
 
     address: str
@@ -60,7 +60,7 @@ def pid(at: Path) -> int | None:
     return None
 
 
-def begin(center: hub.Hub, vm: Vm) -> None:
+def begin(center: hub.Hub, vm: LabVm) -> None:
     """Start the guest, unless it runs. It answers some moments later."""
     at = folder(center.home, vm.id)
     if pid(at) is not None:
@@ -77,7 +77,7 @@ def begin(center: hub.Hub, vm: Vm) -> None:
     hub.spawn([*inside, "sh", "-c", command], at / "console.log")
 
 
-def report(center: hub.Hub, vm: Vm) -> Report:
+def report(center: hub.Hub, vm: LabVm) -> ToolsReport:
     """Return what the guest says once it can be reached and has told its host keys; it must have been begun."""
     at = folder(center.home, vm.id)
     hub.await_(lambda: pid(at) is not None, f"the guest of {vm.name} did not start", at / "console.log")
@@ -88,7 +88,7 @@ def report(center: hub.Hub, vm: Vm) -> Report:
     deadline = time.monotonic() + KEYS_DEADLINE_S
     while not (told := _read_tools_values(at)) and time.monotonic() < deadline and (at / "publishes").exists():
         time.sleep(0.005)
-    return Report(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
+    return ToolsReport(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
 
 
 def firmware(center: hub.Hub, vm_id: str) -> dict[str, str]:
@@ -123,7 +123,7 @@ def destroy(center: hub.Hub, vm_id: str) -> None:
     shutil.rmtree(at, ignore_errors=True)
 
 
-def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
+def _seed(center: hub.Hub, at: Path, vm: LabVm) -> None:
     """Lay down what the guest is to be."""
     (at / "tools").mkdir(parents=True, exist_ok=True, mode=0o755)
     shutil.copy(hub.HERE / "init.sh", at / "init.sh")
@@ -156,7 +156,7 @@ def _seed(center: hub.Hub, at: Path, vm: Vm) -> None:
     (at / "tools" / "boot.sh").write_text(cloudinit.boot(told, network))
 
 
-def _unified_memory(vm: Vm) -> bool:
+def _unified_memory(vm: LabVm) -> bool:
     """Return whether unified memory is on for a vGPU, which takes NVLink away (NVIDIA AI Enterprise 8.1, page p2p)."""
     return any(
         key.startswith("pciPassthru") and key.endswith(".cfg.enable_uvm") and value == "1"
@@ -164,7 +164,7 @@ def _unified_memory(vm: Vm) -> bool:
     )
 
 
-def _adapters(vm: Vm) -> list[str]:
+def _adapters(vm: LabVm) -> list[str]:
     """Return MAC and bridge of each adapter: the first one is for management, the others are fast."""
     macs = [nic.get("mac") or _mac(vm.id, at) for at, nic in enumerate(vm.adapters)]
     return [word for at, mac in enumerate(macs) for word in (mac, "management" if at == 0 else "fabric")]

@@ -19,7 +19,7 @@ ON, STARTING, OFF = "on", "starting", "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class LabGuest:
     """A guest: what vCenter calls its VM, where it answers, and what was done to it on demand."""
 
     name: str
@@ -31,13 +31,13 @@ class Guest:
     faults: tuple[str, ...]
 
 
-def guests(lab: Path) -> list[Guest]:
+def guests(lab: Path) -> list[LabGuest]:
     """Return the lab's guests in the order of their names."""
     folders = (lab / power_hook.GUESTS / "vms").glob("*")
     return sorted((_guest(lab, at) for at in folders if (at / "vm").exists()), key=lambda guest: guest.name)
 
 
-def guests_named(lab: Path, names: Iterable[str]) -> list[Guest]:
+def guests_named(lab: Path, names: Iterable[str]) -> list[LabGuest]:
     """Return the guests with these names; ConfigError `lab.unknown-guest` when there is none of a name."""
     known = {guest.name: guest for guest in guests(lab)}
     for name in names:
@@ -54,8 +54,8 @@ def guests_named(lab: Path, names: Iterable[str]) -> list[Guest]:
     return [known[name] for name in names]
 
 
-def _guest(lab: Path, at: Path) -> Guest:
-    return Guest(
+def _guest(lab: Path, at: Path) -> LabGuest:
+    return LabGuest(
         name=_text(at / "vm"),
         vm=machine.vm_id(at),
         address=_text(at / "address"),

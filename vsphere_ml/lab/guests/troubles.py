@@ -28,7 +28,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Fault:
     """A fault in force."""
 
     kind: str
@@ -98,10 +98,10 @@ def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
     known.begin(home, vm_id, package)
     if known.end:
         at = machine.folder(home, vm_id)
-        _note(at, [*(each for each in faults_of_guest(at) if each != Trouble(kind, package)), Trouble(kind, package)])
+        _note(at, [*(each for each in faults_of_guest(at) if each != Fault(kind, package)), Fault(kind, package)])
 
 
-def end(home: Path, vm_id: str, kind: str | None = None) -> list[Trouble]:
+def end(home: Path, vm_id: str, kind: str | None = None) -> list[Fault]:
     """End the faults in force of one kind, or all; return those that were ended."""
     if kind is not None and _kind_named(kind).end is None:
         raise ConfigError(f"`{kind}` happens once and is over", code="lab.bad-fault", target=kind)
@@ -114,18 +114,18 @@ def end(home: Path, vm_id: str, kind: str | None = None) -> list[Trouble]:
     return ended
 
 
-def faults_of_guest(at: Path) -> list[Trouble]:
+def faults_of_guest(at: Path) -> list[Fault]:
     """Return the faults in force of the guest with this folder."""
     return [*_read_faults(at / "faults"), *_read_faults(at / machine.UNTIL_OFF)]
 
 
-def _read_faults(file: Path) -> list[Trouble]:
+def _read_faults(file: Path) -> list[Fault]:
     with suppress(OSError, ValueError):
-        return [Trouble(*pair) for pair in json.loads(file.read_text())]
+        return [Fault(*pair) for pair in json.loads(file.read_text())]
     return []
 
 
-def _note(at: Path, troubles: list[Trouble]) -> None:
+def _note(at: Path, troubles: list[Fault]) -> None:
     for name, passing in (("faults", False), (machine.UNTIL_OFF, True)):
         pairs = [[each.kind, each.package] for each in troubles if KINDS[each.kind].ends_with_power is passing]
         (at / name).write_text(json.dumps(pairs))

@@ -14,7 +14,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +102,7 @@ def script(
     return text
 
 
-def read(printed: bytes, count: int, *, limit: int = LIMIT) -> list[Answer]:
+def read(printed: bytes, count: int, *, limit: int = LIMIT) -> list[CommandAnswer]:
     """Return the answers to `count` snippets from what their script printed. Raises Garbled."""
     head, found, body = printed.partition(b"\n\n")
     statuses, *counts = head.split(b"\n")
@@ -114,10 +114,10 @@ def read(printed: bytes, count: int, *, limit: int = LIMIT) -> list[Answer]:
     if not found or len(codes) != count or len(sizes) != 2 * count or len(body) != sum(sizes):
         raise UnexpectedOutput
     texts = iter(_cut(body, sizes))
-    return [Answer(code, next(texts), _OWN_NAME.sub("sh: ", next(texts))) for code in codes]
+    return [CommandAnswer(code, next(texts), _OWN_NAME.sub("sh: ", next(texts))) for code in codes]
 
 
-def name_answers(snippets: Mapping[str, str], answers: Sequence[Answer]) -> dict[str, Answer]:
+def name_answers(snippets: Mapping[str, str], answers: Sequence[CommandAnswer]) -> dict[str, CommandAnswer]:
     return dict(zip(snippets, answers, strict=True))
 
 

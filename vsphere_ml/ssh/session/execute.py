@@ -20,7 +20,7 @@ TICK_S = 0.05  # between two tries to send, while the guest takes no more
 PATIENCE_S = 30.0  # between the end of the output and the exit status
 
 
-class Cut(Exception):  # noqa: N818 - an event, told by whoever knows what it cut
+class ConnectionCut(Exception):  # noqa: N818 - an event, told by whoever knows what it cut
     """The connection ended before the command did."""
 
 
@@ -50,7 +50,7 @@ def execute(
     except (paramiko.SSHException, OSError, EOFError) as error:
         if "timeout" in str(error).lower():
             raise Late from error
-        raise Cut(str(error)) from error
+        raise ConnectionCut(str(error)) from error
 
 
 def _exchange(channel: Any, stdin: memoryview, until: float, sinks: tuple[Callable[[bytes], None], ...]) -> None:
@@ -103,4 +103,4 @@ def _status(channel: Any, transport: paramiko.Transport, until: float) -> int:
         return int(channel.exit_status)
     if transport.is_active():
         raise Late
-    raise Cut
+    raise ConnectionCut

@@ -69,7 +69,7 @@ class GuestLog:
             ) from error
 
 
-class Lines:
+class LogLines:
     """Turns bytes as they come into lines of text. A line without an end is given in pieces, never within a secret."""
 
     def __init__(self, secrets: Secrets, take: Callable[[str], None]) -> None:

@@ -6,13 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vsphere_ml.ssh.session.log import Lines
+    from vsphere_ml.ssh.session.log import LogLines
 
 
 class Printed:
     """Takes both outputs as they come; keeps the last `limit` bytes of each, and hands lines on."""
 
-    def __init__(self, limit: int, out: Lines | None = None, err: Lines | None = None) -> None:
+    def __init__(self, limit: int, out: LogLines | None = None, err: LogLines | None = None) -> None:
         self._limit = limit
         self._lines = (out, err)
         self._kept = (bytearray(), bytearray())

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer, Sensitive
+from vsphere_ml.core.model.guest import CommandAnswer, Sensitive
 from vsphere_ml.ssh.session import batch, become, errors, files, reboot
 from vsphere_ml.ssh.session.connect import close, connect
-from vsphere_ml.ssh.session.execute import Cut, Late, execute
-from vsphere_ml.ssh.session.log import GuestLog, Lines, Secrets
+from vsphere_ml.ssh.session.execute import ConnectionCut, Late, execute
+from vsphere_ml.ssh.session.log import GuestLog, LogLines, Secrets
 from vsphere_ml.ssh.session.printed import Printed
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class SshShell:
         self._left = True
         return errors.shorten_command(self._doing)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         """Return each snippet's answer; one round trip. See `Probe.ask`."""
         if not commands:
             return {}
@@ -98,7 +98,7 @@ class SshShell:
         self._log.add("?", ", ".join(f"{name}: {answer.status}" for name, answer in answers.items()))
         return answers
 
-    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> Answer:
+    def run(self, command: str, *, stdin: Sensitive | str | None = None, timeout_s: float = 1800.0) -> CommandAnswer:
         """Return what the command said; GuestError `guest.command-failed` when it failed. See `Shell.run`."""
         answer, last = self._run(command, stdin, timeout_s)
         if not answer.ok:
@@ -150,7 +150,7 @@ class SshShell:
 
     def _run(
         self, command: str, stdin: Sensitive | str | None, timeout_s: float, *, shown: str = ""
-    ) -> tuple[Answer, tuple[str, ...]]:
+    ) -> tuple[CommandAnswer, tuple[str, ...]]:
         """Return the answer and the last lines of both outputs; each line goes to the log when it comes."""
         if isinstance(stdin, Sensitive):
             self._secrets.add(stdin)
@@ -165,21 +165,21 @@ class SshShell:
             raise errors.timeout_error(self._target, shown, timeout_s, tuple(last))
         out, err = (self._secrets.hide(text) for text in printed.texts())
         self._log.add("=", f"status {status}")
-        return Answer(status, out, err), tuple(last)
+        return CommandAnswer(status, out, err), tuple(last)
 
-    def _lines(self, kind: str, last: deque[str]) -> Lines:
+    def _lines(self, kind: str, last: deque[str]) -> LogLines:
         def take(line: str) -> None:
             last.append(line)
             self._log.add(kind, line)
 
-        return Lines(self._secrets, take)
+        return LogLines(self._secrets, take)
 
     def _execute(self, call: Call, printed: Printed, what: str, deadline_s: float) -> int:
         transport = self.open().transport
         printed.expect(call.mark)
         try:
             status = execute(transport, call.line, call.stdin, deadline_s=deadline_s, out=printed.out, err=printed.err)
-        except Cut as error:
+        except ConnectionCut as error:
             raise errors.cut(self._target, what) from error
         except Late as error:
             self.close()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.vsphere.connection.session import Session
-    from vsphere_ml.vsphere.connection.tls import Connection
+    from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
     Tell = Callable[[int, int], None]
 
@@ -50,7 +50,7 @@ class Seen:
 class Body:
     """A file as it comes, in parts that each have the connection's timeout."""
 
-    connection: Connection
+    connection: PinnedConnection
     response: HTTPResponse
 
     def read(self) -> bytes:

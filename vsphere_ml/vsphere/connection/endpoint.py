@@ -19,8 +19,8 @@ from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.vsphere.connection import bounds
 from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_whole
 from vsphere_ml.vsphere.connection.required import unexpected_answer
-from vsphere_ml.vsphere.connection.soap import GarbledAnswerError, HttpStatusError, Stub
-from vsphere_ml.vsphere.connection.tls import Connection, PinMismatchError, Trust, untrusted_error
+from vsphere_ml.vsphere.connection.soap import HttpStatusError, Stub, UnexpectedAnswerError
+from vsphere_ml.vsphere.connection.tls import PinMismatchError, PinnedConnection, Trust, untrusted_error
 from vsphere_ml.vsphere.connection.trace import Trace, TracedConnection
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class VCenterEndpoint:
         self.host, self.port, self.trust, self.timeout_s, self.trace = host, port, trust, timeout_s, trace
         self._most = bounds.ANSWER_BYTES
         self._settings: dict[str, Any] = {"context": trust.context(), "pin": trust.pin, "timeout": timeout_s}
-        self._scheme: type[Connection] = Connection
+        self._scheme: type[PinnedConnection] = PinnedConnection
         if trace is not None:
             self._settings["trace"] = trace
             self._scheme = TracedConnection
@@ -83,10 +83,10 @@ class VCenterEndpoint:
             acceptCompressedResponses=self.trace is None,
         )
 
-    def file_connection(self) -> Connection:
+    def file_connection(self) -> PinnedConnection:
         """Return a connection for a file, which is as large as it is."""
         settings = {key: self._settings[key] for key in ("context", "pin", "timeout")}
-        return Connection(self.host, self.port, most=math.inf, **settings)
+        return PinnedConnection(self.host, self.port, most=math.inf, **settings)
 
     def _version(self) -> str:
         # pyVim's own probe has no timeout (9.1), so a silent server would hang it for ever.
@@ -140,7 +140,7 @@ class VCenterEndpoint:
                 target=self.name,
                 hint="check the address, the network and firewalls between; `--timeout` gives it longer",
             )
-        if isinstance(error, (GarbledAnswerError, AnswerTooLargeError, ExpatError)):
+        if isinstance(error, (UnexpectedAnswerError, AnswerTooLargeError, ExpatError)):
             return unexpected_answer(
                 f"{self.name} answered, but {_words(error)}",
                 self.name,
@@ -180,7 +180,7 @@ def _versions(document: bytes) -> frozenset[str]:
     try:
         root = ET.fromstring(document)  # noqa: S314 - of at most 1 MiB; expat itself bounds what entities add
     except ET.ParseError as error:
-        raise GarbledAnswerError("its list of API versions is cut off, or no XML") from error
+        raise UnexpectedAnswerError("its list of API versions is cut off, or no XML") from error
     spaces = (each for each in root.iter("namespace") if each.findtext("name") == _API)
     return frozenset(version.text or "" for space in spaces for version in space.iter("version"))
 

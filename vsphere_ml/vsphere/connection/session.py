@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from vsphere_ml.vsphere.connection.tls import Connection
+    from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 T = TypeVar("T")
 # Every vCenter has them, and the API allows a host to have none.
@@ -118,7 +118,7 @@ class Session:
         """What proves the session in a request that is no API call."""
         return str(self.stub.cookie or "").partition(";")[0]
 
-    def file_connection(self) -> Connection:
+    def file_connection(self) -> PinnedConnection:
         """Return a new connection for such a request, trusted as the API's are; its body goes into no trace."""
         return self._wire.file_connection()
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
     from vsphere_ml.vsphere.connection.required import AnswerSource
-    from vsphere_ml.vsphere.connection.tls import Connection
+    from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 _soap: Any = SoapAdapter
 _types: Any = VmomiSupport
@@ -34,7 +34,7 @@ _PIECE = 16 << 10
 _SESSION = "vmware_soap_session"
 
 
-class GarbledAnswerError(HTTPException):
+class UnexpectedAnswerError(HTTPException):
     """An answer that cannot be read as one to what was asked."""
 
     def __init__(self, why: str = "the answer cannot be read") -> None:
@@ -51,7 +51,7 @@ class HttpStatusError(HTTPException):
 class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
     """pyvmomi's end of the wire, with a reader that believes nothing. `most` bounds an answer's unpacked bytes."""
 
-    def __init__(self, connection: type[Connection], settings: Mapping[str, Any], most: int, **how: Any) -> None:
+    def __init__(self, connection: type[PinnedConnection], settings: Mapping[str, Any], most: int, **how: Any) -> None:
         super().__init__(**how)
         self.scheme, self.schemeArgs, self._most = connection, settings, most
 
@@ -105,12 +105,12 @@ class Stub(_soap.SoapStubAdapter):  # type: ignore[misc]
         except (OSError, HTTPException, MemoryError):
             raise
         except ExpatError as error:
-            raise GarbledAnswerError("the answer is cut off, or no XML") from error
+            raise UnexpectedAnswerError("the answer is cut off, or no XML") from error
         except Exception as error:  # pyvmomi's reader raises what it stumbles into: KeyError, TypeError, AttributeError
-            raise GarbledAnswerError from error
+            raise UnexpectedAnswerError from error
         read_whole(response)  # to its end, so that the connection can be used again
         if not reader.is_answer or not _answers(answer, info, fault=reader.isFault):
-            raise GarbledAnswerError("the answer is not that of a vCenter")
+            raise UnexpectedAnswerError("the answer is not that of a vCenter")
         return answer
 
 
@@ -175,7 +175,7 @@ class _Unpacked:
         while not data and not self._gzip.eof:
             piece = self._packed.read(_PIECE)
             if not piece:
-                raise GarbledAnswerError("the answer is cut off")
+                raise UnexpectedAnswerError("the answer is cut off")
             data = self._unpack(piece, size)
         self._left -= len(data)
         if self._left < 0:
@@ -186,4 +186,4 @@ class _Unpacked:
         try:
             return self._gzip.decompress(piece, size)
         except zlib.error as error:
-            raise GarbledAnswerError from error
+            raise UnexpectedAnswerError from error

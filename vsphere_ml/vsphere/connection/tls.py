@@ -68,7 +68,7 @@ class PinMismatchError(ssl.SSLError):
     """The server's certificate is not the pinned one."""
 
 
-class Connection(HTTPSConnection):
+class PinnedConnection(HTTPSConnection):
     """HTTPS that checks a pinned certificate before the first request leaves.
 
     pyvmomi 9.1 compares a thumbprint only after the CA check has failed, and not at all when that check is off.

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.vsphere.connection.bounds import read_whole
-from vsphere_ml.vsphere.connection.tls import Connection
+from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -74,7 +74,7 @@ class Trace:
         self._file.close()
 
 
-class TracedConnection(Connection):
+class TracedConnection(PinnedConnection):
     """A connection that copies what goes over it into a trace; headers, with their cookies, are left out."""
 
     def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:

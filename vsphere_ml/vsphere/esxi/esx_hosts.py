@@ -31,7 +31,7 @@ from vsphere_ml.core.hosts.host_changes import (
 )
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
 from vsphere_ml.vsphere.esxi import esxi_state
-from vsphere_ml.vsphere.esxi.esx_settings import Settings
+from vsphere_ml.vsphere.esxi.esx_settings import EsxiSettings
 from vsphere_ml.vsphere.faults import translate
 from vsphere_ml.vsphere.inventory.collect import collect_objects, managed_object
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
@@ -58,7 +58,7 @@ class EsxHosts:
     def __init__(self, session: Session, *, pause_s: float = PAUSE_S) -> None:
         self._session = session
         self._fields = CustomAttributes(session)
-        self._settings = Settings(session)
+        self._settings = EsxiSettings(session)
         self._attributes = threading.Lock()
         self._pause_s = pause_s
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PERFORMANCE = "performance"
 
 
-class Settings:
+class EsxiSettings:
     """The settings of hosts, each written for the next boot."""
 
     def __init__(self, session: Session) -> None:

@@ -9,11 +9,11 @@ from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.model.esxi_state import (
     NO_LOCKDOWN,
-    Connection,
     DesiredState,
     EsxiHostState,
     FunctionSeen,
     GraphicsSeen,
+    HostConnection,
     KernelOption,
     VmOnHost,
 )
@@ -103,7 +103,9 @@ def _read_state(
     try:
         return _sight(session, fields, host, props, related)
     except AWAY:
-        return _sight(session, fields, host, {**props, "runtime.connectionState": Connection.NOT_RESPONDING}, related)
+        return _sight(
+            session, fields, host, {**props, "runtime.connectionState": HostConnection.NOT_RESPONDING}, related
+        )
 
 
 def _sight(
@@ -113,7 +115,7 @@ def _sight(
     props: Mapping[str, Any],
     related: _Related,
 ) -> EsxiHostState:
-    connection = Connection(str(props.get("runtime.connectionState") or Connection.DISCONNECTED))
+    connection = HostConnection(str(props.get("runtime.connectionState") or HostConnection.DISCONNECTED))
     booted = props.get("runtime.bootTime")
     there = [VmRef(reference(vm)) for vm in props.get("vm") or () if reference(vm) in related.vms]
     drs = related.drs.get(reference(props["parent"])) if "parent" in props else None
@@ -133,19 +135,19 @@ def _sight(
         maintenance=bool(props.get("runtime.inMaintenanceMode")),
         boot_time=booted.isoformat() if booted is not None else "",
         kernel=kernel(session, host, props.get("configManager.advancedOption"))
-        if connection is Connection.CONNECTED
+        if connection is HostConnection.CONNECTED
         else KernelOption(door=AccessMethod.NONE, why="the host does not answer"),
         graphics=_graphics(props),
         functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
         vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
         rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
-        drivers=modules.options(props.get(modules.PATH)) if connection is Connection.CONNECTED else None,
-        pvrdma=pvrdma.pvrdma(props) if connection is Connection.CONNECTED else None,
+        drivers=modules.options(props.get(modules.PATH)) if connection is HostConnection.CONNECTED else None,
+        pvrdma=pvrdma.pvrdma(props) if connection is HostConnection.CONNECTED else None,
         ssh_running=_ssh(props.get("config.service")),
         record=fields.value(props.get("customValue"), HOST_RECORD_ATTRIBUTE) or "",
         drs=drs.state if drs else None,
         desired=replace(drs.desired if drs else DesiredState(), profile=_has_profile(props)),
-        lockdown=lockdown.read_lockdown(session, props) if connection is Connection.CONNECTED else NO_LOCKDOWN,
+        lockdown=lockdown.read_lockdown(session, props) if connection is HostConnection.CONNECTED else NO_LOCKDOWN,
     )
 
 

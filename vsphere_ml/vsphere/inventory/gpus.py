@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.core.catalog.boards import NVIDIA
-from vsphere_ml.core.model.inventory import Gpu, GpuUse, VgpuDevice, VmRef, WholeGpu
+from vsphere_ml.core.model.inventory import DirectPathGpu, Gpu, GpuUse, VgpuDevice, VmRef
 from vsphere_ml.core.units import Bytes
 from vsphere_ml.vsphere.inventory.collect import reference
 from vsphere_ml.vsphere.inventory.pci import address
@@ -42,12 +42,12 @@ def passthrough_gpus(
     pci: Mapping[PciAddress, PciDevice],
     system_ids: Mapping[PciAddress, str],
     held: Mapping[PciAddress, VmRef],
-) -> tuple[WholeGpu, ...]:
+) -> tuple[DirectPathGpu, ...]:
     """Return the GPUs that a host can hand through whole, in the order of their addresses."""
     infos = {address(info.id): info for info in props.get("config.pciPassthruInfo") or () if info.passthruCapable}
     active = {place for place, info in infos.items() if info.passthruEnabled and info.passthruActive}
     return tuple(
-        WholeGpu(
+        DirectPathGpu(
             address=place,
             vendor=pci[place].vendor,
             device=pci[place].device,

@@ -25,7 +25,7 @@ from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, colle
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from vsphere_ml.core.model.inventory import Cluster, Host, Vm
+    from vsphere_ml.core.model.inventory import ComputeCluster, Host, Vm
     from vsphere_ml.core.ports.vcenter import Scope
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
@@ -193,7 +193,7 @@ class _Read:
             self.raw_devices[ref] = list(props.get("config.hardware.device") or ())
             self.vms[ref] = vms.read_full_vm(self.vms[ref], {**self.vm_props[ref], **props})
 
-    def hosts(self, clusters: tuple[Cluster, ...]) -> tuple[Host, ...]:
+    def hosts(self, clusters: tuple[ComputeCluster, ...]) -> tuple[Host, ...]:
         known = {cluster.ref for cluster in clusters}
         made = (self._host(ref, known) for ref in self.host_objects)
         return tuple(sorted(made, key=lambda host: (host.name, host.ref)))

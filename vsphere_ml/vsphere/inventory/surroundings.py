@@ -9,8 +9,9 @@ from pyVmomi import vim
 from vsphere_ml.core.model.inventory import (
     Admission,
     AdmissionPolicy,
-    Cluster,
+    AntiAffinityRule,
     ClusterRef,
+    ComputeCluster,
     Datastore,
     DatastoreRef,
     Folder,
@@ -18,7 +19,6 @@ from vsphere_ml.core.model.inventory import (
     Network,
     NetworkRef,
     PoolRef,
-    Rule,
     Switch,
     SwitchRef,
     VmRef,
@@ -110,12 +110,12 @@ class Surroundings:
             ref = reference(props["parent"])
         return "/".join(reversed(parts))
 
-    def _cluster(self, row: Row) -> Cluster:
+    def _cluster(self, row: Row) -> ComputeCluster:
         found, props = row
         config = props.get("configurationEx")
         path = f"{self._parents(props)}/{props['name']}"
         drs = getattr(config, "drsConfig", None)
-        return Cluster(
+        return ComputeCluster(
             ref=ClusterRef(reference(found)),
             name=props["name"],
             path=path,
@@ -213,14 +213,14 @@ def _admission(das: Any) -> Admission | None:
     return Admission(policy=policy, memory_percent=getattr(asked, "memoryFailoverResourcesPercent", 0))
 
 
-def _rules(config: Any) -> tuple[Rule, ...]:
+def _rules(config: Any) -> tuple[AntiAffinityRule, ...]:
     rules = getattr(config, "rule", None) or ()
     return tuple(_rule(rule) for rule in rules if isinstance(rule, vim.cluster.AntiAffinityRuleSpec))
 
 
-def _rule(rule: Any) -> Rule:
+def _rule(rule: Any) -> AntiAffinityRule:
     members = frozenset(VmRef(reference(vm)) for vm in rule.vm or ())
-    return Rule(key=rule.key, name=rule.name or "", vms=members, enabled=bool(rule.enabled))
+    return AntiAffinityRule(key=rule.key, name=rule.name or "", vms=members, enabled=bool(rule.enabled))
 
 
 def _datastore(row: Row) -> Datastore:

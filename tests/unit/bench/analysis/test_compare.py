@@ -11,11 +11,11 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.metric import metric
-from vsphere_ml.bench.gate.gate import Check, Passed, failure, gate
+from vsphere_ml.bench.gate.gate import GateCheck, Passed, failure, gate
 from vsphere_ml.bench.gate.junit import xml
-from vsphere_ml.bench.gate.thresholds import TOLERANCE, Limits, Threshold
+from vsphere_ml.bench.gate.thresholds import TOLERANCE, Threshold, ThresholdLimits
 from vsphere_ml.bench.model.record import Cluster, LinkResult, Outcome
-from vsphere_ml.bench.stats.verdicts import Answer
+from vsphere_ml.bench.stats.verdicts import ComparisonResult
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 if TYPE_CHECKING:
@@ -29,23 +29,23 @@ def sweeps(gbit: float, *, launches: int = 3, seed: int = 1) -> tuple[Run, ...]:
 
 def test_900_megabit_is_slower_than_a_gigabit() -> None:
     (row,) = compare(sweeps(1.0), sweeps(0.9, seed=2)).rows
-    assert row.answer is Answer.SLOWER
+    assert row.answer is ComparisonResult.SLOWER
     assert row.ratio.value == pytest.approx(0.9, abs=0.01)
 
 
 def test_a_gigabit_is_faster_than_900_megabit() -> None:
     (row,) = compare(sweeps(0.9), sweeps(1.0, seed=2)).rows
-    assert row.answer is Answer.FASTER
+    assert row.answer is ComparisonResult.FASTER
 
 
 def test_twice_a_gigabit_is_equivalent_however_often_it_is_tried() -> None:
     answers = [compare(sweeps(1.0, seed=seed), sweeps(1.0, seed=-seed)).rows[0].answer for seed in range(1, 60)]
-    assert set(answers) == {Answer.EQUIVALENT}
+    assert set(answers) == {ComparisonResult.EQUIVALENT}
 
 
 def test_one_launch_on_a_side_tells_nothing_and_says_why() -> None:
     (row,) = compare(sweeps(1.0), sweeps(0.9, launches=1)).rows
-    assert row.answer is Answer.NOISY
+    assert row.answer is ComparisonResult.NOISY
     assert "one launch" in row.reason
 
 
@@ -56,7 +56,7 @@ def test_noise_is_told_from_sameness() -> None:
         for run in sweeps(1.0, launches=4)
         for factor in [rng.uniform(0.7, 1.4)]
     )
-    assert compare(sweeps(1.0), loud).rows[0].answer is Answer.NOISY
+    assert compare(sweeps(1.0), loud).rows[0].answer is ComparisonResult.NOISY
 
 
 def test_other_configurations_are_refused_with_what_differs() -> None:
@@ -66,7 +66,7 @@ def test_other_configurations_are_refused_with_what_differs() -> None:
     assert caught.value.code == "bench.not-comparable"
     assert caught.value.details == ("configuration.backend: gloo in A, mpi in B",)
     forced = compare(sweeps(1.0), other, force=True)
-    assert forced.rows[0].answer is Answer.EQUIVALENT
+    assert forced.rows[0].answer is ComparisonResult.EQUIVALENT
     assert "configuration.backend: gloo in A, mpi in B" in forced.differences
 
 
@@ -97,7 +97,7 @@ def test_gpus_farther_from_the_nic_are_another_placement_and_what_nobody_told_is
     with pytest.raises(NotPossible) as caught:
         compare(near, far)
     assert caught.value.details == ("GPU to NIC: same PCIe switch in A, across NUMA nodes in B",)
-    assert compare(near, sweeps(1.0)).rows[0].answer is Answer.EQUIVALENT
+    assert compare(near, sweeps(1.0)).rows[0].answer is ComparisonResult.EQUIVALENT
 
 
 def test_a_record_without_a_complete_launch_is_refused() -> None:
@@ -146,12 +146,12 @@ def test_training_and_links_have_figures_too() -> None:
     assert metric(replace(synthetic.train(1), steps=None)) is None
 
 
-def kinds(checks: tuple[Check, ...]) -> dict[str, Passed]:
+def kinds(checks: tuple[GateCheck, ...]) -> dict[str, Passed]:
     return {each.kind: each.passed for each in checks}
 
 
 def asked(tolerance: float = TOLERANCE, of_bound: float | None = None) -> tuple[Threshold, ...]:
-    return (Threshold(limits=Limits(below_baseline=tolerance, of_bound=of_bound)),)
+    return (Threshold(limits=ThresholdLimits(below_baseline=tolerance, of_bound=of_bound)),)
 
 
 def test_a_gate_opens_for_the_same_again() -> None:
@@ -209,9 +209,9 @@ def test_a_link_nobody_knows_is_no_bound() -> None:
 
 def test_junit_xml_counts_failures_and_survives_any_text() -> None:
     checks = (
-        Check(name="a", kind="baseline", passed=Passed.YES, message="fine"),
-        Check(name="b <&> \x00\x1b", kind="bound", passed=Passed.NO, message="\ud800"),
-        Check(name="c", kind="bound", passed=Passed.UNKNOWN, message=""),
+        GateCheck(name="a", kind="baseline", passed=Passed.YES, message="fine"),
+        GateCheck(name="b <&> \x00\x1b", kind="bound", passed=Passed.NO, message="\ud800"),
+        GateCheck(name="c", kind="bound", passed=Passed.UNKNOWN, message=""),
     )
     suite = ET.fromstring(xml(checks).encode())
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")

@@ -13,7 +13,7 @@ from rich.console import Console
 from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.explain import explain
-from vsphere_ml.bench.analysis.study import Standing, study
+from vsphere_ml.bench.analysis.study import BoundsCheck, study
 from vsphere_ml.bench.gate.gate import Passed, failure, gate
 from vsphere_ml.bench.imports import log
 from vsphere_ml.bench.imports.files import one
@@ -60,7 +60,7 @@ def test_a_sound_record_is_inside_its_bracket_and_only_hears_of_larger_frames() 
 def test_a_record_made_slower_than_the_wire_allows_is_below_the_floor() -> None:
     slow = synthetic.record(machine=replace(QUIET, overlap=-1.0), nodes=2, launches=3)
     assert told(slow)["bench.below-floor"].target == "train resnet50, 2 nodes, 2 ranks, tcp"
-    assert study(slow).scalings[1].standing is Standing.BELOW
+    assert study(slow).scalings[1].standing is BoundsCheck.BELOW
 
 
 def test_an_efficiency_that_cannot_be_is_above_the_ceiling() -> None:
@@ -288,7 +288,7 @@ def test_launches_that_are_not_complete_are_in_no_figure() -> None:
 def test_without_a_base_there_is_no_efficiency() -> None:
     alone = study(tuple(run for run in SOUND if run.configuration.nodes == 2))
     assert alone.scalings[0].efficiency is None
-    assert alone.scalings[0].standing is Standing.UNKNOWN
+    assert alone.scalings[0].standing is BoundsCheck.UNKNOWN
 
 
 def test_the_base_of_rdma_is_one_node_whatever_its_transport() -> None:

@@ -15,16 +15,16 @@ from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import AT_CEILING, study
 from vsphere_ml.bench.gate.gate import Passed, gate
-from vsphere_ml.bench.gate.thresholds import Limits, Threshold
+from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outcome, Run, SweepPoint, Transport, Workload
 from vsphere_ml.bench.network.sweeps import COLLECTIVES, bus_factor, node_level
 from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.validate import check
 from vsphere_ml.bench.report.tables import all_reduce, links
-from vsphere_ml.bench.stats.verdicts import Answer
+from vsphere_ml.bench.stats.verdicts import ComparisonResult
 
 LOGS = {each["id"]: each for each in public_logs.descriptions()}
-EASY = [Threshold(limits=Limits(of_bound=0.01))]
+EASY = [Threshold(limits=ThresholdLimits(of_bound=0.01))]
 
 
 def public(name: str, link: Link, transport: Transport = Transport.GPUDIRECT) -> Run:
@@ -160,7 +160,7 @@ def test_a_log_that_was_cut_is_compared_at_the_sizes_that_both_have() -> None:
     compared = compare(first, second)
     (row,) = compared.rows
     assert row.ratio.value == pytest.approx(1.0)
-    assert row.answer is Answer.NOISY  # equal figures are no certainty
+    assert row.answer is ComparisonResult.NOISY  # equal figures are no certainty
     assert any(each.startswith("message sizes: only the 3") for each in compared.differences)
     assert compared.alone == ()
 

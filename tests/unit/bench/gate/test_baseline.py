@@ -11,7 +11,7 @@ import pytest
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.gate import baseline, thresholds
-from vsphere_ml.bench.gate.gate import Check, Passed, failure, gate
+from vsphere_ml.bench.gate.gate import GateCheck, Passed, failure, gate
 from vsphere_ml.bench.model.record import Outcome, Proof, Verdict
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.errors import ConfigError, NotPossible
@@ -29,7 +29,7 @@ def of(text: str) -> tuple[thresholds.Threshold, ...]:
     return thresholds.read(HEAD + text, "thresholds.toml")
 
 
-def kinds(checks: tuple[Check, ...], kind: str) -> list[Passed]:
+def kinds(checks: tuple[GateCheck, ...], kind: str) -> list[Passed]:
     return [each.passed for each in checks if each.kind == kind]
 
 
@@ -147,7 +147,7 @@ def spread(*factors: float) -> tuple[Run, ...]:
     return tuple(slower(run, factor) for run, factor in zip(runs, factors, strict=True))
 
 
-TOLERANCE = (thresholds.Threshold(limits=thresholds.Limits(below_baseline=0.05)),)
+TOLERANCE = (thresholds.Threshold(limits=thresholds.ThresholdLimits(below_baseline=0.05)),)
 
 
 def test_what_is_too_noisy_names_the_one_command_whose_launches_would_tell() -> None:

@@ -14,7 +14,7 @@ from vsphere_ml.bench.analysis.compare import compare
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.gate.gate import Passed, gate
-from vsphere_ml.bench.gate.thresholds import Limits, Threshold
+from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.imports import log, reading
 from vsphere_ml.bench.imports.files import import_logs, one
 from vsphere_ml.bench.imports.reading import Given
@@ -22,7 +22,7 @@ from vsphere_ml.bench.model.record import Link, Outcome, Run, Transport, Verdict
 from vsphere_ml.bench.network.sweeps import sizes
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.bench.report.tables import links
-from vsphere_ml.bench.stats.verdicts import Answer
+from vsphere_ml.bench.stats.verdicts import ComparisonResult
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def test_launches_of_one_configuration_are_numbered_and_compared() -> None:
     same = import_logs([("c", [slower], NOON), ("d", [slower + b"\n"], NOON)], Given())
     second = import_logs([("c", [slower], NOON), ("d", [again], NOON)], Given())
     assert [made.launch for made in first] == [1, 2]
-    assert compare(first, same).rows[0].answer is Answer.NOISY  # equal figures on a side are no certainty
-    assert compare(first, second).rows[0].answer is Answer.SLOWER
+    assert compare(first, same).rows[0].answer is ComparisonResult.NOISY  # equal figures on a side are no certainty
+    assert compare(first, second).rows[0].answer is ComparisonResult.SLOWER
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_an_old_log_of_a_link_is_held_against_its_rate_by_report_explain_and_gat
     assert f"{share} % of what headers leave of its line rate" in verdict
     (slow,) = (each for each in explain(seen) if each.code == "bench.slow-link")
     assert f"{share} % of the" in slow.message
-    asked = [Threshold(limits=Limits(of_bound=0.9))]
+    asked = [Threshold(limits=ThresholdLimits(of_bound=0.9))]
     failed = [each for each in gate((made,), None, asked) if each.passed is Passed.NO]
     assert [each.message for each in failed] == [f"{share} % of the bound, 90.0 % wanted"]
 

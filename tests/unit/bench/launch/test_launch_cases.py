@@ -14,7 +14,7 @@ from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.launchers import launch
 from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.launch.transports import variables
-from vsphere_ml.bench.model.job import Job, Runtime, Within
+from vsphere_ml.bench.model.job import Job, RunIn, Runtime
 from vsphere_ml.bench.model.record import Transport, Workload
 from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
 
@@ -28,7 +28,7 @@ def job_of(case: dict[str, Any]) -> Job:
         python="/usr/bin/python3" if inside else "/opt/vsml/runtime/bin/python",
         mpirun=case.get("mpirun", ""),
         mpi_version=tuple(int(each) for each in case.get("mpi", "").split(".") if each),
-        within=Within(case.get("in", "guest")),
+        within=RunIn(case.get("in", "guest")),
         ssh_port=12345 if inside else 0,
         variables=case.get("image", {}),
     )

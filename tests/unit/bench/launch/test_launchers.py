@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.bench.jobs import HYDRA, OPEN_MPI_4, OPEN_MPI_5, job
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.model.job import Within
+from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_ranks_in_a_container_without_an_sshd_are_started_through_the_guests_by_
 ) -> None:
     program(tmp_path / "real-ssh", 'for word; do :; done; exec sh -c "$word"')
     program(tmp_path / "docker", 'echo "$1 $2 $3"; shift 3; exec "$@"')
-    runtime = replace(OPEN_MPI_4, within=Within.CONTAINER)
+    runtime = replace(OPEN_MPI_4, within=RunIn.CONTAINER)
     made = launch(job(launcher=launcher, backend="mpi", runtime=runtime))
     program(tmp_path / "ssh", made.files["bin/ssh"].replace("/usr/bin/ssh", str(tmp_path / "real-ssh")))
     remote = "printf '%s|' \"$VSML_BENCH_RUN\" 'it'\\''s' \"\\$HOME\""

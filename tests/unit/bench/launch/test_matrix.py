@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
-from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, Wish, check_wish, expand, over_mpi, plan
-from vsphere_ml.bench.model.job import MPICH, Within
+from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_wish, expand, over_mpi, plan
+from vsphere_ml.bench.model.job import MPICH, RunIn
 from vsphere_ml.bench.model.record import Outcome, Run, Steps, Transport, Workload
 from vsphere_ml.bench.records import store
 from vsphere_ml.core import json_memory
 from vsphere_ml.core.errors import ConfigError
 
-WISH = Wish(
+WISH = BenchSpec(
     workloads=(Workload.TRAIN, Workload.ALLREDUCE),
     nodes=(4, 1, 2),
     transports=(Transport.ROCE, Transport.TCP),
@@ -89,14 +89,14 @@ def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
     assert (made.launcher, made.backend, made.ranks) == ("mpirun", "nccl", 4)
     (inside,) = expand(
         replace(
-            WISH, workloads=(Workload.NCCL,), nodes=(2,), transports=(Transport.ROCE,), slots=2, within=Within.CONTAINER
+            WISH, workloads=(Workload.NCCL,), nodes=(2,), transports=(Transport.ROCE,), slots=2, within=RunIn.CONTAINER
         )
     )
     assert inside.options == {"in": "container"}
 
 
 def test_a_record_that_could_not_be_read_is_refused_before_it_is_measured() -> None:
-    wish = Wish(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "18750"}})
+    wish = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "18750"}})
     check_wish(wish)  # 18750 steps × 32 ranks × 5 launches × 2 times
     with pytest.raises(ConfigError) as refusal:
         check_wish(replace(wish, options={Workload.TRAIN: {"steps": "18751"}}))

@@ -17,7 +17,7 @@ from tests.waiting import PATIENCE_S, until
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.bench.launch.launchers import Launch
 from vsphere_ml.core.errors import BenchError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,10 +37,10 @@ class Here:
     def write(self, _path: str, text: str, **_how: object) -> None:
         self.script = text.replace(job().folder, str(self.folder))
 
-    def run(self, command: str, **_how: object) -> Answer:
+    def run(self, command: str, **_how: object) -> CommandAnswer:
         """Start nothing: the test does."""
         self.command = command.replace(job().folder, str(self.folder))
-        return Answer(0, "4711\n")
+        return CommandAnswer(0, "4711\n")
 
 
 def started(folder: Path, patch: pytest.MonkeyPatch, *command: str) -> subprocess.Popen[bytes]:
@@ -110,8 +110,8 @@ def test_what_a_job_printed_comes_from_the_byte_on_that_is_not_known(tmp_path: P
     asked = {"job.out": 6, "job.err": 0, "not-there": 0}
     seen = remote_job.peek(Asked(tmp_path), job(), os.getpid(), 0, 0.5, printed=asked)
     assert seen.printed == {
-        "job.out": remote_job.Printed(start=6, data=b"\xff\xfe second\n"),
-        "job.err": remote_job.Printed(start=7, data=b"x" * remote_job.SHOWN),
+        "job.out": remote_job.OutputPiece(start=6, data=b"\xff\xfe second\n"),
+        "job.err": remote_job.OutputPiece(start=7, data=b"x" * remote_job.SHOWN),
     }
 
 
@@ -148,10 +148,10 @@ def test_a_job_whose_script_was_killed_is_gone(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(remote_job, "LOOK_S", 0.1)
     pid = begun(tmp_path, "/bin/sh", "-c", f"echo $$ >{tmp_path}/begun; exec sleep 60")
     until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text(), "it does not begin")
-    assert remote_job.peek(Asked(tmp_path), job(), pid, 0, 0.5) == remote_job.Peek(status=None, text="")
+    assert remote_job.peek(Asked(tmp_path), job(), pid, 0, 0.5) == remote_job.JobProgress(status=None, text="")
     os.kill(pid, signal.SIGKILL)
     try:
-        assert remote_job.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S) == remote_job.Peek(
+        assert remote_job.peek(Asked(tmp_path), job(), pid, 0, PATIENCE_S) == remote_job.JobProgress(
             status=None, text="", gone=True
         )
     finally:
@@ -190,7 +190,7 @@ def test_a_full_file_system_is_a_trouble(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_start_that_tells_no_pid_is_an_error(tmp_path: Path) -> None:
     here: Any = Here(tmp_path)
-    here.run = lambda _command, **_how: Answer(0, "no such user\n")
+    here.run = lambda _command, **_how: CommandAnswer(0, "no such user\n")
     with pytest.raises(BenchError) as raised:
         remote_job.start(here, job(), Launch(command=("true",), variables={}, files={}))
     assert (raised.value.code, raised.value.target) == ("bench.not-started", "here")
@@ -204,13 +204,13 @@ class Asked:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def ask(self, probes: Mapping[str, str]) -> dict[str, Answer]:
+    def ask(self, probes: Mapping[str, str]) -> dict[str, CommandAnswer]:
         """Return what each command prints here."""
         told = {name: text.replace(job().folder, str(self.folder)) for name, text in probes.items()}
         ran = {
             name: subprocess.run(["sh", "-c", text], capture_output=True, check=False) for name, text in told.items()
         }
-        return {name: Answer(ended.returncode, ended.stdout.decode(), "") for name, ended in ran.items()}
+        return {name: CommandAnswer(ended.returncode, ended.stdout.decode(), "") for name, ended in ran.items()}
 
 
 def test_of_a_long_log_both_ends_are_kept(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from vsphere_ml.bench.porting.check import NEWEST_KERAS, check
-from vsphere_ml.bench.porting.steps import STEPS, State
+from vsphere_ml.bench.porting.steps import STEPS, PortingState
 
 FOLDER = Path(__file__).parents[3] / "cases" / "port"
 CASES: list[dict[str, Any]] = tomllib.loads((FOLDER / "cases.toml").read_text())["case"]
-OK = (State.FOUND, State.NOT_NEEDED)
+OK = (PortingState.FOUND, PortingState.NOT_NEEDED)
 
 
 def base(name: str) -> str:
@@ -32,20 +32,20 @@ def swapped(case: dict[str, Any]) -> str:
 def test_a_ported_script_is_whole(name: str) -> None:
     ported = check(base(name).encode(), name)
     assert ported.whole
-    assert [each.state for each in ported.found] == [State.FOUND] * 7
+    assert [each.state for each in ported.found] == [PortingState.FOUND] * 7
     assert [each.step for each in ported.found] == list(STEPS)
 
 
 def test_a_script_for_one_node_lacks_every_step_and_is_told_where() -> None:
     ported = check(base("plain").encode(), "plain")
     assert [(each.state, each.line) for each in ported.found] == [
-        (State.MISSING, None),
-        (State.MISSING, None),
-        (State.MISSING, 6),
-        (State.MISSING, 4),
-        (State.MISSING, 6),
-        (State.MISSING, 7),
-        (State.MISSING, 7),
+        (PortingState.MISSING, None),
+        (PortingState.MISSING, None),
+        (PortingState.MISSING, 6),
+        (PortingState.MISSING, 4),
+        (PortingState.MISSING, 6),
+        (PortingState.MISSING, 7),
+        (PortingState.MISSING, 7),
     ]
 
 

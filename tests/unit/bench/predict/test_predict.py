@@ -8,13 +8,13 @@ import pytest
 
 from vsphere_ml.bench.model.record import Transport
 from vsphere_ml.bench.network import frames
-from vsphere_ml.bench.network.bounds import Shape, bracket, gradient_bytes, ring_s, turning_batch
+from vsphere_ml.bench.network.bounds import LaunchShape, bracket, gradient_bytes, ring_s, turning_batch
 from vsphere_ml.bench.predict import arguments
-from vsphere_ml.bench.predict.predict import Job, Wire, predict, share
+from vsphere_ml.bench.predict.predict import LinkModel, TrainingModel, predict, share
 from vsphere_ml.core.errors import ConfigError
 
 BERT_LARGE = 340_000_000
-GBIT_25 = Wire(line_rate_bits_per_s=25e9, transport=Transport.TCP, mtu_bytes=9000)
+GBIT_25 = LinkModel(line_rate_bits_per_s=25e9, transport=Transport.TCP, mtu_bytes=9000)
 
 
 def ms(seconds: float) -> float:
@@ -22,7 +22,7 @@ def ms(seconds: float) -> float:
 
 
 def test_bert_large_on_25_gigabit() -> None:
-    made = predict(Job(parameters=BERT_LARGE, iterations=3_000_000), GBIT_25, (2, 3, 4, 8, 16))
+    made = predict(TrainingModel(parameters=BERT_LARGE, iterations=3_000_000), GBIT_25, (2, 3, 4, 8, 16))
     assert made.size_bytes == 1_360_000_000
     assert [ms(each.line_s) for each in made.exchanges] == [435.2, 580.3, 652.8, 761.6, 816.0]
     assert ms(made.limit_s) == 870.4
@@ -30,7 +30,7 @@ def test_bert_large_on_25_gigabit() -> None:
 
 
 def test_fp16_gradients_halve_it() -> None:
-    half = predict(Job(parameters=BERT_LARGE, gradients="fp16"), GBIT_25, (2,))
+    half = predict(TrainingModel(parameters=BERT_LARGE, gradients="fp16"), GBIT_25, (2,))
     assert ms(half.exchanges[0].line_s) == 217.6
 
 
@@ -53,12 +53,16 @@ def test_what_headers_leave(transport: Transport, mtu: int, payload: int, wire: 
 def test_a_published_write_bandwidth_is_what_headers_leave() -> None:
     """92.39 Gbit/s were measured between two pods on 100 GbE with an RDMA MTU of 1024 (NVIDIA, gpu-operator-rdma)."""
     assert frames.usable_bytes_per_s(100e9, Transport.ROCE, 1500) * 8 == pytest.approx(92.39e9, rel=0.003)
-    made = predict(Job(parameters=1), Wire(line_rate_bits_per_s=100e9, transport=Transport.ROCE, mtu_bytes=1500), (2,))
+    made = predict(
+        TrainingModel(parameters=1),
+        LinkModel(line_rate_bits_per_s=100e9, transport=Transport.ROCE, mtu_bytes=1500),
+        (2,),
+    )
     assert made.jumbo_gain == pytest.approx(0.059, abs=0.0005)
 
 
 def test_42_gigabytes_of_four_100_gigabit_links_are_84_percent() -> None:
-    four = Wire(line_rate_bits_per_s=100e9, nics=4, transport=Transport.GPUDIRECT, mtu_bytes=9000)
+    four = LinkModel(line_rate_bits_per_s=100e9, nics=4, transport=Transport.GPUDIRECT, mtu_bytes=9000)
     assert round(share(42e9, four).of_line, 4) == 0.84
 
 
@@ -77,27 +81,29 @@ def test_42_gigabytes_of_four_100_gigabit_links_are_84_percent() -> None:
     ],
 )
 def test_the_bracket_of_published_runs(size: float, base_ms: float, nodes: int, flat: float, node_level: float) -> None:
-    made = bracket(size_bytes=size, shape=Shape(ranks=8 * nodes, nodes=nodes), bytes_per_s=12.5e9, base_s=base_ms / 1e3)
+    made = bracket(
+        size_bytes=size, shape=LaunchShape(ranks=8 * nodes, nodes=nodes), bytes_per_s=12.5e9, base_s=base_ms / 1e3
+    )
     assert made.floor == pytest.approx(flat, abs=0.001)
     assert base_ms / 1e3 / (base_ms / 1e3 + made.node_level_s) == pytest.approx(node_level, abs=0.001)
     assert made.ceiling == 1
 
 
 def test_when_the_exchange_is_longer_than_the_step_even_hiding_all_of_it_is_too_slow() -> None:
-    made = bracket(size_bytes=1e9, shape=Shape(ranks=2, nodes=2), bytes_per_s=1e9, base_s=0.5)
+    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=2, nodes=2), bytes_per_s=1e9, base_s=0.5)
     assert made.floor == pytest.approx(1 / 3)
     assert made.ceiling == 0.5
     assert made.ceiling_is_network
 
 
 def test_the_ceiling_is_that_of_nodes_that_reduce_inside_first() -> None:
-    made = bracket(size_bytes=1e9, shape=Shape(ranks=16, nodes=2), bytes_per_s=1e9, base_s=0.5)
+    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=16, nodes=2), bytes_per_s=1e9, base_s=0.5)
     assert made.ceiling == 0.5
     assert made.floor == pytest.approx(0.5 / (0.5 + 1.875))
 
 
 def test_one_node_exchanges_nothing_over_the_wire() -> None:
-    made = bracket(size_bytes=1e9, shape=Shape(ranks=8, nodes=1), bytes_per_s=1e9, base_s=0.5)
+    made = bracket(size_bytes=1e9, shape=LaunchShape(ranks=8, nodes=1), bytes_per_s=1e9, base_s=0.5)
     assert (made.floor, made.ceiling, made.ring_s) == (1, 1, 0)
 
 

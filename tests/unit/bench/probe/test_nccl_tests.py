@@ -18,12 +18,12 @@ from tests.unit.bench.jobs import OPEN_MPI_5, job, place, traffic
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.model import rank_log
-from vsphere_ml.bench.model.job import Within
+from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.record import Cluster, Outcome, Run, Transport, Verdict, Workload
 from vsphere_ml.bench.probe import nccl_tests
 from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
 from vsphere_ml.bench.proof import evidence
-from vsphere_ml.bench.proof.launch_context import Scene
+from vsphere_ml.bench.proof.launch_context import LaunchContext
 from vsphere_ml.core.errors import BenchError, NotPossible
 
 CASES = Path(__file__).parents[3] / "cases"
@@ -44,7 +44,7 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
     made = job(Workload.NCCL, "mpirun", "nccl", OPEN_MPI_5)
     asked = replace(made.configuration, transport=transport, options=OPTIONS)
     made = with_program(replace(made, configuration=asked), None, (), TESTS)
-    scene = Scene(
+    scene = LaunchContext(
         job=made,
         launch=1,
         started="2026-01-31T12:00:00Z",
@@ -183,7 +183,7 @@ def test_one_without_mpi_is_found_and_refused(tmp_path: Path) -> None:
 def test_where_it_lacks_the_command_that_builds_it_is_told(tmp_path: Path) -> None:
     assert nccl_tests.parse_probe("") is None
     with pytest.raises(NotPossible, match="node-2: no all_reduce_perf of nccl-tests is in the container") as refused:
-        nccl_tests.same_program({"node-1": TESTS, "node-2": None}, replace(OPEN_MPI_5, within=Within.CONTAINER))
+        nccl_tests.same_program({"node-1": TESTS, "node-2": None}, replace(OPEN_MPI_5, within=RunIn.CONTAINER))
     assert "docker exec vsml-worker sh -c 'git clone" in refused.value.hint
     assert "make -C /opt/nccl-tests MPI=1 MPI_HOME=/opt/openmpi " in refused.value.hint
     other = replace(TESTS, path="/elsewhere/all_reduce_perf")

@@ -19,14 +19,14 @@ from tests.unit.bench.jobs import PEERS
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
-from vsphere_ml.bench.model.job import Within
+from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Transport, Workload
 from vsphere_ml.bench.network.frames import usable_of_link_result
 from vsphere_ml.bench.probe import link_tools, perftest, rdma
 from vsphere_ml.bench.probe.perftest import End, Perftest
 from vsphere_ml.bench.report.tables import links
 from vsphere_ml.core.errors import BenchError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.probe.survey import Surveyed
@@ -41,7 +41,7 @@ def nodes(**has: object) -> tuple[Surveyed, ...]:
 
 def ends(transport: Transport, **has: object) -> list[End]:
     pairs = zip(PEERS, nodes(**has), strict=True)
-    return [end for peer, each in pairs for end in link_tools.ends(peer, each, transport, Within.GUEST)]
+    return [end for peer, each in pairs for end in link_tools.ends(peer, each, transport, RunIn.GUEST)]
 
 
 def test_each_end_is_told_its_device_port_and_gid() -> None:
@@ -74,9 +74,9 @@ def test_a_packet_of_full_size_must_get_through_before_anything_is_measured(
 class _Here:
     """Runs what a guest would on this machine."""
 
-    def run(self, script: str, *, timeout_s: float) -> Answer:
+    def run(self, script: str, *, timeout_s: float) -> CommandAnswer:
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=timeout_s)
-        return Answer(0, done.stdout)
+        return CommandAnswer(0, done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_real_program_on_a_real_device_is_read() -> None:
         pytest.skip(skips.RDMA)
     if tool is None:
         pytest.skip("no ib_write_bw is installed")
-    end = End(node=PEERS[0], tool=tool, rail=rdma.rails(ports)[0], within=Within.GUEST)
+    end = End(node=PEERS[0], tool=tool, rail=rdma.rails(ports)[0], within=RunIn.GUEST)
     with subprocess.Popen(perftest.command(end), stdout=subprocess.DEVNULL):
         address = end.rail.gid.address
         call = ["sh", "-c", f"sleep 1; {' '.join(perftest.command(end, address))}"]

@@ -47,7 +47,7 @@ def test_the_gid_is_found_by_its_type_and_address_and_not_by_a_usual_index(tmp_p
     (found,) = seen(tmp_path)
     assert (found.name, found.line_rate_bits_per_s) == ("mlx5_0:1", 100e9)
     (rail,) = rdma.rails([found])
-    assert rail.gid == rdma.Gid(index=10, address="10.1.0.11", interface="eth1")
+    assert rail.gid == rdma.PortGid(index=10, address="10.1.0.11", interface="eth1")
 
 
 def test_a_port_that_is_down_or_has_no_address_is_no_way_for_roce(tmp_path: Path) -> None:

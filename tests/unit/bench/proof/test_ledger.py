@@ -32,7 +32,7 @@ def counters(payload: float, acknowledgements: int = 500) -> list[int]:
     return [int(payload) + packets * HEADERS, packets]
 
 
-def logs(*sent: dict[str, list[int]], size: int = SIZE) -> tuple[rank_log.Told, ...]:
+def logs(*sent: dict[str, list[int]], size: int = SIZE) -> tuple[rank_log.RankLog, ...]:
     """Return what ranks told whose adapters sent so much."""
     line = {"kind": "sweep", "size_bytes": size, "seconds": [0.1], "right": True, "exchanges": EXCHANGES}
     texts = {

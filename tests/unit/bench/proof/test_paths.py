@@ -15,18 +15,18 @@ from tests.unit.bench.jobs import job, traffic, trained
 from vsphere_ml.bench.launch import transports
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.record import Proof, Transport, Verdict
-from vsphere_ml.bench.probe.rdma import Gid, Port
+from vsphere_ml.bench.probe.rdma import Port, PortGid
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.proof import channels, paths
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.spec import RoceWish
+from vsphere_ml.core.model.spec import RoceSpec
 
 GPUDIRECT = "node-1:41:77 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n"
 WITHOUT = "node-1:41:77 [0] NCCL INFO Channel 01/0 : 1[b000] -> 0[b000] [receive] via NET/IB/0(1)/Shared\n"
 SOCKET = "node-1:41:77 [0] NCCL INFO Channel 00 : 0[b000] -> 1[b000] [send] via NET/Socket/0\n"
 INSIDE = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via P2P/IPC/read\n"
 SHARED = "node-1:41:77 [0] NCCL INFO Channel 00/02 : 0[0] -> 1[1] via SHM/direct/direct\n"
-PORT = Port(device="mlx5_0", gids=(Gid(index=3, address="10.1.0.11", interface="eth1"),))
+PORT = Port(device="mlx5_0", gids=(PortGid(index=3, address="10.1.0.11", interface="eth1"),))
 RDMA = {"ports": (PORT,), "gpus": 1, "mtu": {"eth1": 9000}}
 
 
@@ -357,7 +357,7 @@ def test_nccl_finds_the_gid_itself_where_no_index_is_right_for_all_nodes() -> No
 @pytest.mark.parametrize(("roce", "wanted"), [({}, None), ({"dscp": 26}, "104"), ({"dscp": 26, "ecn": True}, "106")])
 def test_rdma_packets_are_marked_as_the_hosts_trust_them(roce: dict[str, Any], wanted: str | None) -> None:
     both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
-    asked = transports.variables(Transport.GPUDIRECT, "eth0", both, RoceWish(**roce).traffic_class)
+    asked = transports.variables(Transport.GPUDIRECT, "eth0", both, RoceSpec(**roce).traffic_class)
     assert asked.get("NCCL_IB_TC") == wanted
 
 

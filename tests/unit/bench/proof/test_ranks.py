@@ -14,7 +14,7 @@ from vsphere_ml.bench.model.record import Cluster, Outcome, Run, Verdict, Worklo
 from vsphere_ml.bench.probe.machines import Machine
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.proof import evidence, ranks
-from vsphere_ml.bench.proof.launch_context import Scene
+from vsphere_ml.bench.proof.launch_context import LaunchContext
 from vsphere_ml.core.errors import BenchError, PlacementError
 
 HOSTS = {"node-1": "esx-01", "node-2": "esx-02"}
@@ -27,7 +27,7 @@ def record(
     least_nodes: int = 0,
     log: str = "",
 ) -> Run:
-    scene = Scene(
+    scene = LaunchContext(
         job=replace(job(workload), least_nodes=least_nodes),
         launch=1,
         started="2026-01-31T12:00:00Z",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.analysis.explain import explain
-from vsphere_ml.bench.analysis.study import Standing, study
+from vsphere_ml.bench.analysis.study import BoundsCheck, study
 from vsphere_ml.bench.model.record import Outcome, Proof, Remark, Verdict
 from vsphere_ml.bench.report.actions import COMMANDS, MOST, actions
 from vsphere_ml.bench.report.headline import PROOFS, Tone, headline, tiles
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RECORD = synthetic.record(nodes=3, launches=2)
 
 
-def scalings_only(standing: Standing) -> Study:
+def scalings_only(standing: BoundsCheck) -> Study:
     """Return the study with its largest configuration standing so to its bracket."""
     seen = study(RECORD)
     *smaller, largest = seen.scalings
@@ -40,9 +40,9 @@ def twice_as_long(point: SweepPoint) -> SweepPoint:
 
 @pytest.mark.parametrize(
     ("standing", "tone"),
-    [(Standing.INSIDE, Tone.GOOD), (Standing.BELOW, Tone.BAD), (Standing.ABOVE, Tone.BAD)],
+    [(BoundsCheck.INSIDE, Tone.GOOD), (BoundsCheck.BELOW, Tone.BAD), (BoundsCheck.ABOVE, Tone.BAD)],
 )
-def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(standing: Standing, tone: Tone) -> None:
+def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(standing: BoundsCheck, tone: Tone) -> None:
     seen = scalings_only(standing)
     told = headline(seen)
     bracket = seen.scalings[-1].bracket

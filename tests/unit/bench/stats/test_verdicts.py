@@ -8,10 +8,10 @@ import statistics
 import pytest
 
 from vsphere_ml.bench.stats.estimate import p_value
-from vsphere_ml.bench.stats.verdicts import EQUIVALENCE, Answer, Judgement, holm, judge
+from vsphere_ml.bench.stats.verdicts import EQUIVALENCE, ComparisonResult, Judgement, holm, judge
 
 CONFIGURATIONS = 10
-DIFFERENT = {Answer.FASTER, Answer.SLOWER}
+DIFFERENT = {ComparisonResult.FASTER, ComparisonResult.SLOWER}
 
 
 def test_holm_steps_down_and_ends_at_the_first_that_is_likely() -> None:
@@ -48,7 +48,7 @@ def test_ten_equal_configurations_are_seldom_called_different() -> None:
 def test_what_differs_by_the_margin_is_seldom_called_equivalent() -> None:
     rng = random.Random(2)
     made = (record(rng, 0.012, ratio=1 + EQUIVALENCE) for _ in range(300))
-    assert statistics.fmean(any(each.answer is Answer.EQUIVALENT for each in said) for said in made) <= 0.075
+    assert statistics.fmean(any(each.answer is ComparisonResult.EQUIVALENT for each in said) for said in made) <= 0.075
 
 
 @pytest.mark.long
@@ -64,19 +64,19 @@ def around(value: float, spread: float) -> list[float]:
 @pytest.mark.parametrize(
     ("value", "spread", "answer"),
     [
-        (1.1, 0.002, Answer.FASTER),
-        (0.9, 0.002, Answer.SLOWER),
-        (1.004, 0.0005, Answer.EQUIVALENT),  # sure, and of no account
-        (1.01, 0.01, Answer.EQUIVALENT),
-        (1.03, 0.02, Answer.SAME),
-        (1.0, 0.1, Answer.NOISY),
+        (1.1, 0.002, ComparisonResult.FASTER),
+        (0.9, 0.002, ComparisonResult.SLOWER),
+        (1.004, 0.0005, ComparisonResult.EQUIVALENT),  # sure, and of no account
+        (1.01, 0.01, ComparisonResult.EQUIVALENT),
+        (1.03, 0.02, ComparisonResult.SAME),
+        (1.0, 0.1, ComparisonResult.NOISY),
     ],
 )
-def test_what_one_comparison_says(value: float, spread: float, answer: Answer) -> None:
+def test_what_one_comparison_says(value: float, spread: float, answer: ComparisonResult) -> None:
     (said,) = judge([(around(1.0, spread), around(value, spread))])
     assert said.answer is answer
-    assert (said.margin is None) == (answer is not Answer.EQUIVALENT)
-    assert bool(said.reason) == (answer is Answer.NOISY)
+    assert (said.margin is None) == (answer is not ComparisonResult.EQUIVALENT)
+    assert bool(said.reason) == (answer is ComparisonResult.NOISY)
 
 
 def test_the_margin_is_as_small_as_the_launches_show() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes.wishes import cluster
-from vsphere_ml.bench.model.job import Tools, Within
+from vsphere_ml.bench.model.job import RunIn, Tools
 from vsphere_ml.cli.bench.launch_settings import means
 from vsphere_ml.core.errors import ConfigError
 
@@ -21,7 +21,7 @@ SETTINGS = {
 }
 
 
-def tools(within: Within, **settings: str) -> Tools:
+def tools(within: RunIn, **settings: str) -> Tools:
     made = cluster()
     return means(replace(made, guest=replace(made.guest, settings=settings)), within, "", 60.0).tools
 
@@ -33,13 +33,13 @@ def test_guests_and_containers_have_programs_of_their_own() -> None:
         all_reduce_perf="/opt/all_reduce_perf",
         rdma_device="mlx5_1",
     )
-    assert tools(Within.GUEST, **SETTINGS) == guest
+    assert tools(RunIn.GUEST, **SETTINGS) == guest
     inside = {"python": "python3", "mpirun": "/usr/local/mpi/bin/mpirun"}
-    assert tools(Within.CONTAINER, **SETTINGS) == replace(guest, **inside, within=Within.CONTAINER, ssh_port=2222)
+    assert tools(RunIn.CONTAINER, **SETTINGS) == replace(guest, **inside, within=RunIn.CONTAINER, ssh_port=2222)
 
 
 @pytest.mark.parametrize("port", ["", "ssh", "-1", "²", "12 345"])
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        tools(Within.CONTAINER, container_port=port)
+        tools(RunIn.CONTAINER, container_port=port)
     assert refused.value.target == "guest.settings.container_port"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vsphere_ml.bench.launch.matrix import Wish
+    from vsphere_ml.bench.launch.matrix import BenchSpec
     from vsphere_ml.cli.terminal import Terminal
 
 
@@ -28,12 +28,12 @@ class Guests:
 
     terminal: Terminal
     share: float
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[BenchSpec] = field(default_factory=list)
 
     def shape(self, _rate: str, *_nodes: str) -> None:
         """Nothing is joined by links."""
 
-    def bench(self, wish: Wish, _folder: Path) -> tuple[Run, ...]:
+    def bench(self, wish: BenchSpec, _folder: Path) -> tuple[Run, ...]:
         self.wishes.append(wish)
         return slowed() if wish.workloads == (Workload.LINK,) else swept(self.share)
 
@@ -44,13 +44,13 @@ class Tried:
 
     status: int
     messages: list[str]
-    wishes: list[Wish]
+    wishes: list[BenchSpec]
 
 
 def tried(
     patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, *more: str, share: float = 0.97
 ) -> Tried:
-    wishes: list[Wish] = []
+    wishes: list[BenchSpec] = []
 
     @contextmanager
     def lab_cluster(_name: str, terminal: Terminal) -> Iterator[Guests]:

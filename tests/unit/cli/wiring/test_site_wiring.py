@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vsphere_ml.cli.options import Settings
+from vsphere_ml.cli.options import GlobalOptions
 from vsphere_ml.cli.wiring import site_wiring
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import VCenterSpec
@@ -96,17 +96,17 @@ def test_a_lab_that_does_not_run_is_told_with_what_to_type(shown: Callable[..., 
 def test_an_option_that_a_lab_would_leave_without_effect_is_refused(
     settings: dict[str, Any], options: dict[str, str], option: str, shown: Callable[..., Shown]
 ) -> None:
-    to = site_wiring.Target(vcenter=VCenterSpec(lab="default"), options=options)
+    to = site_wiring.SignInTarget(vcenter=VCenterSpec(lab="default"), options=options)
     with pytest.raises(ConfigError) as refused:
-        site_wiring.endpoint(to, shown(Settings(**settings)).terminal)
+        site_wiring.endpoint(to, shown(GlobalOptions(**settings)).terminal)
     assert (refused.value.code, refused.value.target, refused.value.status) == ("usage", option, 2)
 
 
 @pytest.mark.parametrize("other", [{"tls_ca": Path("ca.pem")}, {"thumbprint": "AA"}])
 def test_verifying_and_not_verifying_exclude_each_other(other: dict[str, Any], shown: Callable[..., Shown]) -> None:
-    to = site_wiring.Target(vcenter=VCenterSpec(server="x.test", username="u"))
+    to = site_wiring.SignInTarget(vcenter=VCenterSpec(server="x.test", username="u"))
     with pytest.raises(ConfigError) as refused:
-        site_wiring.endpoint(to, shown(Settings(insecure=True, **other)).terminal)
+        site_wiring.endpoint(to, shown(GlobalOptions(insecure=True, **other)).terminal)
     assert refused.value.code == "usage"
 
 
@@ -115,9 +115,9 @@ def test_options_replace_the_files_trust_and_no_verification_is_said_aloud(
 ) -> None:
     monkeypatch.setenv("VSML_VCENTER_PASSWORD", "hunter2-4711")
     spec = VCenterSpec(server="x.test", username="me@test", ca_file=Path("ca.pem"))
-    pinned = site_wiring.connection(spec, shown(Settings(thumbprint="AB:CD")).terminal)
+    pinned = site_wiring.connection(spec, shown(GlobalOptions(thumbprint="AB:CD")).terminal)
     assert (pinned.ca_file, pinned.insecure) == (None, False)
-    made = shown(Settings(insecure=True))
+    made = shown(GlobalOptions(insecure=True))
     assert site_wiring.connection(spec, made.terminal).insecure
     assert made.err.getvalue().startswith("warning: the certificate of x.test is not verified")
     assert "hunter2-4711" not in made.err.getvalue() + repr(pinned)
@@ -147,7 +147,7 @@ def test_each_part_of_a_connection_has_its_origin(
 ) -> None:
     (folder / "cluster.toml").write_text(FILE)
     found = site_wiring.endpoint(
-        site_wiring.target(Path("cluster.toml"), **options), shown(Settings(**settings)).terminal
+        site_wiring.target(Path("cluster.toml"), **options), shown(GlobalOptions(**settings)).terminal
     )
     assert {part: found.where[part] for part in origins} == origins
     assert len(set(TRUST) & set(found.where)) == 1

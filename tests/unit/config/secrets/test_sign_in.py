@@ -12,7 +12,7 @@ from keyring.backends import fail, null
 
 from vsphere_ml.config.secrets.passwords import Account, keyring_lookup, password
 from vsphere_ml.config.secrets.secret import Secret
-from vsphere_ml.config.secrets.sign_in import Connection, connection
+from vsphere_ml.config.secrets.sign_in import SignIn, connection
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.spec import SecretSource, VCenterSpec
 
@@ -28,7 +28,7 @@ def keyring(service: str, account: str) -> str | None:
     return {("vsml", "ada@vc.test"): "from-keyring", ("mine", "ada@vc.test"): "from-mine"}.get((service, account))
 
 
-def found(environ: dict[str, str], spec: VCenterSpec = HERE) -> Connection:
+def found(environ: dict[str, str], spec: VCenterSpec = HERE) -> SignIn:
     return connection(spec, environ, None, no_keyring)
 
 

@@ -7,7 +7,7 @@ import pytest
 from vsphere_ml.core.catalog import ats_versions
 from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.saved_state import Record
-from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind, State
+from vsphere_ml.core.model.host_settings import AccessMethod, HostSetting, SettingKind, SettingState
 
 # version, build, CPU: the table's row, whether the kernel has the setting, its default, the option, what is refused
 TABLE = [
@@ -61,16 +61,16 @@ def fact(configured: str | None, effective: str | None, **knobs: object) -> Host
 @pytest.mark.parametrize(
     ("configured", "effective", "state", "three"),
     [
-        (None, None, State.UNKNOWN, (False, False, False)),
-        ("FALSE", "FALSE", State.LACKING, (False, False, False)),
-        ("FALSE", "TRUE", State.LACKING, (False, False, False)),  # in effect until the next boot
-        ("TRUE", "FALSE", State.PENDING, (True, True, False)),
-        ("TRUE", None, State.UNPROVEN, (True, False, False)),
-        ("TRUE", "TRUE", State.EFFECTIVE, (True, False, True)),
+        (None, None, SettingState.UNKNOWN, (False, False, False)),
+        ("FALSE", "FALSE", SettingState.LACKING, (False, False, False)),
+        ("FALSE", "TRUE", SettingState.LACKING, (False, False, False)),  # in effect until the next boot
+        ("TRUE", "FALSE", SettingState.PENDING, (True, True, False)),
+        ("TRUE", None, SettingState.UNPROVEN, (True, False, False)),
+        ("TRUE", "TRUE", SettingState.EFFECTIVE, (True, False, True)),
     ],
 )
 def test_the_three_facts_are_kept_apart(
-    configured: str | None, effective: str | None, state: State, three: tuple[bool, bool, bool]
+    configured: str | None, effective: str | None, state: SettingState, three: tuple[bool, bool, bool]
 ) -> None:
     seen = fact(configured, effective)
     assert seen.state is state

@@ -14,7 +14,7 @@ from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
-from vsphere_ml.core.model.inventory import Pvrdma, WholeGpu
+from vsphere_ml.core.model.inventory import DirectPathGpu, Pvrdma
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.core.rules.table import BY_ID
 from vsphere_ml.flows.cluster.plan import plan
@@ -60,7 +60,7 @@ def with_pvrdma(host: Host, seen: Pvrdma) -> Host:
 
 def handed(host: Host) -> Host:
     gpus = tuple(
-        WholeGpu(address=gpu.address, vendor=0x10DE, device=0x20F1, name="A100", active=False) for gpu in host.gpus
+        DirectPathGpu(address=gpu.address, vendor=0x10DE, device=0x20F1, name="A100", active=False) for gpu in host.gpus
     )
     return replace(host, whole_gpus=gpus)
 

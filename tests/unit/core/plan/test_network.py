@@ -12,13 +12,13 @@ from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, planned
 from vsphere_ml.core.model.inventory import Inventory, NetworkRef, Pvrdma, SwitchRef
-from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceWish
+from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceSpec
 from vsphere_ml.core.plan.changes import CreateFolder, SetSwitchMtu
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
-RAISED = RoceWish(raise_mtu=True)
+RAISED = RoceSpec(raise_mtu=True)
 PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
 
 

@@ -12,7 +12,7 @@ from tests.unit.core.sites import one_node, provisioned
 from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef
 from vsphere_ml.core.model.spec import NicKind, NicRequest
 from vsphere_ml.core.report.export import hcl
-from vsphere_ml.core.report.export.ansible import Guest, Login, group_name, inventory
+from vsphere_ml.core.report.export.ansible import InventoryGuest, Login, group_name, inventory
 from vsphere_ml.core.report.export.terraform import configuration
 
 LOGIN = Login(user="ubuntu", port=2222, key_file="/home/me/key", arguments="-F none -o StrictHostKeyChecking=yes")
@@ -39,15 +39,15 @@ all:
 
 def test_an_inventory_groups_the_guests_that_have_an_address() -> None:
     guests = [
-        Guest(name="node-1", address="10.0.0.11", groups=("gpu_A100-40C",), values={"vsml_gpus": 2}),
-        Guest(name="node-2", address=None, groups=("gpu_A100-40C",)),
+        InventoryGuest(name="node-1", address="10.0.0.11", groups=("gpu_A100-40C",), values={"vsml_gpus": 2}),
+        InventoryGuest(name="node-2", address=None, groups=("gpu_A100-40C",)),
     ]
     assert inventory("train-1", guests, LOGIN) == EXPECTED
 
 
 def test_ansible_evaluates_nothing_of_an_inventory() -> None:
     login = replace(LOGIN, user="{{ lookup('pipe', 'id') }}", key_file='a"b\n\x85all: {}', arguments="{% raw %}")
-    lines = inventory("train", [Guest(name="n", address="10.0.0.1")], login).splitlines()
+    lines = inventory("train", [InventoryGuest(name="n", address="10.0.0.1")], login).splitlines()
     assert "        ansible_user: !unsafe \"{{ lookup('pipe', 'id') }}\"" in lines
     assert '        ansible_ssh_private_key_file: !unsafe "a\\"b\\n\\u0085all: {}"' in lines
     assert '        ansible_ssh_common_args: !unsafe "{% raw %}"' in lines
@@ -61,7 +61,7 @@ def test_groups_have_names_that_ansible_allows(text: str, name: str) -> None:
 
 
 def test_a_cluster_that_is_named_as_its_own_group_is_told_once() -> None:
-    guests = [Guest(name="n", address="10.0.0.1", groups=("fast_nic", "all"))]
+    guests = [InventoryGuest(name="n", address="10.0.0.1", groups=("fast_nic", "all"))]
     assert inventory("fast-nic", guests, LOGIN).count("fast_nic:") == 1
 
 

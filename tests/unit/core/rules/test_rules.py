@@ -15,7 +15,7 @@ from vsphere_ml import shipped
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.profiles import parse
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.model.inventory import Host, Inventory, Pvrdma, VgpuProfile, WholeGpu
+from vsphere_ml.core.model.inventory import DirectPathGpu, Host, Inventory, Pvrdma, VgpuProfile
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest
 from vsphere_ml.core.nodes.requirements import wish
 from vsphere_ml.core.placement.resolve import resolve
@@ -65,7 +65,7 @@ def noted(spec: ClusterSpec, **knobs: object) -> str:
 def whole_gpus(count: int) -> dict[str, object]:
     """Return what makes a host one of so many A100 that are passed through."""
     gpus = tuple(
-        WholeGpu(
+        DirectPathGpu(
             address=type(r750xa(1).gpus[0].address)(f"0000:{16 + at:02x}:00.0"),
             vendor=0x10DE,
             device=0x20F1,

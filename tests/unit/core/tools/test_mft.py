@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.tools import mft
 from vsphere_ml.core.tools.mft import FirmwareValue, MstDevice
@@ -115,20 +115,20 @@ def test_native_names_are_typed_without_a_folder_and_the_tool_with_its_own() -> 
 @pytest.mark.parametrize(
     ("answer", "so"),
     [
-        (Answer(127, "", "sh: /opt/mellanox/bin/mst: not found"), True),
-        (Answer(1, "", "-sh: /opt/mellanox/bin/mst: not found"), True),
-        (Answer(1, "", "-E- Failed to open the device"), False),
-        (Answer(0, "", ""), False),
+        (CommandAnswer(127, "", "sh: /opt/mellanox/bin/mst: not found"), True),
+        (CommandAnswer(1, "", "-sh: /opt/mellanox/bin/mst: not found"), True),
+        (CommandAnswer(1, "", "-E- Failed to open the device"), False),
+        (CommandAnswer(0, "", ""), False),
     ],
 )
-def test_a_tool_that_is_not_installed_is_told_from_one_that_fails(answer: Answer, so: bool) -> None:  # noqa: FBT001
+def test_a_tool_that_is_not_installed_is_told_from_one_that_fails(answer: CommandAnswer, so: bool) -> None:  # noqa: FBT001
     assert mft.is_missing(answer) is so
 
 
 def test_the_tools_own_error_is_told_whatever_else_was_printed() -> None:
-    answer = Answer(3, "Applying...\n-E- The device refuses\n", "warning: a new kernel\n")
+    answer = CommandAnswer(3, "Applying...\n-E- The device refuses\n", "warning: a new kernel\n")
     assert mft.words(answer) == "-E- The device refuses"
-    assert mft.words(Answer(1, "", "no such file\n")) == "no such file"
+    assert mft.words(CommandAnswer(1, "", "no such file\n")) == "no such file"
 
 
 def test_only_whole_functions_of_a_guest_count() -> None:

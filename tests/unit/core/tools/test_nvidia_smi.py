@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.core.tools.nvidia_smi import GpuLink, MigSeen
@@ -63,7 +63,7 @@ def test_the_worst_placed_gpu_counts_by_the_nic_next_to_it(printed: str, worst: 
 
 def test_a_host_whose_driver_is_not_loaded_tells_no_mig_mode_and_says_why() -> None:
     assert nvidia_smi.modes(WITHOUT_DRIVER) == {}
-    assert nvidia_smi.words(Answer(9, WITHOUT_DRIVER)).startswith("NVIDIA-SMI has failed")
+    assert nvidia_smi.words(CommandAnswer(9, WITHOUT_DRIVER)).startswith("NVIDIA-SMI has failed")
 
 
 def test_a_gpu_without_mig_is_left_out() -> None:

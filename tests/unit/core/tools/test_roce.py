@@ -9,10 +9,10 @@ import pytest
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import each_host, planned, refused
-from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceWish
+from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceSpec
 from vsphere_ml.core.tools import roce
 
-LOSSLESS = RoceWish(pfc_priority=3, dscp=26, ecn=True)
+LOSSLESS = RoceSpec(pfc_priority=3, dscp=26, ecn=True)
 
 
 def test_what_is_asked_for_is_what_the_vendors_write() -> None:
@@ -20,8 +20,8 @@ def test_what_is_asked_for_is_what_the_vendors_write() -> None:
         "nmlx5_core": {"pfctx": "0x08", "pfcrx": "0x08", "trust_state": "2", "ecn": "1"},
         "nmlx5_rdma": {"dscp_force": "26"},
     }
-    assert roce.wanted_parameters(RoceWish()) == {}
-    assert roce.wanted_parameters(RoceWish(ecn=False)) == {"nmlx5_core": {"ecn": "0"}}
+    assert roce.wanted_parameters(RoceSpec()) == {}
+    assert roce.wanted_parameters(RoceSpec(ecn=False)) == {"nmlx5_core": {"ecn": "0"}}
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ import pytest
 from tests.fakes.clock import FakeClock
 from tests.unit.bench.jobs import PEERS
 from vsphere_ml.bench.launch import matrix
-from vsphere_ml.bench.launch.events import BenchEvent, NotReaped
-from vsphere_ml.bench.launch.matrix import Planned
+from vsphere_ml.bench.launch.events import BenchEvent, ProcessesLeft
+from vsphere_ml.bench.launch.matrix import PlannedLaunch
 from vsphere_ml.bench.model.job import Runtime
 from vsphere_ml.bench.model.record import Cluster, Outcome, Workload
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.records import store
 from vsphere_ml.core.errors import BenchError, GuestError, VsmlError
-from vsphere_ml.core.model.guest import Answer
-from vsphere_ml.core.model.spec import RoceWish
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.model.spec import RoceSpec
 from vsphere_ml.core.ports.vcenter import GuestPlace
-from vsphere_ml.flows.bench.launch import Beside, Ground, Means, run_launch
+from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings, SideMeasurements, run_launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,11 +38,11 @@ class Guest:
     look: Callable[[], str]
     silent: bool = False
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
-        return {name: Answer(0, self.look() if name == "peek" else SAID.get(name, "")) for name in commands}
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
+        return {name: CommandAnswer(0, self.look() if name == "peek" else SAID.get(name, "")) for name in commands}
 
-    def run(self, command: str, **_how: object) -> Answer:
-        return Answer(0, "4711" if "job.sh" in command else "")
+    def run(self, command: str, **_how: object) -> CommandAnswer:
+        return CommandAnswer(0, "4711" if "job.sh" in command else "")
 
     def write(self, _path: str, _text: str, **_how: object) -> None:
         """Keep nothing."""
@@ -81,16 +81,16 @@ class Site:
         return self.look()
 
     @property
-    def ground(self) -> Ground:
+    def ground(self) -> BenchSession:
         places = tuple(GuestPlace(name=peer.name, address=peer.address, vm=peer.name) for peer in PEERS)
-        spec: Any = SimpleNamespace(name="train", vcenter=SimpleNamespace(lab="default"), roce=RoceWish())
+        spec: Any = SimpleNamespace(name="train", vcenter=SimpleNamespace(lab="default"), roce=RoceSpec())
         guests: Any = Cable(self.guests)
-        return Ground(
+        return BenchSession(
             spec=spec,
             guests=guests,
             clock=FakeClock(),
             tell=self.told.append,
-            means=Means(),
+            means=LaunchSettings(),
             places=places,
             peers=PEERS,
             cluster=Cluster(name="train"),
@@ -102,9 +102,9 @@ class Site:
         )
 
     def launch(self) -> tuple[Any, VsmlError | None]:
-        wish = matrix.Wish(workloads=(Workload.TRAIN,), nodes=(2,))
+        wish = matrix.BenchSpec(workloads=(Workload.TRAIN,), nodes=(2,))
         (configuration,) = matrix.expand(wish)
-        return run_launch(self.ground, wish, Planned(configuration=configuration, launch=1), Beside())
+        return run_launch(self.ground, wish, PlannedLaunch(configuration=configuration, launch=1), SideMeasurements())
 
 
 def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_guest_that_cannot_be_cleaned_up_is_told_and_recorded(tmp_path: Path) 
     site.look = look
     run, _ = site.launch()
     assert [(each.code, each.target) for each in run.remarks] == [("bench.not-reaped", "node-2")]
-    assert [each.node for each in site.told if isinstance(each, NotReaped)] == ["node-2"]
+    assert [each.node for each in site.told if isinstance(each, ProcessesLeft)] == ["node-2"]
 
 
 def test_a_launch_whose_script_vanished_is_failed(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ import pytest
 
 from tests.unit.bench.jobs import PEERS
 from tests.unit.bench.sites import port, rdma_nodes
-from vsphere_ml.bench.launch.matrix import Wish
-from vsphere_ml.bench.model.job import Runtime, Tools, Within
+from vsphere_ml.bench.launch.matrix import BenchSpec
+from vsphere_ml.bench.model.job import RunIn, Runtime, Tools
 from vsphere_ml.bench.model.record import Cluster, Configuration, Transport, Workload
 from vsphere_ml.bench.probe.perftest import Perftest
-from vsphere_ml.core.model.guest import Answer
-from vsphere_ml.core.model.spec import RoceWish
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.model.spec import RoceSpec
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.bench import links
-from vsphere_ml.flows.bench.launch import Ground, Means
+from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -52,20 +52,20 @@ class _Guest:
     name: str
     told: Told
 
-    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> Answer:
+    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> CommandAnswer:
         self.told.commands.append((self.name, command))
-        return Answer(0, next((text for tool, text in self.told.answers.items() if tool in command), ""))
+        return CommandAnswer(0, next((text for tool, text in self.told.answers.items() if tool in command), ""))
 
 
-def ground(guests: Told, within: Within = Within.GUEST, **has: Any) -> Ground:
+def ground(guests: Told, within: RunIn = RunIn.GUEST, **has: Any) -> BenchSession:
     everything: dict[str, Any] = {"iperf3": True, "perftest": TOOL, "peermem": True, **has}
     surveyed = [replace(each, **everything) for each in rdma_nodes()]
-    return Ground(
-        spec=SimpleNamespace(roce=RoceWish(dscp=26)),  # type: ignore[arg-type]
+    return BenchSession(
+        spec=SimpleNamespace(roce=RoceSpec(dscp=26)),  # type: ignore[arg-type]
         guests=guests,  # type: ignore[arg-type]
         clock=None,  # type: ignore[arg-type]
         tell=lambda _event: None,
-        means=Means(tools=Tools(within=within)),
+        means=LaunchSettings(tools=Tools(within=within)),
         places=tuple(GuestPlace(name=peer.name, address=peer.address, vm=f"vm-{peer.name}") for peer in PEERS),
         peers=PEERS,
         cluster=Cluster(name="train"),
@@ -147,7 +147,7 @@ def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
 
 
 def test_links_are_measured_by_every_tool_that_is_there() -> None:
-    wish = Wish(nodes=(2,), workloads=(Workload.LINK,))
+    wish = BenchSpec(nodes=(2,), workloads=(Workload.LINK,))
     assert links.where_possible(wish, ground(Told())).link_transports == tuple(Transport)
     assert links.where_possible(wish, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
     lacking = replace(wish, transports=(Transport.ROCE,))
@@ -157,5 +157,5 @@ def test_links_are_measured_by_every_tool_that_is_there() -> None:
 
 def test_in_containers_perftest_is_called_there() -> None:
     guests = Told()
-    links.wire(ground(guests, Within.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
+    links.wire(ground(guests, RunIn.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
     assert all(command.startswith("docker exec vsml-worker sh -c ") for _, command in guests.commands)

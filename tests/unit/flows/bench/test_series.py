@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.launch import matrix
-from vsphere_ml.bench.launch.events import BenchEvent, Sufficed
+from vsphere_ml.bench.launch.events import BenchEvent, PrecisionReached
 from vsphere_ml.bench.model.record import Outcome, Run, Workload
 from vsphere_ml.bench.records import store
 from vsphere_ml.bench.stats.stop import Stop
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from vsphere_ml.bench.launch.matrix import Planned
+    from vsphere_ml.bench.launch.matrix import PlannedLaunch
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Hands:
         if len(self.made) + 1 >= self.lost_from:
             raise GuestError("node-2 does not answer", code="guest.unreachable", target="node-2")
 
-    def launch(self, _ground: object, _wish: object, planned: Planned, _before: object) -> tuple[Run, Any]:
+    def launch(self, _ground: object, _wish: object, planned: PlannedLaunch, _before: object) -> tuple[Run, Any]:
         self.now_s += 10
         self.made.append(f"{planned.configuration.workload} {planned.launch}")
         run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch)
@@ -64,7 +64,7 @@ class Made:
     """A series that was made: what lies in its record, and what listeners were told."""
 
     series: bench._Series
-    left: Sequence[Planned]
+    left: Sequence[PlannedLaunch]
     told: list[BenchEvent]
     recorded: tuple[Run, ...]
 
@@ -76,8 +76,8 @@ def series(
     patch.setattr(bench, "run_launch", hands.launch)
     patch.setattr(bench, "wire", lambda *_: None)
     patch.setattr(bench, "refused_run", refused)
-    wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
-    means = launch.Means(enough_launches=Enough(half_width=half_width, seconds=seconds))
+    wish = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
+    means = launch.LaunchSettings(enough_launches=Enough(half_width=half_width, seconds=seconds))
     ground: Any = type("Ground", (), {"folder": folder, "means": means, "clock": hands})()
     told: list[BenchEvent] = []
     made = bench._Series(ground=ground, wish=wish, tell=told.append, began=hands.now())
@@ -85,7 +85,7 @@ def series(
     return Made(series=made, left=left, told=told, recorded=store.read(folder))
 
 
-def refused(_ground: object, _wish: object, planned: Planned, error: BenchError) -> Run:
+def refused(_ground: object, _wish: object, planned: PlannedLaunch, error: BenchError) -> Run:
     run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
     return replace(run, run_id="refused", started="2026-01-31T12:30:00Z", outcome=Outcome.FAILED, reason=error.message)
 
@@ -100,13 +100,13 @@ def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
     spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
     told: list[BenchEvent] = []
     unused: Any = None
-    wish = matrix.Wish(workloads=(Workload.ALLREDUCE,), nodes=(2,))
+    wish = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,))
     asked = bench.Benchmark(
         spec=spec,
         vcenter=unused,
         guests=unused,
         wish=wish,
-        means=launch.Means(),
+        means=launch.LaunchSettings(),
         folder=tmp_path,
         tell=unused,
         tell_bench=told.append,
@@ -123,7 +123,7 @@ def test_launches_end_when_they_agree_and_the_record_says_so(monkeypatch: pytest
     (remark,) = made.recorded[-1].remarks
     assert remark.code == "bench.launches-suffice"
     assert "launch 5 of at most 10" in remark.message
-    assert [each.why for each in made.told if isinstance(each, Sufficed)] == [Stop.PRECISE] * 5
+    assert [each.why for each in made.told if isinstance(each, PrecisionReached)] == [Stop.PRECISE] * 5
 
 
 def test_launches_that_differ_go_on_until_the_time_is_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

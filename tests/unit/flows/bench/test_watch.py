@@ -12,10 +12,10 @@ import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.guests import FakeGuests
 from tests.unit.bench.jobs import job, told
-from vsphere_ml.bench.launch.events import Printed, Stepped
+from vsphere_ml.bench.launch.events import RankOutput, Stepped
 from vsphere_ml.bench.stats.stop import Stop
 from vsphere_ml.core.errors import BenchError, GuestError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.bench.watch import Enough, Watch
 
@@ -40,7 +40,7 @@ class Running:
     written: str = ""
     ran: list[str] = field(default_factory=list)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         (text,) = commands.values()
         self.clock.sleep(3)
         asked_to_stop = any("/stop" in each for each in self.ran)
@@ -49,11 +49,11 @@ class Running:
                 self.written += told(kind="step", step=0, seconds=self.step_s.pop(0))
         ended = asked_to_stop or not self.step_s
         offset = int(text.partition("tail -c +")[2].split()[0]) - 1
-        return dict.fromkeys(commands, Answer(0, f"{'0' if ended else 'running'}\n{self.written[offset:]}"))
+        return dict.fromkeys(commands, CommandAnswer(0, f"{'0' if ended else 'running'}\n{self.written[offset:]}"))
 
-    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0.0) -> Answer:
+    def run(self, command: str, *, stdin: object = None, timeout_s: float = 0.0) -> CommandAnswer:
         self.ran.append(command)
-        return Answer(0, "")
+        return CommandAnswer(0, "")
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class Silent(Running):
 
     released: threading.Event = field(default_factory=threading.Event)
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if len(self.step_s) <= 2:
             self.clock.sleep(7200)
             assert self.released.wait(60)
@@ -164,12 +164,12 @@ class Killed(Running):
 
     back: bool = False  # it is there when it is asked for again
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if "troubles" in commands:
-            return {"troubles": Answer(0, "the file system / is full\n")}
+            return {"troubles": CommandAnswer(0, "the file system / is full\n")}
         told = super(Killed, self).ask(commands)["peek"].out
         ended = len(self.step_s) == 2 if self.back else len(self.step_s) <= 2
-        return {"peek": Answer(0, "gone\n" + told.partition("\n")[2] if ended else told)}
+        return {"peek": CommandAnswer(0, "gone\n" + told.partition("\n")[2] if ended else told)}
 
 
 def test_a_job_whose_script_is_gone_without_a_status_is_over() -> None:
@@ -192,10 +192,10 @@ def test_a_job_whose_script_seems_gone_once_goes_on() -> None:
 class Starved(Running):
     """A guest so short of time that a question is ended, twice in turn, before it says anything."""
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if len(self.step_s) in {2, 3}:
             self.step_s.pop()
-            return dict.fromkeys(commands, Answer(124, ""))
+            return dict.fromkeys(commands, CommandAnswer(124, ""))
         return super(Starved, self).ask(commands)
 
 
@@ -209,7 +209,7 @@ def test_a_guest_that_says_nothing_of_a_job_has_not_said_that_it_is_gone() -> No
 class Lost(Running):
     """A guest whose connection breaks after some steps."""
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if len(self.step_s) <= 2:
             raise GuestError("node-1: the connection was cut", code="guest.cut", target="node-1", hint="ssh node-1")
         return super(Lost, self).ask(commands)
@@ -231,16 +231,16 @@ class Printing(Running):
     pieces: list[bytes] = field(default_factory=list)
     printed: bytes = b""
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         self.printed += self.pieces.pop(0)
         known = int(commands["job.out"].partition("from=")[2].split()[0])
         start = max(known, len(self.printed) - 40)
         encoded = base64.b64encode(self.printed[start:]).decode()
         status = "running" if self.pieces else "0"
         return {
-            "peek": Answer(0, f"{status}\n"),
-            "job.out": Answer(0, f"{start}\n{encoded}\n"),
-            "job.err": Answer(1, ""),
+            "peek": CommandAnswer(0, f"{status}\n"),
+            "job.out": CommandAnswer(0, f"{start}\n{encoded}\n"),
+            "job.err": CommandAnswer(1, ""),
         }
 
 
@@ -250,5 +250,5 @@ def test_what_ranks_print_is_told_line_by_line() -> None:
     watch, events = watched(running, Enough())
     watch.printed = {"job.out": 0, "job.err": 0}
     assert watch.until_end(Only(running), FIRST, lambda shell: PID).status == 0  # type: ignore[arg-type]
-    told = [line for event in events if isinstance(event, Printed) for line in event.lines]
+    told = [line for event in events if isinstance(event, RankOutput) for line in event.lines]
     assert told == ["one", "two \ufffd", "100 %", "[10 bytes left out]", "y" * 35, "last"]

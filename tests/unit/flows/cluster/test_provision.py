@@ -15,7 +15,7 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.placement import Pairing
 from vsphere_ml.core.plan.changes import AttachDevices, CloneVm, MakeRule, PowerOff, PowerOn, subject
-from vsphere_ml.core.ports.events import Acting, Finished, Looking, Skipped, Started
+from vsphere_ml.core.ports.events import Acting, Finished, ReadingInventory, Skipped, Started
 
 if TYPE_CHECKING:
     from vsphere_ml.core.plan.changes import Change
@@ -292,7 +292,7 @@ def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done() -> No
 
     class Cleaner(Told):
         def __call__(self, event: object, /) -> None:
-            if isinstance(event, Looking) and event.why == "again":
+            if isinstance(event, ReadingInventory) and event.why == "again":
                 site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
 
     report = provision(cluster(2), site, told=Cleaner())

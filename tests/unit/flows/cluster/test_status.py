@@ -13,7 +13,7 @@ from tests.unit.flows.acting import Told, provision
 from vsphere_ml.core.model.inventory import Inventory, PciAddress, RunningTask, Vm, VmRef
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest
-from vsphere_ml.flows.cluster.status import State, Status, status
+from vsphere_ml.flows.cluster.status import NodeState, Status, status
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -42,7 +42,7 @@ def test_a_whole_cluster_is_told_with_where_its_devices_are() -> None:
     found = seen(cluster(2), site)
     assert found.whole
     first = found.nodes[0]
-    assert (first.state, first.host, first.address) == (State.RUNNING, "esx-01.lab.test", "10.0.0.11")
+    assert (first.state, first.host, first.address) == (NodeState.RUNNING, "esx-01.lab.test", "10.0.0.11")
     assert (first.gpus, first.nic) == ((PciAddress("0000:3b:00.0"),), PciAddress("0000:3d:00.0"))
     assert first.locality is Locality.SAME_SWITCH
     assert first.whole
@@ -60,7 +60,7 @@ def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
 def test_nothing_is_there_before_the_first_run() -> None:
     found = seen(cluster(2), FakeVCenter(quad_8u3()))
     assert not found.whole
-    assert [each.state for each in found.nodes] == [State.MISSING, State.MISSING]
+    assert [each.state for each in found.nodes] == [NodeState.MISSING, NodeState.MISSING]
     assert found.lacks == ("folder train is not there", "rule vsml-train is not there")
 
 
@@ -74,7 +74,7 @@ def test_drift_is_told_in_words() -> None:
         "must be powered off to be changed",
         "memory reservation not locked → locked (rule memory-reserved)",
     )
-    assert first.state is State.RUNNING
+    assert first.state is NodeState.RUNNING
     assert not first.whole
     assert second.whole
 
@@ -84,7 +84,7 @@ def test_a_renamed_nodes_vm_is_never_called_one_too_many() -> None:
     vms = (replace(vm, name="other") if vm.name == "node-2" else vm for vm in site.inventory.vms)
     site.inventory = replace(site.inventory, vms=tuple(vms))
     found = seen(cluster(2), site)
-    assert found.nodes[1].state is State.MISSING
+    assert found.nodes[1].state is NodeState.MISSING
     assert found.unseated is not None
     assert found.unseated.code == "vm.renamed"
     assert "object.rename" in found.unseated.hint
@@ -95,7 +95,7 @@ def test_a_half_made_node_is_told_as_such() -> None:
     site = standing_site()
     site.inventory = changed(site.inventory, "node-2", cluster_mark=None, node_mark=None)
     found = seen(cluster(2), site).nodes[1]
-    assert found.state is State.CUT
+    assert found.state is NodeState.CUT
     assert "its ownership attribute is not set" in found.lacks
 
 
@@ -103,7 +103,7 @@ def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
     site = FakeVCenter(seed_7u2())
     provision(seed_cluster(2), site)
     found = seen(seed_cluster(3), site)
-    assert [each.state for each in found.nodes] == [State.RUNNING, State.RUNNING, State.MISSING]
+    assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING, NodeState.MISSING]
     assert found.nodes[0].whole
     assert found.nodes[0].seat is not None
     assert found.unseated is not None
@@ -121,7 +121,7 @@ def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
     )
     found = seen(cluster(2), site)
     first, second = found.nodes
-    assert (first.state, first.seat, first.whole) == (State.OFF, None, False)
+    assert (first.state, first.seat, first.whole) == (NodeState.OFF, None, False)
     assert second.whole
     assert not found.findings
 
@@ -130,7 +130,7 @@ def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
     site = standing_site()
     site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
     found = seen(cluster(2), site)
-    assert [each.state for each in found.nodes] == [State.RUNNING, State.RUNNING]
+    assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING]
     assert not any(each.whole for each in found.nodes)
     assert found.unseated is not None
     assert found.unseated.code == "site.not-found"
@@ -141,7 +141,7 @@ def test_somebody_elses_vm_is_not_taken_for_a_node() -> None:
     provision(cluster((node("node-1"),)), site)
     site.inventory = changed(site.inventory, "node-1", cluster_mark="other", node_mark="node-1")
     found = seen(cluster((node("node-1"),)), site)
-    assert found.nodes[0].state is State.MISSING
+    assert found.nodes[0].state is NodeState.MISSING
     assert found.unseated is not None
     assert found.unseated.code == "vm.unmanaged"
 

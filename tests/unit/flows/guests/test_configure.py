@@ -18,10 +18,10 @@ from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
 from vsphere_ml.flows.guests.command import Answered, run
-from vsphere_ml.flows.guests.configure import Configured, Lacking, choose_steps, configure
+from vsphere_ml.flows.guests.configure import Configured, GuestPlan, choose_steps, configure
 from vsphere_ml.flows.guests.guests import StepInputs
-from vsphere_ml.guest.converge import State
-from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Waiting
+from vsphere_ml.guest.converge import StepState
+from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Waiting
 from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Site:
 
     vcenter: FakeVCenter
     guests: FakeGuests
-    asked: list[Lacking] = field(default_factory=list)
+    asked: list[GuestPlan] = field(default_factory=list)
     heard: list[GuestEvent] = field(default_factory=list)
     known: dict[str, GuestPlace] = field(default_factory=dict)
     finds: list[tuple[str, ...]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Site:
         self.finds.append(tuple(only))
         return of_guests.find(SPEC, boot.first_look(SPEC, self.vcenter, Told(), self.vcenter.clock), only)
 
-    def _approve(self, plan: Lacking) -> bool:
+    def _approve(self, plan: GuestPlan) -> bool:
         self.asked.append(plan)
         return True
 
@@ -124,10 +124,18 @@ def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> No
     site.guests.there["node-2"].disk_full = True
     site.configure()
     heard = [event for event in site.heard if event.node == "node-1"]
-    assert [type(event) for event in heard] == [Entering, Ended, Entering, Checked, Applying, Applied, Ended]
-    assert (heard[1], heard[-1]) == (Ended(node="node-1", lacking=1), Ended(node="node-1", changed=1))
+    assert [type(event) for event in heard] == [
+        Entering,
+        GuestEnded,
+        Entering,
+        GuestChecked,
+        Applying,
+        Applied,
+        GuestEnded,
+    ]
+    assert (heard[1], heard[-1]) == (GuestEnded(node="node-1", lacking=1), GuestEnded(node="node-1", changed=1))
     failed = [event for event in site.heard if event.node == "node-2"][-1]
-    assert isinstance(failed, Ended)
+    assert isinstance(failed, GuestEnded)
     assert failed.error is not None
     assert failed.error.code == "guest.file-not-written"
 
@@ -137,17 +145,17 @@ def test_listeners_hear_who_is_waited_for_and_who_never_came(site: Site) -> None
     site.guests.there["node-3"].unreachable = True
     site.configure(dry_run=True)
     of_1 = [event for event in site.heard if event.node == "node-1"]
-    assert [type(event) for event in of_1] == [Entering, Waiting, Entering, Ended]
+    assert [type(event) for event in of_1] == [Entering, Waiting, Entering, GuestEnded]
     assert of_1[1] == Waiting(node="node-1", lack="cannot be reached")
     last = [event for event in site.heard if event.node == "node-3"][-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, GuestEnded)
     assert last.error is not None
 
 
 def test_listeners_hear_how_a_command_ended(site: Site) -> None:
     site.run("exit 3")
-    ends = [event for event in site.heard if isinstance(event, Ended)]
-    assert ends == [Ended(node=name, told="ended with status 3") for name in NAMES]
+    ends = [event for event in site.heard if isinstance(event, GuestEnded)]
+    assert ends == [GuestEnded(node=name, told="ended with status 3") for name in NAMES]
 
 
 def test_one_guests_failure_never_hides_the_others(site: Site) -> None:
@@ -170,10 +178,10 @@ def test_what_was_changed_before_a_guest_failed_is_counted(site: Site) -> None:
         name: sum(path in guest.files for path in ("/etc/a", "/etc/b")) for name, guest in site.guests.there.items()
     }
     changed = {
-        guest.node: sum(each.state is State.CHANGED for book in guest.convergences for each in book.outcomes)
+        guest.node: sum(each.state is StepState.CHANGED for book in guest.convergences for each in book.outcomes)
         for guest in report.guests
     }
-    ends = {event.node: event.changed for event in site.heard if isinstance(event, Ended)}
+    ends = {event.node: event.changed for event in site.heard if isinstance(event, GuestEnded)}
     assert 0 < written["node-2"] < 2
     assert changed == ends == written
 

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.site import Cut
 from tests.unit.flows.hosts_rig import Rig, of_versions
 from vsphere_ml.core.hosts.host_changes import Reboot
-from vsphere_ml.core.model.esxi_state import Connection
+from vsphere_ml.core.model.esxi_state import HostConnection
 
 if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_changes import HostChange
@@ -65,7 +65,7 @@ def _down_after(steps: int) -> bool:
     made.hosts.cut_after = steps
     with suppress(Cut):
         made.run()
-    return made.esx(0).connection is Connection.NOT_RESPONDING
+    return made.esx(0).connection is HostConnection.NOT_RESPONDING
 
 
 def test_a_host_that_still_boots_keeps_its_record_until_all_is_seen_to_be_back() -> None:
@@ -76,7 +76,7 @@ def test_a_host_that_still_boots_keeps_its_record_until_all_is_seen_to_be_back()
         made.run(revert=True)
     made.hosts.before = None
     made.hosts.mend(booted=False)
-    assert made.esx(0).connection is Connection.NOT_RESPONDING
+    assert made.esx(0).connection is HostConnection.NOT_RESPONDING
     assert made.run(revert=True).error is None
     assert made.esx(0).kernel == ["FALSE", "FALSE"]
     assert not any(machine.record for machine in made.hosts.there.values())

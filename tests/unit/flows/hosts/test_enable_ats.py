@@ -15,18 +15,26 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
-from vsphere_ml.core.model.esxi_state import Automation, Connection, DesiredState, DrsState, Lockdown, LockdownMode, Tie
+from vsphere_ml.core.model.esxi_state import (
+    Automation,
+    DesiredState,
+    DrsState,
+    HostConnection,
+    Lockdown,
+    LockdownMode,
+    Tie,
+)
 from vsphere_ml.core.model.host_settings import (
     FUNCTIONS_SETTING,
     SRIOV_SETTING,
     AccessMethod,
     HostSetting,
     SettingKind,
-    State,
+    SettingState,
 )
 from vsphere_ml.core.model.inventory import HostRef
 from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
-from vsphere_ml.core.ports.host_events import Checked
+from vsphere_ml.core.ports.host_events import HostChecked
 from vsphere_ml.core.tools import mft
 from vsphere_ml.core.units import gib
 
@@ -47,7 +55,7 @@ def firmware(report: AtsReport) -> list[HostSetting]:
     return [fact for fact in report.facts[0].facts if fact.part is SettingKind.FIRMWARE]
 
 
-def state(report: AtsReport, part: SettingKind, host: int = 0) -> set[State]:
+def state(report: AtsReport, part: SettingKind, host: int = 0) -> set[SettingState]:
     return {fact.state for fact in report.facts[host].facts if fact.part is part}
 
 
@@ -66,7 +74,7 @@ def test_a_host_is_emptied_set_rebooted_and_looked_at_before_its_vms_run_again()
         f"/opt/mellanox/bin/mlxconfig -d mt4125_pciconf{number} -y set ATS_ENABLED=true" for number in (0, 1)
     ]
     assert report.outcomes[0].rebooted_s == 240.0
-    assert any(isinstance(event, Checked) and event.facts.enabled for event in rig.told)
+    assert any(isinstance(event, HostChecked) and event.facts.enabled for event in rig.told)
 
 
 @pytest.mark.parametrize(("kind", "ports"), [(NicKind.SRIOV, 1), (NicKind.DEVICE_GROUP, 2), (NicKind.NONE, 0)])
@@ -114,7 +122,7 @@ def test_what_is_configured_and_not_in_effect_takes_a_reboot_alone() -> None:
     for each in rig.esx(0).functions.values():
         each.ats = [True, False]
     report = rig.run(dry_run=True)
-    assert state(report, SettingKind.FIRMWARE) == {State.PENDING}
+    assert state(report, SettingKind.FIRMWARE) == {SettingState.PENDING}
     assert rig.run().error is None
     assert [command for _, command in rig.hosts.commands if " set " in command] == []
     assert rig.done().count("Reboot") == 1
@@ -238,7 +246,7 @@ def test_firmware_without_functions_is_told_with_its_command_and_left_to_a_perso
     for function in rig.esx(0).functions.values():
         function.sriov = sriov
     fact = of_firmware(rig, name)
-    assert (fact.state, fact.can_be_set) == (State.LACKING, False)
+    assert (fact.state, fact.can_be_set) == (SettingState.LACKING, False)
     assert fact.by_hand[-1].endswith("-y set SRIOV_EN=1 NUM_OF_VFS=8")
     report = rig.run()
     assert report.error is not None
@@ -347,14 +355,14 @@ def test_the_option_manager_is_the_second_door_and_a_reboot_proves_what_it_canno
     report = rig.run()
     assert machine.kernel == ["TRUE", "TRUE"]
     assert {fact.door for fact in report.facts[0].facts if fact.part is SettingKind.KERNEL} == {AccessMethod.OPTIONS}
-    assert state(report, SettingKind.KERNEL) == {State.EFFECTIVE}
+    assert state(report, SettingKind.KERNEL) == {SettingState.EFFECTIVE}
 
 
 def test_what_the_option_manager_cannot_show_is_not_taken_for_proven() -> None:
     rig = of_versions(EIGHT)
     rig.esx(0).esxcli = False
     report = rig.run()
-    assert state(report, SettingKind.KERNEL) == {State.UNPROVEN}
+    assert state(report, SettingKind.KERNEL) == {SettingState.UNPROVEN}
     assert report.error is not None
     assert report.error.code == "ats.not-enabled"
 
@@ -363,7 +371,7 @@ def test_without_a_door_to_the_kernel_70u2_stays_unknown() -> None:
     rig = of_versions(U2)
     rig.esx(0).esxcli = False
     report = rig.run(dry_run=True)
-    assert state(report, SettingKind.KERNEL) == {State.UNKNOWN}
+    assert state(report, SettingKind.KERNEL) == {SettingState.UNKNOWN}
     (fact,) = [fact for fact in report.facts[0].facts if fact.part is SettingKind.KERNEL]
     assert "esxcli system settings kernel set -s atsSupport -v TRUE" in fact.by_hand
 
@@ -405,7 +413,7 @@ def test_a_stopped_ssh_service_is_started_only_where_the_file_says_so_and_stoppe
     rig = standing(1)
     rig.esx(0).ssh = False
     rig.hosts.starts_service = False
-    assert state(rig.run(), SettingKind.FIRMWARE) == {State.UNKNOWN}
+    assert state(rig.run(), SettingKind.FIRMWARE) == {SettingState.UNKNOWN}
     rig.hosts.starts_service = True
     assert rig.run().error is None
     assert not rig.esx(0).ssh
@@ -492,7 +500,7 @@ def test_a_host_that_somebody_else_holds_in_maintenance_stays_there() -> None:
 
 def test_a_host_that_does_not_answer_is_refused() -> None:
     rig = standing(2)
-    rig.esx(1).connection = Connection.NOT_RESPONDING
+    rig.esx(1).connection = HostConnection.NOT_RESPONDING
     refusal = refused(rig)
     assert (refusal.code, refusal.target) == ("ats.host-down", rig.esx(1).name)
 

@@ -16,7 +16,7 @@ from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.model.esxi_state import Automation, DrsState
-from vsphere_ml.core.model.inventory import HostRef, PciAddress, WholeGpu
+from vsphere_ml.core.model.inventory import DirectPathGpu, HostRef, PciAddress
 from vsphere_ml.core.model.placement import Pairing
 from vsphere_ml.core.model.spec import Evacuation, GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
 from vsphere_ml.core.placement.solve import solve
@@ -105,7 +105,7 @@ def _unready(host: Host, **knobs: object) -> Host:
 def whole(host: Host, board: int = 0x20F1) -> Host:
     """Return the host with GPUs that can be handed through, and are not yet."""
     gpus = tuple(
-        WholeGpu(address=gpu.address, vendor=0x10DE, device=board, name="A100", active=False, system_id="id")
+        DirectPathGpu(address=gpu.address, vendor=0x10DE, device=board, name="A100", active=False, system_id="id")
         for gpu in host.gpus
     )
     return replace(host, whole_gpus=gpus, rebinds=True)

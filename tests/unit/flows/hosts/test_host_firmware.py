@@ -9,8 +9,8 @@ from tests.fakes.pictures import port, quad_8u3, r750xa
 from tests.fakes.wishes import cluster, node
 from tests.unit.flows.hosts_rig import Rig, standing
 from vsphere_ml.core.errors import GuestError, VsmlError
-from vsphere_ml.core.model.guest import Answer
-from vsphere_ml.core.model.host_settings import AccessMethod, SettingKind, State
+from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.model.host_settings import AccessMethod, SettingKind, SettingState
 from vsphere_ml.core.model.spec import Address, NicKind, NicRequest
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ class Guest:
             ended(place.name, outcome)
         return {place.name: outcome for place in places}
 
-    def ask(self, commands: Mapping[str, str]) -> Mapping[str, Answer]:
+    def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         return {name: self.run(command) for name, command in commands.items()}
 
-    def run(self, command: str, *, timeout_s: float = 0.0) -> Answer:
+    def run(self, command: str, *, timeout_s: float = 0.0) -> CommandAnswer:
         assert timeout_s >= 0
         if "node-1" not in self.rig.running():
             self.booting = True  # as soon as it runs again
@@ -70,13 +70,13 @@ class Guest:
         self.commands.append(command)
         function = next(iter(self.rig.esx(0).functions.values()))
         if command.startswith("lspci"):
-            return Answer(0, "".join(f"0000:1{n}:00.0 0200: 15b3:101d\n" for n in range(self.functions)))
+            return CommandAnswer(0, "".join(f"0000:1{n}:00.0 0200: 15b3:101d\n" for n in range(self.functions)))
         if command.endswith("-d 0000:10:00.0 -y set ATS_ENABLED=true"):
             function.ats[0] = True
-            return Answer(0, "Applying... Done!\n")
+            return CommandAnswer(0, "Applying... Done!\n")
         assert command.endswith("-d 0000:10:00.0 -e query"), command
         values = (f"{value}({int(value)})" for value in (function.ats[1], function.ats[0]))
-        return Answer(0, ROW.format(*values))
+        return CommandAnswer(0, ROW.format(*values))
 
 
 def rig(functions: int = 1) -> Rig:
@@ -103,7 +103,7 @@ def test_the_guest_is_asked_before_it_stops_and_again_when_it_runs() -> None:
     assert kinds[:3] == ["WriteRecord", "NoteRunning", "ShutDown"]
     assert any(" set " in command for command in made.guests.commands)
     (fact,) = [each for each in report.facts[0].facts if each.part is SettingKind.FIRMWARE]
-    assert (fact.door, fact.state, fact.guest) == (AccessMethod.GUEST, State.EFFECTIVE, "node-1")
+    assert (fact.door, fact.state, fact.guest) == (AccessMethod.GUEST, SettingState.EFFECTIVE, "node-1")
 
 
 def test_passthrough_is_wanted_where_a_node_has_a_whole_function() -> None:
@@ -117,7 +117,7 @@ def test_of_several_functions_nobody_guesses() -> None:
     made = rig(functions=2)
     report = made.run()
     (fact,) = [each for each in report.facts[0].facts if each.part is SettingKind.FIRMWARE]
-    assert fact.state is State.UNKNOWN
+    assert fact.state is SettingState.UNKNOWN
     assert "2 whole ConnectX functions" in fact.why
     assert made.hosts.changes == []
 
@@ -127,4 +127,4 @@ def test_a_guest_that_is_off_is_said() -> None:
     made.hosts._power(next(vm for vm in made.site.inventory.vms if vm.name == "node-1"), on=False)
     report = made.run(dry_run=True)
     (fact,) = [each for each in report.facts[0].facts if each.part is SettingKind.FIRMWARE]
-    assert (fact.state, "powered off" in fact.why) == (State.UNKNOWN, True)
+    assert (fact.state, "powered off" in fact.why) == (SettingState.UNKNOWN, True)

@@ -12,9 +12,9 @@ from tests.fakes.wishes import node, nodes
 from tests.unit.flows.hosts.test_host_configuration import SRIOV, Rig, rig
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import HostRef, Inventory, Pvrdma
-from vsphere_ml.core.model.spec import NicKind, NicRequest, ReadyKind, RoceWish
+from vsphere_ml.core.model.spec import NicKind, NicRequest, ReadyKind, RoceSpec
 
-LOSSLESS = RoceWish(pfc_priority=3, dscp=26, ecn=True)
+LOSSLESS = RoceSpec(pfc_priority=3, dscp=26, ecn=True)
 PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
 WANTED = {
     "nmlx5_core": "max_vfs=8,8 drss=4 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1",

@@ -13,12 +13,12 @@ import pytest
 from tests.unit.guest.cluster import NODE_1, facts
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.facts import judge, wanted
-from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import Evidence, verify
-from vsphere_ml.guest.playbooks.fields import Source
+from vsphere_ml.guest.playbooks.fields import FileSource
 from vsphere_ml.guest.playbooks.playbook import load_text
 from vsphere_ml.guest.steps.gpu import driver
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
@@ -28,11 +28,11 @@ from vsphere_ml.guest.steps.network.roce import NetplanRoce
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import GuestFacts, Playbook
 
-OK, WARNING, LACKING, UNKNOWN = Verdict.OK, Verdict.WARNING, Verdict.LACKING, Verdict.UNKNOWN
+OK, WARNING, LACKING, UNKNOWN = FactVerdict.OK, FactVerdict.WARNING, FactVerdict.LACKING, FactVerdict.UNKNOWN
 RECORDED = Path(__file__).parents[3] / "cases" / "nvidia"
-WITHOUT_DRIVER = Answer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
-WITHOUT_LIBRARY = Answer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
-SILENT = Answer(127, "", "sh: 1: nvidia-smi: not found\n")
+WITHOUT_DRIVER = CommandAnswer(9, (RECORDED / "nvidia-smi-without-driver.txt").read_text())
+WITHOUT_LIBRARY = CommandAnswer(12, (RECORDED / "nvidia-smi-without-library.txt").read_text())
+SILENT = CommandAnswer(127, "", "sh: 1: nvidia-smi: not found\n")
 
 
 def devinfo(state: str, mtu: int) -> str:
@@ -59,7 +59,7 @@ def gpus_matrix(way: str) -> str:
     return f"{header}GPU0\t X \t{way}\tPIX\t0-15\t0\tN/A\nGPU1\t{way}\t X \tPIX\t0-15\t0\tN/A\nNIC0\tPIX\tPIX\t X \n"
 
 
-def nvlink(answer: Answer, known: GuestFacts, *, gpus: int) -> judge.Judgement:
+def nvlink(answer: CommandAnswer, known: GuestFacts, *, gpus: int) -> judge.Judgement:
     return judge.nvlink(answer, replace(known, gpus=gpus))
 
 
@@ -71,18 +71,18 @@ def shown(mtu: int, address: str) -> str:
 GID = "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.11"
 rdma_device = partial(judge.rdma_device, mtu=9000)
 roce_interface = partial(judge.roce_interface, roce=NetplanRoce())
-CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
-    "a GPU of the profile": (judge.gpus, Answer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
-    "a GPU under its newer name": (judge.gpus, Answer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
+CASES: dict[str, tuple[Any, CommandAnswer, FactVerdict, str]] = {
+    "a GPU of the profile": (judge.gpus, CommandAnswer(0, "GRID A100-40C\n"), OK, "GRID A100-40C"),
+    "a GPU under its newer name": (judge.gpus, CommandAnswer(0, "NVIDIA A100-40C\n"), OK, "NVIDIA A100-40C"),
     "a GPU of another profile": (
         judge.gpus,
-        Answer(0, "GRID A100-10C\n"),
+        CommandAnswer(0, "GRID A100-10C\n"),
         LACKING,
         "GRID A100-10C; wanted 1 × grid_a100-40c",
     ),
     "a GPU too many": (
         judge.gpus,
-        Answer(0, "GRID A100-40C\nGRID A100-40C\n"),
+        CommandAnswer(0, "GRID A100-40C\nGRID A100-40C\n"),
         LACKING,
         "GRID A100-40C, GRID A100-40C; wanted 1 × grid_a100-40c",
     ),
@@ -99,165 +99,190 @@ CASES: dict[str, tuple[Any, Answer, Verdict, str]] = {
         LACKING,
         WITHOUT_LIBRARY.out.splitlines()[0],
     ),
-    "the same branch": (judge.branch, Answer(0, "525.105.17\n"), OK, "driver 525.105.17, vGPU manager 525.105.14"),
-    "the branch before": (judge.branch, Answer(0, "510.85.02\n"), OK, "driver 510.85.02, vGPU manager 525.105.14"),
+    "the same branch": (
+        judge.branch,
+        CommandAnswer(0, "525.105.17\n"),
+        OK,
+        "driver 525.105.17, vGPU manager 525.105.14",
+    ),
+    "the branch before": (
+        judge.branch,
+        CommandAnswer(0, "510.85.02\n"),
+        OK,
+        "driver 510.85.02, vGPU manager 525.105.14",
+    ),
     "a newer branch": (
         judge.branch,
-        Answer(0, "535.54.03\n"),
+        CommandAnswer(0, "535.54.03\n"),
         LACKING,
         "driver 535.54.03, vGPU manager 525.105.14: this driver does not run under it",
     ),
-    "licensed": (judge.licence, Answer(0, "  License Status : Licensed (Expiry: x)\n"), OK, "Licensed (Expiry: x)"),
-    "unlicensed": (judge.licence, Answer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
-    "no word of a licence": (judge.licence, Answer(1, ""), UNKNOWN, "the driver says nothing of a licence"),
-    "ECC on and clean": (judge.ecc, Answer(0, "Enabled, 0\n"), OK, "ECC Enabled, 0 uncorrected"),
-    "ECC errors": (judge.ecc, Answer(0, "Enabled, 3\n"), LACKING, "ECC Enabled, 3 uncorrected"),
-    "ECC not told": (judge.ecc, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "ECC [N/A], [N/A] uncorrected"),
-    "clocks told": (judge.clocks, Answer(0, "210 MHz, 1410 MHz\n"), OK, "210 MHz of 1410 MHz"),
-    "clocks not told": (judge.clocks, Answer(0, "[N/A], [N/A]\n"), UNKNOWN, "[N/A] of [N/A]"),
-    "near": (judge.distance, Answer(0, matrix("PIX")), OK, "GPU0 to NIC0: PIX"),
+    "licensed": (
+        judge.licence,
+        CommandAnswer(0, "  License Status : Licensed (Expiry: x)\n"),
+        OK,
+        "Licensed (Expiry: x)",
+    ),
+    "unlicensed": (judge.licence, CommandAnswer(0, "  License Status : Unlicensed\n"), LACKING, "Unlicensed"),
+    "no word of a licence": (judge.licence, CommandAnswer(1, ""), UNKNOWN, "the driver says nothing of a licence"),
+    "ECC on and clean": (judge.ecc, CommandAnswer(0, "Enabled, 0\n"), OK, "ECC Enabled, 0 uncorrected"),
+    "ECC errors": (judge.ecc, CommandAnswer(0, "Enabled, 3\n"), LACKING, "ECC Enabled, 3 uncorrected"),
+    "ECC not told": (judge.ecc, CommandAnswer(0, "[N/A], [N/A]\n"), UNKNOWN, "ECC [N/A], [N/A] uncorrected"),
+    "clocks told": (judge.clocks, CommandAnswer(0, "210 MHz, 1410 MHz\n"), OK, "210 MHz of 1410 MHz"),
+    "clocks not told": (judge.clocks, CommandAnswer(0, "[N/A], [N/A]\n"), UNKNOWN, "[N/A] of [N/A]"),
+    "near": (judge.distance, CommandAnswer(0, matrix("PIX")), OK, "GPU0 to NIC0: PIX"),
     "far": (
         judge.distance,
-        Answer(0, matrix("SYS")),
+        CommandAnswer(0, matrix("SYS")),
         UNKNOWN,
         "GPU0 to NIC0: SYS; this is the VM's own topology, compare it with the host's",
     ),
     "not joined": (
         partial(nvlink, gpus=2),
-        Answer(0, gpus_matrix("PIX")),
+        CommandAnswer(0, gpus_matrix("PIX")),
         LACKING,
         "GPU0 to GPU1: PIX; wanted NVLink between all 2 GPUs",
     ),
-    "joined": (partial(nvlink, gpus=2), Answer(0, gpus_matrix("NV12")), OK, "GPU0 to GPU1: NV12"),
+    "joined": (partial(nvlink, gpus=2), CommandAnswer(0, gpus_matrix("NV12")), OK, "GPU0 to GPU1: NV12"),
     "too few to be joined": (
         partial(nvlink, gpus=4),
-        Answer(0, gpus_matrix("NV12")),
+        CommandAnswer(0, gpus_matrix("NV12")),
         LACKING,
         "GPU0 to GPU1: NV12; wanted NVLink between all 4 GPUs",
     ),
     "nothing to be joined": (partial(nvlink, gpus=2), SILENT, LACKING, "sh: 1: nvidia-smi: not found"),
-    "no NIC": (judge.distance, Answer(0, "\tGPU0\nGPU0\t X \n"), UNKNOWN, "nvidia-smi names no NIC beside the GPUs"),
+    "no NIC": (
+        judge.distance,
+        CommandAnswer(0, "\tGPU0\nGPU0\t X \n"),
+        UNKNOWN,
+        "nvidia-smi names no NIC beside the GPUs",
+    ),
     "peermem": (
         judge.gpudirect,
-        Answer(0, "5.4.0-150\nNVIDIA\nnvidia_peermem 16384 0\n"),
+        CommandAnswer(0, "5.4.0-150\nNVIDIA\nnvidia_peermem 16384 0\n"),
         OK,
         "nvidia-peermem: kernel 5.4.0-150 is older than 5.12",
     ),
     "peermem not loaded": (
         judge.gpudirect,
-        Answer(1, "5.15.0-92\nNVIDIA\n"),
+        CommandAnswer(1, "5.15.0-92\nNVIDIA\n"),
         LACKING,
         "nvidia-peermem is not loaded; the NVIDIA module is not the open one",
     ),
     "DMA-BUF": (
         judge.gpudirect,
-        Answer(1, "5.15.0-92\nDual MIT/GPL\n"),
+        CommandAnswer(1, "5.15.0-92\nDual MIT/GPL\n"),
         OK,
         "DMA-BUF: kernel 5.15.0-92 and the open NVIDIA module allow it",
     ),
-    "no module": (judge.gpudirect, Answer(1, "5.15.0-92\n"), UNKNOWN, "there is no NVIDIA kernel module"),
-    "in the container": (judge.container, Answer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPUs"),
+    "no module": (judge.gpudirect, CommandAnswer(1, "5.15.0-92\n"), UNKNOWN, "there is no NVIDIA kernel module"),
+    "in the container": (judge.container, CommandAnswer(0, "GPU 0: GRID A100-40C (UUID: x)\n"), OK, "1 of 1 GPUs"),
     "not in the container": (
         judge.container,
-        Answer(1, "", "exec: nvidia-smi: not found"),
+        CommandAnswer(1, "", "exec: nvidia-smi: not found"),
         LACKING,
         "exec: nvidia-smi: not found",
     ),
     "no container": (
         judge.container,
-        Answer(1, "", "Error: No such container: vsml-worker"),
+        CommandAnswer(1, "", "Error: No such container: vsml-worker"),
         LACKING,
         "Error: No such container: vsml-worker",
     ),
     "ATS on": (
         judge.ats,
-        Answer(0, "\t\tATSCtl:\tEnable+, Smallest Translation Unit: 00\n"),
+        CommandAnswer(0, "\t\tATSCtl:\tEnable+, Smallest Translation Unit: 00\n"),
         OK,
         "ATSCtl:\tEnable+, Smallest Translation Unit: 00",
     ),
     "ATS off": (
         judge.ats,
-        Answer(0, "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"),
+        CommandAnswer(0, "\t\tATSCtl:\tEnable-, Smallest Translation Unit: 00\n"),
         WARNING,
         "ATSCtl:\tEnable-, Smallest Translation Unit: 00: not enabled, so GPUDirect RDMA does not reach its best",
     ),
     "no ATS": (
         judge.ats,
-        Answer(1, ""),
+        CommandAnswer(1, ""),
         WARNING,
         "no NIC shows the capability: not enabled, so GPUDirect RDMA does not reach its best",
     ),
-    "no lspci": (judge.ats, Answer(1, "", "sh: 1: lspci: not found\n"), UNKNOWN, "sh: 1: lspci: not found"),
-    "an interface": (roce_interface, Answer(0, shown(9000, "192.168.0.11")), OK, "ens224, MTU 9000, 192.168.0.11/24"),
+    "no lspci": (judge.ats, CommandAnswer(1, "", "sh: 1: lspci: not found\n"), UNKNOWN, "sh: 1: lspci: not found"),
+    "an interface": (
+        roce_interface,
+        CommandAnswer(0, shown(9000, "192.168.0.11")),
+        OK,
+        "ens224, MTU 9000, 192.168.0.11/24",
+    ),
     "an interface for small packets": (
         roce_interface,
-        Answer(0, shown(1500, "192.168.0.11")),
+        CommandAnswer(0, shown(1500, "192.168.0.11")),
         LACKING,
         "ens224, MTU 1500, 192.168.0.11/24; ens224 has MTU 1500, not 9000",
     ),
     "an interface with another address": (
         roce_interface,
-        Answer(0, shown(9000, "192.168.0.12")),
+        CommandAnswer(0, shown(9000, "192.168.0.12")),
         LACKING,
         "ens224, MTU 9000, 192.168.0.12/24; ens224 lacks the address 192.168.0.11/24",
     ),
     "no interface": (
         roce_interface,
-        Answer(1, "", 'Device "" does not exist.\n'),
+        CommandAnswer(1, "", 'Device "" does not exist.\n'),
         LACKING,
         'Device "" does not exist.',
     ),
     "RDMA active": (
         rdma_device,
-        Answer(0, devinfo("PORT_ACTIVE", 4096)),
+        CommandAnswer(0, devinfo("PORT_ACTIVE", 4096)),
         OK,
         "mlx5_0 PORT_ACTIVE, path MTU 4096",
     ),
     "RDMA down": (
         rdma_device,
-        Answer(0, devinfo("PORT_DOWN", 4096)),
+        CommandAnswer(0, devinfo("PORT_DOWN", 4096)),
         LACKING,
         "mlx5_0 PORT_DOWN, path MTU 4096; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "RDMA with small packets": (
         rdma_device,
-        Answer(0, devinfo("PORT_ACTIVE", 1024)),
+        CommandAnswer(0, devinfo("PORT_ACTIVE", 1024)),
         LACKING,
         "mlx5_0 PORT_ACTIVE, path MTU 1024; wanted PORT_ACTIVE with path MTU 4096",
     ),
     "no RDMA": (
         rdma_device,
-        Answer(0, "No IB devices found\n"),
+        CommandAnswer(0, "No IB devices found\n"),
         LACKING,
         "no device; wanted PORT_ACTIVE with path MTU 4096",
     ),
-    "a GID": (judge.gid, Answer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, GID),
+    "a GID": (judge.gid, CommandAnswer(0, "mlx5_0 3 ::ffff:192.168.0.11 RoCE v2 ens224\n"), OK, GID),
     "a GID of another address": (
         judge.gid,
-        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\n"),
+        CommandAnswer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\n"),
         LACKING,
         "index 3 of mlx5_0 on ens224, RoCE v2, 192.168.0.99; the node's own address is 192.168.0.11",
     ),
     "a GID among others": (
         judge.gid,
-        Answer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\nmlx5_0 5 ::ffff:192.168.0.11 RoCE v2 ens224\n"),
+        CommandAnswer(0, "mlx5_0 3 ::ffff:192.168.0.99 RoCE v2 ens224\nmlx5_0 5 ::ffff:192.168.0.11 RoCE v2 ens224\n"),
         OK,
         GID.replace("3", "5", 1),
     ),
-    "no GID": (judge.gid, Answer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
-    "memory unlimited": (judge.memlock, Answer(0, "unlimited\n"), OK, "unlimited"),
-    "memory limited": (judge.memlock, Answer(0, "65536\n"), LACKING, "65536"),
-    "time": (judge.time, Answer(0, "yes\n2026-11-21T05:00:00Z\n"), OK, "2026-11-21T05:00:00Z"),
+    "no GID": (judge.gid, CommandAnswer(1, ""), LACKING, "there is no GID of RoCE v2 with an IPv4 address"),
+    "memory unlimited": (judge.memlock, CommandAnswer(0, "unlimited\n"), OK, "unlimited"),
+    "memory limited": (judge.memlock, CommandAnswer(0, "65536\n"), LACKING, "65536"),
+    "time": (judge.time, CommandAnswer(0, "yes\n2026-11-21T05:00:00Z\n"), OK, "2026-11-21T05:00:00Z"),
     "no time": (
         judge.time,
-        Answer(0, "no\n2026-11-21T05:00:00Z\n"),
+        CommandAnswer(0, "no\n2026-11-21T05:00:00Z\n"),
         LACKING,
         "2026-11-21T05:00:00Z; the clock does not follow network time",
     ),
-    "a whole mesh": (judge.mesh, Answer(0, "node-2 reached\nnode-1 reached\n"), OK, "2 nodes reached"),
+    "a whole mesh": (judge.mesh, CommandAnswer(0, "node-2 reached\nnode-1 reached\n"), OK, "2 nodes reached"),
     "a mesh with a hole": (
         judge.mesh,
-        Answer(0, "node-2 not reached\nnode-1 reached\n"),
+        CommandAnswer(0, "node-2 not reached\nnode-1 reached\n"),
         LACKING,
         "not reached: node-2",
     ),
@@ -275,7 +300,7 @@ def test_what_is_printed_means_this(name: str) -> None:
     ("mtu", "path"), [(1500, 1024), (2143, 1024), (2144, 2048), (4191, 2048), (4192, 4096), (9000, 4096)]
 )
 def test_the_path_mtu_wanted_is_what_the_interfaces_leaves_beside_the_headers(mtu: int, path: int) -> None:
-    assert judge.rdma_device(Answer(0, devinfo("PORT_ACTIVE", path)), NODE_1, mtu=mtu)[0] is OK
+    assert judge.rdma_device(CommandAnswer(0, devinfo("PORT_ACTIVE", path)), NODE_1, mtu=mtu)[0] is OK
 
 
 def test_a_pvrdma_adapter_is_not_asked_for_ats_since_no_function_of_a_nic_is_in_the_guest() -> None:
@@ -285,7 +310,7 @@ def test_a_pvrdma_adapter_is_not_asked_for_ats_since_no_function_of_a_nic_is_in_
 
 
 def test_a_host_whose_manager_could_not_be_read_leaves_the_branch_open() -> None:
-    assert judge.branch(Answer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
+    assert judge.branch(CommandAnswer(0, "525.105.17"), facts(vgpu_manager=None))[0] is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -307,13 +332,13 @@ def test_drivers_run_under_managers_as_nvidias_release_notes_say(manager: str, r
 
 def test_whole_gpus_are_counted() -> None:
     whole = facts(profile="", gpus=2)
-    assert judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
-    one = judge.gpus(Answer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
+    assert judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
+    one = judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
     assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
 
 
 @pytest.mark.parametrize("answer", [SILENT, WITHOUT_DRIVER, WITHOUT_LIBRARY])
-def test_without_a_driver_nothing_of_the_gpus_is_in_order(answer: Answer) -> None:
+def test_without_a_driver_nothing_of_the_gpus_is_in_order(answer: CommandAnswer) -> None:
     asked = (judge.gpus, judge.branch, judge.licence, judge.ecc, judge.clocks, judge.distance, judge.nvlink)
     assert not [judged for judged in asked if judged(answer, NODE_1)[0] is OK]
 
@@ -351,7 +376,9 @@ def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() 
     whole = facts(profile="", vgpu_manager="535.183.04", secrets={})
     assert VgpuLicence().probes(whole) == {}
     assert VgpuLicence().lack({}, whole) is None
-    step = NvidiaDriver(source=Source("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64)
+    step = NvidiaDriver(
+        source=FileSource("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64
+    )
     assert step.probes(whole)
     with pytest.raises(GuestError, match="of branch 550"):
         step.probes(replace(whole, profile="grid_a100-40c"))
@@ -392,7 +419,7 @@ def test_what_is_right_is_what_the_playbooks_say() -> None:
     assert "runuser -u mpi -- ssh" in seen["SSH mesh"].command
     assert "-p 2222" in seen["SSH mesh"].command
     assert "su - mpi" in seen["locked memory"].command
-    answers = {"RDMA device": Answer(0, devinfo("PORT_ACTIVE", 1024))}
+    answers = {"RDMA device": CommandAnswer(0, devinfo("PORT_ACTIVE", 1024))}
     found = {each.fact: each for each in verify(Recorder(answers), NODE_1, wanted.wanted_by_playbooks([steps]))}
     assert found["RDMA device"].verdict is OK
 
@@ -401,6 +428,6 @@ def test_words_in_unforeseen_places_are_no_crash() -> None:
     for text in ("", "\n", "GPU0", ":", "hca_id", "1,\n,", " reached", "a v2 b", "enabled", "\tGPU0\tNIC0\nGPU0 X"):
         for judged, *_ in CASES.values():
             for status in (0, 1):
-                verdict, evidence = judged(Answer(status, text), NODE_1)
-                assert verdict in Verdict
+                verdict, evidence = judged(CommandAnswer(status, text), NODE_1)
+                assert verdict in FactVerdict
                 assert evidence

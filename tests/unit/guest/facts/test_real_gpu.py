@@ -19,20 +19,20 @@ from tests.unit.guest.cluster import facts
 from vsphere_ml.bench.launch import remote_job
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.probe import clocks
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.report import nccl_topology
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import judge
-from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import CLOCKS, ECC, NAMES
 from vsphere_ml.guest.steps.gpu import driver
 
 pytestmark = pytest.mark.skipif(shutil.which("nvidia-smi") is None, reason=skips.GPU)
 
 
-def asked(command: str) -> Answer:
+def asked(command: str) -> CommandAnswer:
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return CommandAnswer(done.returncode, done.stdout, done.stderr)
 
 
 def count() -> int:
@@ -41,11 +41,11 @@ def count() -> int:
 
 def test_whole_gpus_are_in_order_by_what_they_answer() -> None:
     node = facts(profile="", gpus=count())
-    assert judge.gpus(asked(NAMES), node)[0] is Verdict.OK
-    assert judge.clocks(asked(CLOCKS), node)[0] is Verdict.OK
-    assert judge.container(asked("nvidia-smi -L"), node)[0] is Verdict.OK
+    assert judge.gpus(asked(NAMES), node)[0] is FactVerdict.OK
+    assert judge.clocks(asked(CLOCKS), node)[0] is FactVerdict.OK
+    assert judge.container(asked("nvidia-smi -L"), node)[0] is FactVerdict.OK
     verdict, evidence = judge.ecc(asked(ECC), node)
-    assert verdict in {Verdict.OK, Verdict.UNKNOWN}, evidence  # a GPU without ECC tells none
+    assert verdict in {FactVerdict.OK, FactVerdict.UNKNOWN}, evidence  # a GPU without ECC tells none
 
 
 def test_the_drivers_version_has_a_branch() -> None:

@@ -13,7 +13,7 @@ from tests.counted import checked, counted
 from vsphere_ml.config.positions import positions
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.guest.playbooks import playbook
-from vsphere_ml.guest.playbooks.fields import Source
+from vsphere_ml.guest.playbooks.fields import FileSource
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.system.files import File
 from vsphere_ml.guest.steps.system.packages import Packages
@@ -129,18 +129,18 @@ source = "[nas] ofed/MLNX_OFED_LINUX-23.10.tgz"
 kind = "docker"
 """
     assert playbook.sources(playbook.load_text(text, tmp_path / "p.toml")) == (
-        Source(tmp_path / "drivers/NVIDIA-Linux-x86_64-525.105.17-grid.run"),
-        Source("[nas] ofed/MLNX_OFED_LINUX-23.10.tgz"),
+        FileSource(tmp_path / "drivers/NVIDIA-Linux-x86_64-525.105.17-grid.run"),
+        FileSource("[nas] ofed/MLNX_OFED_LINUX-23.10.tgz"),
     )
 
 
 def test_a_path_among_the_values_starts_where_they_were_written(tmp_path: Path) -> None:
     settings = {"driver_file": "drivers/d-525.105.17.run"}
     book = playbook.load(playbook.find("driver", Path()), values=settings, values_from=tmp_path)
-    assert playbook.sources(book) == (Source(tmp_path / "drivers/d-525.105.17.run"),)
+    assert playbook.sources(book) == (FileSource(tmp_path / "drivers/d-525.105.17.run"),)
     text = 'about = "x"\n[[step]]\nkind = "ofed"\nsource = { value = "x", default = "o.tgz" }\n'
     book = playbook.load_text(text, tmp_path / "own" / "p.toml", values=settings, values_from=tmp_path)
-    assert playbook.sources(book) == (Source(tmp_path / "own" / "o.tgz"),)
+    assert playbook.sources(book) == (FileSource(tmp_path / "own" / "o.tgz"),)
 
 
 def test_names_mean_shipped_playbooks_and_paths_mean_files(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ TYPES = {
     "bool": "true or false",
     "tuple[str, ...]": "list",
     "Mapping[str, str]": "table",
-    "Source": "file",
+    "FileSource": "file",
     "Template": "template",
 }
 SECTION = re.compile(r"^### `([a-z_]+)`\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)

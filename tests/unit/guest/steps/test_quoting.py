@@ -23,7 +23,7 @@ from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Step
 from vsphere_ml.guest.facts import verify, wanted
-from vsphere_ml.guest.playbooks.fields import Source, Wrong
+from vsphere_ml.guest.playbooks.fields import FileSource, Wrong
 from vsphere_ml.guest.playbooks.registry import KINDS
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
 from vsphere_ml.guest.steps.gpu.gpudirect import GpuDirect
@@ -55,7 +55,7 @@ HOSTILE = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
 # Every kind of step, with the text in every field that takes one.
 MADE: dict[str, Callable[[str], Step]] = {
     "apt_mirror": lambda text: AptMirror(url=f"https://m/{text}", security=f"https://s/{text}"),
-    "apt_repository": lambda text: AptRepository(name="x", url=text, key=Source(f"https://example.com/{text}")),
+    "apt_repository": lambda text: AptRepository(name="x", url=text, key=FileSource(f"https://example.com/{text}")),
     "apt_repository by name": lambda text: AptRepository(name=f"x{text}", url="https://m", suite=text, trusted=True),
     "container_sshd": lambda text: ContainerSshd(image="x", devices=(f"/dev/{text}x",), volumes=(f"/{text}:/{text}",)),
     "container_sshd by image": lambda text: ContainerSshd(image=text, shared_memory=text),
@@ -66,24 +66,24 @@ MADE: dict[str, Callable[[str], Step]] = {
     "gpudirect": lambda _: GpuDirect(),
     "hostfile": lambda text: Hostfile(path=f"/tmp/{text}x"),
     "hosts_file": lambda _: HostsFile(),
-    "image_pull": lambda text: ImagePull(image=f"x{text}", archive=Source(f"https://m/{text}")),
-    "image_pull from a file": lambda text: ImagePull(image="x", archive=Source(f"https://m/{text}")),
+    "image_pull": lambda text: ImagePull(image=f"x{text}", archive=FileSource(f"https://m/{text}")),
+    "image_pull from a file": lambda text: ImagePull(image="x", archive=FileSource(f"https://m/{text}")),
     "kernel_module": lambda text: KernelModule(name=f"x{text}"),
     "limits": lambda text: Limits(memlock=f"1{text}", hugepages=1),
     "line": lambda text: Line(path=f"/tmp/{text}x", line=f"x{text}"),
     "nccl_topology": lambda text: NcclTopology(path=f"/tmp/{text}x"),
     "netplan_roce": lambda _: NetplanRoce(),
-    "nvidia_driver": lambda text: NvidiaDriver(source=Source(f"https://m/{text}-525.105.17.run"), any_branch=True),
+    "nvidia_driver": lambda text: NvidiaDriver(source=FileSource(f"https://m/{text}-525.105.17.run"), any_branch=True),
     "nvidia_driver by deb": lambda text: NvidiaDriver(
-        source=Source(f"https://m/{text}.deb"), version="525.105.17", any_branch=True
+        source=FileSource(f"https://m/{text}.deb"), version="525.105.17", any_branch=True
     ),
-    "ofed": lambda text: Ofed(source=Source(f"https://example.com/{text}.tgz")),
+    "ofed": lambda text: Ofed(source=FileSource(f"https://example.com/{text}.tgz")),
     "ofed by package": lambda text: Ofed(package=f"doca{text}", version=text),
     "packages": lambda text: Packages(names=(f"curl{text}",), only_from=f"x{text}"),
     "python_runtime": lambda text: PythonRuntime(path=f"/tmp/{text}x", python=text, packages=("a==1",)),
     "python_runtime by index": lambda text: PythonRuntime(packages=("a==1",), index=f"https://{text}"),
     "python_runtime by wheels": lambda text: PythonRuntime(
-        packages=("a==1",), wheelhouse=Source(f"https://example.com/{text}.tar")
+        packages=("a==1",), wheelhouse=FileSource(f"https://example.com/{text}.tar")
     ),
     "registry_login": lambda text: RegistryLogin(user=f"u{text}"),
     "registry_login by name": lambda text: RegistryLogin(registry=f"r{text}"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.unit.guest.cluster import NODE_1, facts
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import Line
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def sh(command: str, shims: Path | None = None) -> Answer:
+def sh(command: str, shims: Path | None = None) -> CommandAnswer:
     path = f"{shims}:{os.environ['PATH']}" if shims else os.environ["PATH"]
     ran = subprocess.run(
         ["/bin/sh", "-c", command], env={"PATH": path, "LC_ALL": "C"}, capture_output=True, text=True, check=False
     )
-    return Answer(ran.returncode, ran.stdout, ran.stderr)
+    return CommandAnswer(ran.returncode, ran.stdout, ran.stderr)
 
 
 def owner_of(path: Path) -> str:
@@ -113,8 +113,8 @@ def test_without_a_mac_it_is_found_by_its_driver(tmp_path: Path) -> None:
     assert sh(snippet).text == "ens224"
 
 
-def gid(device: str, index: int) -> rdma.Gid:
-    return rdma.Gid(device=device, index=index, interface="ens224", address="192.168.0.11")
+def gid(device: str, index: int) -> rdma.GuestGid:
+    return rdma.GuestGid(device=device, index=index, interface="ens224", address="192.168.0.11")
 
 
 def test_the_gid_is_read_from_the_kernel(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import pytest
 from tests.unit.guest.cluster import facts
 from tests.unit.guest.recorder import Recorder, answer
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Answer, GuestFacts, Step
-from vsphere_ml.guest.playbooks.fields import Source, Template
+from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Step
+from vsphere_ml.guest.playbooks.fields import FileSource, Template
 from vsphere_ml.guest.playbooks.reading import Reading, read
 from vsphere_ml.guest.playbooks.registry import KINDS
 
@@ -50,7 +50,7 @@ def applied(case: dict[str, Any]) -> tuple[Recorder, str]:
     return shell, step_of(case).apply(shell, facts_of(case)).value
 
 
-def seen_of(case: dict[str, Any], look: dict[str, Any]) -> dict[str, Answer]:
+def seen_of(case: dict[str, Any], look: dict[str, Any]) -> dict[str, CommandAnswer]:
     """Return the answers of a look to every probe of the step."""
     seen = {name: answer(told) for name, told in look.get("seen", {}).items()}
     files = applied(case)[0].files if any(each.out.startswith(("file:", "text:")) for each in seen.values()) else {}
@@ -58,12 +58,12 @@ def seen_of(case: dict[str, Any], look: dict[str, Any]) -> dict[str, Answer]:
         if each.out.startswith("file:"):
             text, mode, owner = files[each.out.removeprefix("file:")]
             digest = hashlib.sha256(text.encode()).hexdigest()
-            seen[name] = Answer(0, f"{mode:o} {owner}{'staff' if owner.endswith(':') else ''}\n{digest}  -\n")
+            seen[name] = CommandAnswer(0, f"{mode:o} {owner}{'staff' if owner.endswith(':') else ''}\n{digest}  -\n")
         elif each.out.startswith("text:"):
-            seen[name] = Answer(0, files[each.out.removeprefix("text:")][0])
+            seen[name] = CommandAnswer(0, files[each.out.removeprefix("text:")][0])
     probes = step_of(case).probes(facts_of(case))
     assert set(seen) <= set(probes), "the case answers what is not asked"
-    return {name: Answer(1, "") for name in probes} | seen
+    return {name: CommandAnswer(1, "") for name in probes} | seen
 
 
 def test_every_kind_has_a_case() -> None:
@@ -108,8 +108,8 @@ def test_a_probe_is_the_same_each_time_and_its_step_has_a_title(path: Path) -> N
 
 
 def test_types_of_fields_are_readable() -> None:
-    assert Source("[nas] a/b.run").is_datastore
-    assert Source("[nas] a/b.run").name == "b.run"
-    assert Source("https://example.com/a/b.run?x=1").name == "b.run"
-    assert not Source("/srv/b.run").is_url
+    assert FileSource("[nas] a/b.run").is_datastore
+    assert FileSource("[nas] a/b.run").name == "b.run"
+    assert FileSource("https://example.com/a/b.run?x=1").name == "b.run"
+    assert not FileSource("/srv/b.run").is_url
     assert Template("x") == "x"

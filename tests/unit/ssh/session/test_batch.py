@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsphere_ml.core.model.guest import Answer
+from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.ssh.session import batch
 
 SHELLS = [each for each in ("dash", "bash", "busybox") if shutil.which(each)]
@@ -23,7 +23,7 @@ def answers(
     shell: str = "sh",
     alone_s: int = batch.SNIPPET_S,
     together_s: int = batch.TOGETHER_S,
-) -> list[Answer]:
+) -> list[CommandAnswer]:
     command = [shell, "sh"] if shell == "busybox" else [shell]
     text = batch.script(snippets, limit=limit, seconds=alone_s, together_s=together_s)
     done = subprocess.run(command, input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=True)
@@ -33,9 +33,9 @@ def answers(
 @pytest.mark.parametrize("shell", SHELLS)
 def test_status_and_both_outputs_come_back_by_snippet(shell: str) -> None:
     assert answers("echo one", "echo two >&2; exit 7", "printf three", shell=shell) == [
-        Answer(0, "one\n"),
-        Answer(7, "", "two\n"),
-        Answer(0, "three"),
+        CommandAnswer(0, "one\n"),
+        CommandAnswer(7, "", "two\n"),
+        CommandAnswer(0, "three"),
     ]
 
 
@@ -71,7 +71,7 @@ def test_what_the_shell_says_does_not_name_our_script(
 )
 def test_no_snippet_breaks_the_others(hostile: str) -> None:
     first, _, last = answers("echo before", hostile, "echo after")
-    assert (first, last) == (Answer(0, "before\n"), Answer(0, "after\n"))
+    assert (first, last) == (CommandAnswer(0, "before\n"), CommandAnswer(0, "after\n"))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -79,26 +79,26 @@ def test_a_snippet_that_reads_takes_nothing_of_the_others(shell: str) -> None:
     # Long enough that no shell has read all of the script when the first snippet runs.
     snippets = ["cat", "cat; echo done", *(f"echo {'x' * 1000}" for _ in range(40))]
     first, second, *others = answers(*snippets, shell=shell)
-    assert (first, second) == (Answer(0, ""), Answer(0, "done\n"))
-    assert others == [Answer(0, "x" * 1000 + "\n")] * 40
+    assert (first, second) == (CommandAnswer(0, ""), CommandAnswer(0, "done\n"))
+    assert others == [CommandAnswer(0, "x" * 1000 + "\n")] * 40
 
 
 def test_a_snippet_that_hangs_is_ended_and_the_others_are_answered() -> None:
     hanging, other = answers("echo begun; sleep 600", "echo here", alone_s=5, together_s=1)
-    assert hanging == Answer(124, "begun\n")
-    assert other == Answer(0, "here\n")
+    assert hanging == CommandAnswer(124, "begun\n")
+    assert other == CommandAnswer(0, "here\n")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_snippets_that_take_long_only_together_are_all_answered(shell: str) -> None:
     slow = [f"sleep 0.7; echo {number}" for number in range(4)]
-    assert answers(*slow, shell=shell, together_s=1) == [Answer(0, f"{number}\n") for number in range(4)]
+    assert answers(*slow, shell=shell, together_s=1) == [CommandAnswer(0, f"{number}\n") for number in range(4)]
 
 
 def test_a_snippet_sees_neither_arguments_nor_what_others_set() -> None:
     first, second = answers("echo $#; x=1; cd /; export y=2", 'echo "$#$x$y"; pwd')
-    assert first == Answer(0, "0\n")
-    assert second == Answer(0, f"0\n{Path.cwd()}\n")
+    assert first == CommandAnswer(0, "0\n")
+    assert second == CommandAnswer(0, f"0\n{Path.cwd()}\n")
 
 
 def test_where_no_answer_can_be_kept_the_script_ends_and_says_so() -> None:
@@ -110,14 +110,14 @@ def test_where_no_answer_can_be_kept_the_script_ends_and_says_so() -> None:
 
 def test_long_output_is_cut_at_the_limit_and_keeps_its_status() -> None:
     (answer, other) = answers("head -c 5000 /dev/zero | tr '\\0' x; exit 3", "echo y", limit=100)
-    assert answer == Answer(3, "x" * 100)
-    assert other == Answer(0, "y\n")
+    assert answer == CommandAnswer(3, "x" * 100)
+    assert other == CommandAnswer(0, "y\n")
 
 
 def test_binary_output_is_counted_in_bytes() -> None:
     binary, other = answers("printf '\\000\\377\\n\\nx'", "printf 'ü'")
-    assert binary == Answer(0, "\0�\n\nx")
-    assert other == Answer(0, "ü")
+    assert binary == CommandAnswer(0, "\0�\n\nx")
+    assert other == CommandAnswer(0, "ü")
 
 
 def test_nothing_stays_behind(tmp_path: object) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.guest import Sensitive
-from vsphere_ml.ssh.session.log import LONG_LINE, GuestLog, Lines, Secrets
+from vsphere_ml.ssh.session.log import LONG_LINE, GuestLog, LogLines, Secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_secret_within_another_hides_no_less() -> None:
 
 def test_a_progress_bar_leaves_its_last_state() -> None:
     taken: list[str] = []
-    lines = Lines(Secrets(), taken.append)
+    lines = LogLines(Secrets(), taken.append)
     lines.feed(b" 10%\r 50%\r100%\r\nnext")
     lines.end()
     assert taken == ["100%", "next"]
@@ -62,7 +62,7 @@ def test_a_progress_bar_leaves_its_last_state() -> None:
 @given(st.integers(0, 2 * LONG_LINE), st.integers(1, 5000))
 def test_no_cut_of_an_endless_line_shows_a_part_of_a_secret(before: int, piece: int) -> None:
     taken: list[str] = []
-    lines = Lines(secrets(SECRET), taken.append)
+    lines = LogLines(secrets(SECRET), taken.append)
     data = b"." * before + SECRET.encode() + b"." * LONG_LINE
     for start in range(0, len(data), piece):
         lines.feed(data[start : start + piece])
@@ -73,7 +73,7 @@ def test_no_cut_of_an_endless_line_shows_a_part_of_a_secret(before: int, piece: 
 @given(st.text(), st.integers(1, 7))
 def test_text_survives_whatever_pieces_it_comes_in(text: str, piece: int) -> None:
     taken: list[str] = []
-    lines = Lines(Secrets(), taken.append)
+    lines = LogLines(Secrets(), taken.append)
     data = text.replace("\r", "").encode("utf-8", "replace")
     for start in range(0, len(data), piece):
         lines.feed(data[start : start + piece])

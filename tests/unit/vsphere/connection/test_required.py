@@ -11,7 +11,7 @@ from pyVmomi import VmomiSupport, vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.vsphere.connection.required import AnswerSource, fits, require, require_result
-from vsphere_ml.vsphere.connection.soap import GarbledAnswerError, Stub
+from vsphere_ml.vsphere.connection.soap import Stub, UnexpectedAnswerError
 
 _DATASTORES: Any = VmomiSupport.GetVmodlType("vim.Datastore[]")
 _ANSWER = """\
@@ -119,7 +119,7 @@ def test_a_fault_keeps_its_defaults_so_that_it_can_be_told() -> None:
 
 
 def test_an_answer_of_another_type_is_garbled() -> None:
-    with pytest.raises(GarbledAnswerError):
+    with pytest.raises(UnexpectedAnswerError):
         login('<returnval xsi:type="HostPciPassthruInfo"/>')
 
 

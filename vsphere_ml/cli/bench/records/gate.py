@@ -58,7 +58,7 @@ def gate(  # noqa: PLR0917 - options
     """
     from vsphere_ml.bench.gate import gate as gating
     from vsphere_ml.bench.gate.junit import xml
-    from vsphere_ml.bench.gate.thresholds import TOLERANCE, Limits, Threshold
+    from vsphere_ml.bench.gate.thresholds import TOLERANCE, Threshold, ThresholdLimits
     from vsphere_ml.bench.records import again, store
     from vsphere_ml.cli.bench.files import write
     from vsphere_ml.cli.views.bench import gate as view
@@ -67,14 +67,14 @@ def gate(  # noqa: PLR0917 - options
     runs = store.read(*found)
     baseline = baseline or _usual(runs)
     told = _of_file(thresholds, baseline)
-    given = Limits(
+    given = ThresholdLimits(
         below_baseline=None if tolerance is None else tolerance / 100,
         of_bound=None if of_bound is None else of_bound / 100,
     )
     checks = gating.gate(
         runs,
         None if baseline is None else store.read(baseline),
-        (Threshold(limits=Limits(below_baseline=TOLERANCE)), *told, Threshold(limits=given)),
+        (Threshold(limits=ThresholdLimits(below_baseline=TOLERANCE)), *told, Threshold(limits=given)),
     )
     if junit is not None:
         write(junit, xml(checks))

@@ -20,7 +20,7 @@ LinkGbit = Annotated[
 ]
 Nics = Annotated[int, typer.Option(min=1, max=64, metavar="N", help="NICs of one node.")]
 Mtu = Annotated[int | None, typer.Option(min=576, max=9216, metavar="BYTES", help="Ethernet MTU.")]
-Way = Annotated[
+TransportOption = Annotated[
     str, typer.Option("--transport", metavar="tcp|roce|gpudirect", help="What the bytes between nodes went by.")
 ]
 Collective = Annotated[
@@ -43,7 +43,7 @@ def import_(  # noqa: PLR0917 - options
     link_gbit: LinkGbit = None,
     nics: Nics = 1,
     mtu: Mtu = None,
-    transport: Way = "tcp",
+    transport: TransportOption = "tcp",
     cluster: ClusterName = "",
     collective: Collective = "",
     data_type: DataType = "",

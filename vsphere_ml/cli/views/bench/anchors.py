@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from vsphere_ml.bench.predict.published import Anchor
+    from vsphere_ml.bench.predict.published import PublishedResult
 
 
-def text(anchors: Sequence[Anchor], unpublished: Sequence[str]) -> Group:
+def text(anchors: Sequence[PublishedResult], unpublished: Sequence[str]) -> Group:
     """Return a few lines a figure."""
     missing = line(("no published figure was found for", "bold"))
     return Group(*map(_anchor, anchors), missing, *map(_missing_line, unpublished))
 
 
-def _anchor(anchor: Anchor) -> Text:
+def _anchor(anchor: PublishedResult) -> Text:
     return lines(
         line((anchor.what, "bold"), ": ", anchor.figure),
         line("   ", anchor.conditions),

@@ -8,7 +8,7 @@ from rich.console import Group
 
 from vsphere_ml.bench.analysis import metric
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.stats.verdicts import Answer
+from vsphere_ml.bench.stats.verdicts import ComparisonResult
 from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line, table
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vsphere_ml.bench.analysis.compare import Comparison, Row
+    from vsphere_ml.bench.analysis.compare import Comparison, ComparisonRow
 
 TITLES = ("CONFIGURATION", "FIGURE", "A", "B", "CHANGE", "95 % OF THE RATIO", "B IS")
 STYLES = {
-    Answer.FASTER: "green",
-    Answer.SLOWER: "red",
-    Answer.EQUIVALENT: "",
-    Answer.SAME: "",
-    Answer.NOISY: "yellow",
+    ComparisonResult.FASTER: "green",
+    ComparisonResult.SLOWER: "red",
+    ComparisonResult.EQUIVALENT: "",
+    ComparisonResult.SAME: "",
+    ComparisonResult.NOISY: "yellow",
 }
 NAMES = {metric.SAMPLES: "samples/s", metric.STEPS: "steps/s", metric.BUS: "bus bandwidth", metric.LINK: "bandwidth"}
 
@@ -46,7 +46,7 @@ def _parts(made: Comparison) -> Iterator[RenderableType]:
     for each in made.rows:
         if each.reason:
             yield line(("why: ", "bold"), f"{each.title}: {each.reason}")
-        elif each.answer is Answer.SAME and each.ratio.half_width is not None:
+        elif each.answer is ComparisonResult.SAME and each.ratio.half_width is not None:
             seen = figures.percent(each.ratio.half_width)
             yield line(f"{each.title}: a difference below {seen} would not have been seen")
     for what in made.alone:
@@ -55,7 +55,7 @@ def _parts(made: Comparison) -> Iterator[RenderableType]:
         yield line(("differs: ", "cyan"), what)
 
 
-def _row(row: Row) -> tuple[str | Text, ...]:
+def _row(row: ComparisonRow) -> tuple[str | Text, ...]:
     told = row.ratio
     interval = "-" if told.low is None or told.high is None else f"{told.low:.3f} to {told.high:.3f}"
     return (
@@ -69,9 +69,9 @@ def _row(row: Row) -> tuple[str | Text, ...]:
     )
 
 
-def _answer(row: Row) -> str:
+def _answer(row: ComparisonRow) -> str:
     return row.answer.value if row.margin is None else f"different by less than {figures.percent(row.margin)}"
 
 
-def _value(row: Row, value: float) -> str:
+def _value(row: ComparisonRow, value: float) -> str:
     return figures.bandwidth(value) if row.metric in {metric.BUS, metric.LINK} else figures.number(value)

@@ -10,13 +10,13 @@ from vsphere_ml.cli.views.layout.text import line, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vsphere_ml.bench.gate.gate import Check
+    from vsphere_ml.bench.gate.gate import GateCheck
     from vsphere_ml.cli.views.layout.columns import Columns
 
 STYLES = {Passed.YES: "green", Passed.NO: "red", Passed.UNKNOWN: "yellow"}
 
 
-def text(checks: Sequence[Check]) -> Columns:
+def text(checks: Sequence[GateCheck]) -> Columns:
     """Return a line a check."""
     rows = ((line((each.passed.value, STYLES[each.passed])), each.kind, each.name, each.message) for each in checks)
     return table(("", "KIND", "CHECK", "WHAT WAS SEEN"), rows)

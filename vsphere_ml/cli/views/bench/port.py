@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from vsphere_ml.bench.porting.steps import State
+from vsphere_ml.bench.porting.steps import PortingState
 from vsphere_ml.cli.views.layout.text import line, table
 
 if TYPE_CHECKING:
@@ -16,10 +16,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.bench.porting.check import Ported
-    from vsphere_ml.bench.porting.steps import Found
+    from vsphere_ml.bench.porting.steps import FoundStep
 
 TITLES = ("STEP", "", "STATE", "LINE", "WHAT WAS SEEN")
-STYLES = {State.FOUND: "green", State.MISSING: "yellow", State.WRONG: "red", State.NOT_NEEDED: "dim"}
+STYLES = {
+    PortingState.FOUND: "green",
+    PortingState.MISSING: "yellow",
+    PortingState.WRONG: "red",
+    PortingState.NOT_NEEDED: "dim",
+}
 
 
 def text(ported: Ported) -> Group:
@@ -29,14 +34,14 @@ def text(ported: Ported) -> Group:
 
 def _parts(ported: Ported) -> Iterator[RenderableType]:
     yield table(TITLES, (_row(each) for each in ported.found))
-    missing = [each.step for each in ported.found if each.state is State.MISSING]
+    missing = [each.step for each in ported.found if each.state is PortingState.MISSING]
     if missing:
         yield line(("what is missing, in TensorFlow", "bold"))
         yield from (line(f"   {step.number}  {step.example}") for step in missing)
     yield line((f"Keras {ported.keras} was assumed; the script was not run", "dim"))
 
 
-def _row(found: Found) -> tuple[str | Text, ...]:
+def _row(found: FoundStep) -> tuple[str | Text, ...]:
     return (
         str(found.step.number),
         found.step.title,

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from vsphere_ml.bench.predict.predict import Exchange, Prediction, Share
+    from vsphere_ml.bench.predict.predict import Exchange, Prediction, UsedShare
 
 
-def text(made: Prediction, measured: Share | None) -> Group:
+def text(made: Prediction, measured: UsedShare | None) -> Group:
     """Return the prediction, a line a number of nodes."""
     return Group(*_parts(made, measured))
 
 
-def data(made: Prediction, measured: Share | None) -> dict[str, Any]:
+def data(made: Prediction, measured: UsedShare | None) -> dict[str, Any]:
     """Return the prediction's fields, and what follows from them."""
     rates = {
         "line_bytes_per_s": made.wire.line_bytes_per_s,
@@ -32,7 +32,7 @@ def data(made: Prediction, measured: Share | None) -> dict[str, Any]:
     return {**plain_value(made), **rates, "measured": plain_value(measured)}
 
 
-def _parts(made: Prediction, measured: Share | None) -> Iterator[RenderableType]:
+def _parts(made: Prediction, measured: UsedShare | None) -> Iterator[RenderableType]:
     yield line((_link(made), "bold"))
     job = made.job
     yield line(f"{job.parameters:,} parameters as {job.gradients}: {figures.amount(made.size_bytes)} exchanged a step")

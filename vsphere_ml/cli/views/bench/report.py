@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.bench.analysis.study import Study
-    from vsphere_ml.bench.report.report_content import Story
+    from vsphere_ml.bench.report.report_content import ReportContent
 
 
-def text(told: Story, seen: Study) -> Group:
+def text(told: ReportContent, seen: Study) -> Group:
     """Return the report, its verdicts first."""
     return Group(*_parts(told, seen))
 
 
-def data(told: Story, seen: Study) -> dict[str, Any]:
+def data(told: ReportContent, seen: Study) -> dict[str, Any]:
     """Return the report's figures and words; each launch's steps stay in its own document."""
     return {
         "headline": {"tone": told.headline.tone.value, "text": told.headline.text},
@@ -39,7 +39,7 @@ def data(told: Story, seen: Study) -> dict[str, Any]:
     }
 
 
-def _parts(told: Story, seen: Study) -> Iterator[RenderableType]:
+def _parts(told: ReportContent, seen: Study) -> Iterator[RenderableType]:
     yield line((told.headline.text, "bold"))
     yield from map(line, told.verdicts)
     for made in told.tables:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from vsphere_ml.bench.gate.selftest import Check
+    from vsphere_ml.bench.gate.selftest import SelftestCheck
 
 _SAID = {True: ("holds", "green"), False: ("does not hold", "red")}
 
 
-def text(checks: Sequence[Check], record: Path) -> Group:
+def text(checks: Sequence[SelftestCheck], record: Path) -> Group:
     """Return a line a check, and what they say nothing about."""
     rows = ((line(_SAID[each.held]), each.name, each.message) for each in checks)
     return Group(

@@ -53,5 +53,5 @@ def notes(seen: Study) -> Iterator[RenderableType]:
         yield line((each, "yellow" if seen.synthetic else "dim"))
 
 
-def _table(made: tables.Table) -> RenderableType:
+def _table(made: tables.ReportTable) -> RenderableType:
     return table(made.titles, made.rows)

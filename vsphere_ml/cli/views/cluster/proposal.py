@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.plan.plan import Plan
     from vsphere_ml.flows.cluster.proposal import Proposal
-    from vsphere_ml.flows.guests.configure import Lacking
+    from vsphere_ml.flows.guests.configure import GuestPlan
 
 
 def text(proposal: Proposal, *, every_key: bool = False) -> Group:
@@ -27,7 +27,7 @@ def text(proposal: Proposal, *, every_key: bool = False) -> Group:
     return both(proposal.plan, proposal.guests, proposal.left_alone, every_key=every_key)
 
 
-def both(plan: Plan, guests: Lacking | None, left_alone: str, *, every_key: bool = False) -> Group:
+def both(plan: Plan, guests: GuestPlan | None, left_alone: str, *, every_key: bool = False) -> Group:
     """Return the plan for a site and for its guests."""
     return Group(*_parts(plan, guests, left_alone, every_key=every_key))
 
@@ -37,19 +37,19 @@ def data(proposal: Proposal) -> dict[str, Any]:
     return fields(proposal.plan, proposal.guests, proposal.left_alone)
 
 
-def fields(plan: Plan, guests: Lacking | None, left_alone: str) -> dict[str, Any]:
+def fields(plan: Plan, guests: GuestPlan | None, left_alone: str) -> dict[str, Any]:
     """Return the fields of a plan for a site and for its guests."""
     found = of_site.data(plan)
     told = {"left_alone": left_alone} if guests is None else of_guests.pending_fields(guests)
     return {**found, "empty": found["empty"] and not work(guests), "guests": told}
 
 
-def work(guests: Lacking | None) -> bool:
+def work(guests: GuestPlan | None) -> bool:
     """Return whether there is something to do in guests, or might be."""
     return guests is not None and bool(guests.concerned)
 
 
-def _parts(plan: Plan, guests: Lacking | None, left_alone: str, *, every_key: bool) -> Iterator[RenderableType]:
+def _parts(plan: Plan, guests: GuestPlan | None, left_alone: str, *, every_key: bool) -> Iterator[RenderableType]:
     yield from of_site.parts(plan, every_key=every_key)
     if guests is not None:
         yield line(("guests", "bold"))
@@ -59,7 +59,7 @@ def _parts(plan: Plan, guests: Lacking | None, left_alone: str, *, every_key: bo
     yield _summary(plan, guests)
 
 
-def _guests(guests: Lacking) -> Iterator[Text]:
+def _guests(guests: GuestPlan) -> Iterator[Text]:
     for book in guests.playbooks:
         steps = ", ".join(step.title for step in book.steps)
         yield line(f"   playbook {book.name}, sha256 {book.digest[:12]}: {steps}")
@@ -77,7 +77,7 @@ def _guests(guests: Lacking) -> Iterator[Text]:
         yield line("     the others are asked again once the new ones are up, since all nodes know each other")
 
 
-def _summary(plan: Plan, guests: Lacking | None) -> Text:
+def _summary(plan: Plan, guests: GuestPlan | None) -> Text:
     if guests is None or not work(guests):
         return of_site.summary(plan)
     told = f"{count(len(guests.concerned), 'guest')} to configure"

@@ -14,7 +14,7 @@ from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.plan.changes import DeleteVm
 from vsphere_ml.core.plan.deletions import deleted_vms
-from vsphere_ml.flows.cluster.status import State
+from vsphere_ml.flows.cluster.status import NodeState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,7 +126,7 @@ def _end(status: Status) -> Text:
 def _describe_differences(status: Status) -> Iterator[str]:
     """Yield how many nodes run, and how much of the cluster is other than the file describes."""
     nodes = status.nodes
-    yield f"{sum(node.state in {State.RUNNING, State.DEGRADED} for node in nodes)} of {len(nodes)} nodes run"
+    yield f"{sum(node.state in {NodeState.RUNNING, NodeState.DEGRADED} for node in nodes)} of {len(nodes)} nodes run"
     named = {node.node for node in nodes}
     drifting = {each.target for each in status.lacking.drift}
     if differ := sum(not node.whole or node.node in drifting for node in nodes):

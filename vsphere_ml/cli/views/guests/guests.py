@@ -9,14 +9,14 @@ from rich.console import Group
 from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.layout.envelope import as_data, plain_value
 from vsphere_ml.cli.views.layout.text import count, line
-from vsphere_ml.guest.converge import State
+from vsphere_ml.guest.converge import StepState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.text import Text
 
-    from vsphere_ml.flows.guests.configure import Configured, Guest, Lacking
+    from vsphere_ml.flows.guests.configure import Configured, GuestPlan, GuestResult
 
 
 def answer(report: Configured, *, dry_run: bool) -> Answer:
@@ -30,14 +30,14 @@ def answer(report: Configured, *, dry_run: bool) -> Answer:
     )
 
 
-def plan(lacking: Lacking) -> Group:
+def plan(lacking: GuestPlan) -> Group:
     """Return the playbooks, and what the guests lack of them, equal guests together."""
     return Group(*_plan(lacking))
 
 
 def text(report: Configured) -> Text:
     """Return in one line how a run ended."""
-    changed = sum(each.state is State.CHANGED for each in _outcomes(report))
+    changed = sum(each.state is StepState.CHANGED for each in _outcomes(report))
     whole = sum(guest.error is None for guest in report.guests)
     verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
     told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
@@ -61,7 +61,7 @@ def data(report: Configured) -> dict[str, Any]:
     }
 
 
-def pending_fields(plan: Lacking) -> dict[str, Any]:
+def pending_fields(plan: GuestPlan) -> dict[str, Any]:
     """Return the fields of what guests lack."""
     return {
         "playbooks": _playbooks(plan),
@@ -71,7 +71,7 @@ def pending_fields(plan: Lacking) -> dict[str, Any]:
     }
 
 
-def by_step(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+def by_step(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
     """Yield each step that guests lack, in words, after the guests that lack it."""
     found: dict[str, list[tuple[str, str]]] = {}
     for guest in plan.guests:
@@ -84,20 +84,20 @@ def by_step(plan: Lacking) -> Iterator[tuple[list[str], str]]:
         yield [node for node, _ in guests], f"{step}: {lacks[0]}{others}"
 
 
-def unreachable_guests(plan: Lacking) -> Iterator[tuple[list[str], str]]:
+def unreachable_guests(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
     """Yield guests that could not be asked, each with the reason."""
     for guest in plan.unasked:
         yield [guest.node], guest.error.message if guest.error else ""
 
 
-def _playbooks(plan: Lacking) -> list[dict[str, Any]]:
+def _playbooks(plan: GuestPlan) -> list[dict[str, Any]]:
     return [
         {"name": book.name, "about": book.about, "digest": book.digest, "steps": [step.title for step in book.steps]}
         for book in plan.playbooks
     ]
 
 
-def _guest(guest: Guest) -> dict[str, Any]:
+def _guest(guest: GuestResult) -> dict[str, Any]:
     return {
         "node": guest.node,
         "log": guest.log,
@@ -106,7 +106,7 @@ def _guest(guest: Guest) -> dict[str, Any]:
     }
 
 
-def _plan(lacking: Lacking) -> Iterator[Text]:
+def _plan(lacking: GuestPlan) -> Iterator[Text]:
     books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in lacking.playbooks)
     yield line((lacking.cluster, "bold"), f": {books}")
     for node in lacking.strangers:
@@ -119,7 +119,7 @@ def _plan(lacking: Lacking) -> Iterator[Text]:
         yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in told)
 
 
-def _lacks(guest: Guest) -> Iterator[str]:
+def _lacks(guest: GuestResult) -> Iterator[str]:
     if guest.error is not None:
         yield f"! {guest.error.message}"
     for each in guest.convergences:

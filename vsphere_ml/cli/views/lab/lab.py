@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.cli.views.layout.columns import Columns
-    from vsphere_ml.lab.guests.seen import Guest
+    from vsphere_ml.lab.guests.seen import LabGuest
     from vsphere_ml.lab.state import Lab
 
 GUESTS = "Linux, behind each VM that is powered on with first boot data"
@@ -40,7 +40,7 @@ def text(lab: Lab) -> Text:
     )
 
 
-def status(lab: Lab, guests: Sequence[Guest]) -> RenderableType:
+def status(lab: Lab, guests: Sequence[LabGuest]) -> RenderableType:
     """Return where the lab answers, and its guests."""
     if not guests:
         return text(lab)

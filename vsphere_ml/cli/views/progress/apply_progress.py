@@ -22,9 +22,9 @@ from vsphere_ml.core.ports.events import (
     Failed,
     Fetching,
     Finished,
-    Looked,
-    Looking,
+    InventoryRead,
     Progressed,
+    ReadingInventory,
     Skipped,
     Started,
 )
@@ -54,9 +54,9 @@ WHY = {
 def show_apply_progress(console: Console, *, verbose: bool = False) -> Iterator[Listener]:
     """Yield a listener that shows what it is told on this console."""
     if not moves(console):
-        yield Lines(console, verbose=verbose)
+        yield ChangeLines(console, verbose=verbose)
         return
-    board = Board(console)
+    board = ChangeBoard(console)
     try:
         yield board
     finally:
@@ -85,9 +85,9 @@ class Both:
 def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]:
     """Yield listeners for the site and for the guests that show what they are told on this console."""
     if not moves(console):
-        yield Both(Lines(console, verbose=verbose), guest_progress.Lines(console))
+        yield Both(ChangeLines(console, verbose=verbose), guest_progress.GuestLines(console))
         return
-    site, guests = Board(console), guest_progress.Board(console)
+    site, guests = ChangeBoard(console), guest_progress.GuestBoard(console)
 
     def of_site(event: Event, /) -> None:
         if isinstance(event, Acting):
@@ -106,7 +106,7 @@ def following_both(console: Console, *, verbose: bool = False) -> Iterator[Both]
 
 
 @dataclass(slots=True)
-class Lines:
+class ChangeLines:
     """One line an event, with the time of day."""
 
     console: Console
@@ -128,9 +128,9 @@ class Lines:
 def words(event: Event, *, verbose: bool = False) -> str | None:
     """Return an event in words; None for one that only a moving display needs."""
     match event:
-        case Looking():
+        case ReadingInventory():
             return WHY.get(event.why, f"looking ({event.why})")
-        case Looked():
+        case InventoryRead():
             return f"saw {count(event.hosts, 'host')} and {count(event.vms, 'VM')} in {event.seconds:.1f} s"
         case Fetching():
             return f"fetching {event.file}: {Bytes(event.done)} of {Bytes(event.total)}"
@@ -155,7 +155,7 @@ def _name(change: Change) -> str:
 
 
 @dataclass(slots=True)
-class Row:
+class ChangeRow:
     """What is known of one VM (or of one change to the site) while it is worked on."""
 
     doing: str = "waiting"
@@ -165,7 +165,7 @@ class Row:
     state: str = "waiting"  # waiting, running, done, failed, skipped
 
 
-class Board(MovingTable[Row]):
+class ChangeBoard(MovingTable[ChangeRow]):
     """One row a VM."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -174,8 +174,8 @@ class Board(MovingTable[Row]):
 
     def __call__(self, event: Event, /) -> None:
         match event:
-            case Looking() | Looked() | Fetching():
-                if event == Looking(why="again"):
+            case ReadingInventory() | InventoryRead() | Fetching():
+                if event == ReadingInventory(why="again"):
                     self.stop()
                 self._console.print(line((words(event) or "", "dim")))  # above the table while it lives
             case Acting():
@@ -188,18 +188,18 @@ class Board(MovingTable[Row]):
         table.add_column(width=12)
         table.add_column(overflow="ellipsis", no_wrap=True)
 
-    def cells(self, name: str, row: Row) -> Sequence[RenderableType]:
+    def cells(self, name: str, row: ChangeRow) -> Sequence[RenderableType]:
         return line(name), _bar(row), self._doing(row)
 
     def _begin(self, event: Acting) -> None:
         self.stop()
         self._rows = {}
         for change in event.plan.changes:
-            self._rows.setdefault(_row_name(change), Row()).left += 1
+            self._rows.setdefault(_row_name(change), ChangeRow()).left += 1
         self.start()
 
     def _update(self, event: Started | Progressed | Finished | Failed | Skipped) -> None:
-        row = self._rows.setdefault(_row_name(event.change), Row(left=1))
+        row = self._rows.setdefault(_row_name(event.change), ChangeRow(left=1))
         match event:
             case Started():
                 row.state, row.doing, row.percent, row.since = "running", changes.verb(event.change), 0, self._clock()
@@ -216,7 +216,7 @@ class Board(MovingTable[Row]):
             case _:
                 assert_never(event)
 
-    def _doing(self, row: Row) -> Text:
+    def _doing(self, row: ChangeRow) -> Text:
         match row.state:
             case "running":
                 return line(f"{row.doing} ", (f"{self._clock() - row.since:.0f} s", "dim"))
@@ -230,5 +230,5 @@ def _row_name(change: Change) -> str:
     return subject(change) or object_name(change)
 
 
-def _bar(row: Row) -> ProgressBar:
+def _bar(row: ChangeRow) -> ProgressBar:
     return ProgressBar(total=100, completed=100 if row.state == "done" else row.percent, width=12)

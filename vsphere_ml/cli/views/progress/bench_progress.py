@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, assert_never
 from rich.live import Live
 
 from vsphere_ml.bench.launch.events import (
-    Hindered,
     Launching,
+    LaunchSkipped,
     Measured,
-    NotReaped,
     Planning,
-    Printed,
-    Reaped,
+    PrecisionReached,
+    ProcessesEnded,
+    ProcessesLeft,
+    RankOutput,
     Stepped,
-    Sufficed,
 )
 from vsphere_ml.bench.model.record import Outcome
 from vsphere_ml.bench.model.titles import Titles
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from vsphere_ml.bench.launch.events import BenchEvent, BenchListener, Said
-    from vsphere_ml.bench.launch.matrix import Planned
+    from vsphere_ml.bench.launch.matrix import PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -46,7 +46,7 @@ SPOKEN_S = 10.0  # between two plain lines of one launch
 def show_bench_progress(console: Console) -> Iterator[BenchListener]:
     """Yield a listener that shows what it is told on this console."""
     if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
-        yield Lines(console)
+        yield LaunchLines(console)
         return
     moving = Moving(console)
     try:
@@ -56,7 +56,7 @@ def show_bench_progress(console: Console) -> Iterator[BenchListener]:
 
 
 @dataclass(slots=True)
-class Pace:
+class LaunchProgress:
     """What is known of the launch that runs: its last steps, and sizes swept."""
 
     asked: Configuration
@@ -80,12 +80,12 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Lines:
+class LaunchLines:
     """One line an event, with the time of day; of steps one line in ten seconds."""
 
     console: Console
     clock: Callable[[], float] = time.monotonic
-    pace: Pace | None = None
+    pace: LaunchProgress | None = None
     spoken: float = 0.0
     titles: Titles = field(default_factory=Titles)
 
@@ -94,11 +94,11 @@ class Lines:
             case Planning():
                 self.titles = titles_of_launches(event)
             case Launching():
-                self.pace, self.spoken = Pace(event.launch.configuration), self.clock()
+                self.pace, self.spoken = LaunchProgress(event.launch.configuration), self.clock()
             case Stepped():
                 self._step(event)
                 return
-            case Printed():
+            case RankOutput():
                 show(self.console, rank_output(event))
                 return
         self._say(words(event, self.titles))
@@ -122,7 +122,7 @@ class Moving:
         self._console = console
         self._clock = clock
         self._live: Live | None = None
-        self._pace: Pace | None = None
+        self._pace: LaunchProgress | None = None
         self._since = 0.0
         self._titles = Titles()
 
@@ -140,7 +140,7 @@ class Moving:
             case Planning():
                 self._titles = titles_of_launches(event)
                 self._say(event, "dim")
-            case Printed():
+            case RankOutput():
                 self._console.print(rank_output(event))
             case _:
                 self._say(event, "dim")
@@ -155,7 +155,7 @@ class Moving:
 
     def _begin(self, event: Launching) -> None:
         self.stop()
-        self._pace, self._since = Pace(event.launch.configuration), self._clock()
+        self._pace, self._since = LaunchProgress(event.launch.configuration), self._clock()
         self._live = Live(
             self,
             console=self._console,
@@ -185,7 +185,7 @@ def titles_of_launches(event: Planning) -> Titles:
     return Titles.of(each.configuration for each in event.launches)
 
 
-def rank_output(event: Printed) -> Text:
+def rank_output(event: RankOutput) -> Text:
     """Return what ranks printed, set apart from what vsml says."""
     return lines(*(line(("  | ", "dim"), each) for each in event.lines))
 
@@ -197,10 +197,10 @@ def words(event: Said, titles: Titles) -> str:
             done = sum(each.done is not None for each in event.launches)
             known = f"; the record has {done} of them" if done else ""
             return f"{count(len(event.launches), 'launch', 'launches')} to make{known}"
-        case Hindered() | Sufficed():
-            what = "cannot be made" if isinstance(event, Hindered) else "spared"
+        case LaunchSkipped() | PrecisionReached():
+            what = "cannot be made" if isinstance(event, LaunchSkipped) else "spared"
             return f"{what}: {_launch(event.launch, titles)}: {event.why}"
-        case Reaped() | NotReaped():
+        case ProcessesEnded() | ProcessesLeft():
             return f"{event.node}: {_describe_cleanup(event)}"
         case Launching():
             return f"{event.number}/{event.of}: {_launch(event.launch, titles)}"
@@ -214,11 +214,11 @@ def words(event: Said, titles: Titles) -> str:
             assert_never(event)
 
 
-def _launch(each: Planned, titles: Titles) -> str:
+def _launch(each: PlannedLaunch, titles: Titles) -> str:
     return titles(each.configuration) + (f", launch {each.launch}" if each.launch > 1 else "")
 
 
-def _describe_cleanup(event: Reaped | NotReaped) -> str:
-    if isinstance(event, NotReaped):
+def _describe_cleanup(event: ProcessesEnded | ProcessesLeft) -> str:
+    if isinstance(event, ProcessesLeft):
         return f"what the launch left there could not be ended: {event.why}"
     return f"ended {count(event.processes, 'process', 'processes')} that an earlier run left"

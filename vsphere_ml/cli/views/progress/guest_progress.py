@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.layout.text import count, line
 from vsphere_ml.cli.views.progress.live import STYLES, MovingTable
-from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Rebooting, Waiting
+from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Rebooting, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Lines:
+class GuestLines:
     """One line an event, with the time of day."""
 
     console: Console
@@ -42,7 +42,7 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
             return f"waiting: {event.lack}"
         case Entering():
             return ""
-        case Checked():
+        case GuestChecked():
             return f"{event.playbook}: {event.lacking} of {count(event.steps, 'step')} to do"
         case Applying():
             return f"{event.playbook} {event.number}/{event.steps}: {event.step}: {event.lack}"
@@ -50,13 +50,13 @@ def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of
             return f"{event.step}: done{', after a reboot' if event.needs_reboot else ''}"
         case Rebooting():
             return f"rebooting, for {', '.join(event.because)}"
-        case Ended():
+        case GuestEnded():
             return _end(event)
         case _:
             assert_never(event)
 
 
-def _end(event: Ended) -> str:
+def _end(event: GuestEnded) -> str:
     if event.error is not None:
         return f"failed: {event.error.message.removeprefix(f'{event.node}: ')}"
     if event.told:
@@ -67,7 +67,7 @@ def _end(event: Ended) -> str:
 
 
 @dataclass(slots=True)
-class Row:
+class GuestRow:
     """What is known of one guest while it is worked on."""
 
     state: str
@@ -76,7 +76,7 @@ class Row:
     since: float
 
 
-class Board(MovingTable[Row]):
+class GuestBoard(MovingTable[GuestRow]):
     """One row a guest: where it is in which playbook, for how long, and what it does."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -93,7 +93,7 @@ class Board(MovingTable[Row]):
             state, at = _guest_state(event, before.at if before else "")
             self._worked |= isinstance(event, Applying)
             doing = words(event).removeprefix(f"{at}: ") or "entering it over SSH"
-            self._rows[event.node] = Row(state=state, at=at, doing=doing, since=self._clock())
+            self._rows[event.node] = GuestRow(state=state, at=at, doing=doing, since=self._clock())
             self.start()
 
     def leave(self, *, over: bool = False) -> None:
@@ -111,7 +111,7 @@ class Board(MovingTable[Row]):
         table.add_column(no_wrap=True, justify="right")
         table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
 
-    def cells(self, name: str, row: Row) -> Sequence[RenderableType]:
+    def cells(self, name: str, row: GuestRow) -> Sequence[RenderableType]:
         moving = row.state in {"running", "waiting"}
         passed = f"{self._clock() - row.since:.0f} s" if moving else ""
         return line(name), line((row.at, "dim")), line((passed, "dim")), line((row.doing, STYLES[row.state]))
@@ -124,13 +124,13 @@ def _guest_state(event: GuestEvent, at: str) -> tuple[str, str]:
             return "waiting", ""
         case Entering():
             return "running", ""
-        case Checked():
+        case GuestChecked():
             return "running", event.playbook
         case Applying():
             return "running", f"{event.playbook} {event.number}/{event.steps}"
         case Applied() | Rebooting():
             return "running", at
-        case Ended():
+        case GuestEnded():
             return ("done", "") if event.error is None else ("failed", at)
         case _:
             assert_never(event)

@@ -14,13 +14,13 @@ from vsphere_ml.cli.views.layout.text import count, line, lines
 from vsphere_ml.core.hosts.host_changes import describe_host_change
 from vsphere_ml.core.ports.host_events import (
     Asking,
-    Checked,
     HostBegun,
+    HostChecked,
     HostEnded,
     StepBegun,
     StepDone,
     StepFailed,
-    StepStands,
+    StepInEffect,
 )
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 def show_host_progress(console: Console) -> Iterator[HostListener]:
     """Yield a listener that shows what it is told on this console."""
     if not (console.file.isatty() and console.is_terminal and not console.is_dumb_terminal):
-        yield Lines(console)
+        yield HostLines(console)
         return
-    board = Board(console)
+    board = HostBoard(console)
     try:
         yield board
     finally:
@@ -52,7 +52,7 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
             return line(f"{event.host}: asking for its settings")
         case HostBegun():
             return line((f"{event.host}: ", "bold"), count(event.steps, "step"))
-        case StepBegun() | StepStands():
+        case StepBegun() | StepInEffect():
             return None
         case StepDone():
             return line(
@@ -66,7 +66,7 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
                 ("failed: ", "red"),
                 event.error.message,
             )
-        case Checked():
+        case HostChecked():
             effective = sum(fact.is_effective for fact in event.facts.facts)
             told = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect now"
             return line(f"{event.facts.name}: {told}")
@@ -78,7 +78,7 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
 
 
 @dataclass(slots=True)
-class Lines:
+class HostLines:
     """One line an event, with the time of day; a step that takes long is told when it stands otherwise."""
 
     console: Console
@@ -87,14 +87,14 @@ class Lines:
 
     def __call__(self, event: HostEvent, /) -> None:
         told = words(event)
-        if isinstance(event, StepStands) and self._said.get(event.change.host_name) != event.words:
+        if isinstance(event, StepInEffect) and self._said.get(event.change.host_name) != event.words:
             self._said[event.change.host_name] = event.words
             told = line(f"{event.change.host_name}: {describe_host_change(event.change)}: {event.words}")
         if told is not None:
             show(self.console, line((self.clock(), "dim"), "  ").append_text(told))
 
 
-class Board:
+class HostBoard:
     """A moving line for each host that is worked on, below what is done."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -111,7 +111,7 @@ class Board:
                 self._move()
             case StepBegun():
                 self._now = {**self._now, event.change.host_name: (event, self._clock(), "")}
-            case StepStands():
+            case StepInEffect():
                 begun, since, _ = self._now[event.change.host_name]
                 self._now = {**self._now, event.change.host_name: (begun, since, event.words)}
             case StepDone() | StepFailed():

@@ -9,7 +9,7 @@ from rich.console import Group
 from vsphere_ml.cli.views.cluster.changes import list_names
 from vsphere_ml.cli.views.layout.text import count, line, table
 from vsphere_ml.core.hosts.host_changes import NoteRunning, WriteRecord, describe_host_change
-from vsphere_ml.core.model.host_settings import AccessMethod, State
+from vsphere_ml.core.model.host_settings import AccessMethod, SettingState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 TITLES = ("SETTING", "CONFIGURED", "PENDING REBOOT", "EFFECTIVE", "THROUGH", "HOSTS")
 STYLES = {
-    State.EFFECTIVE: "green",
-    State.PENDING: "yellow",
-    State.LACKING: "red",
-    State.UNPROVEN: "yellow",
-    State.UNKNOWN: "red",
+    SettingState.EFFECTIVE: "green",
+    SettingState.PENDING: "yellow",
+    SettingState.LACKING: "red",
+    SettingState.UNPROVEN: "yellow",
+    SettingState.UNKNOWN: "red",
 }
-_Cells = tuple[str, str, str, str, str, State]  # of a row, and the state that colours it
+_Cells = tuple[str, str, str, str, str, SettingState]  # of a row, and the state that colours it
 
 
 def report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool = False) -> Group:
@@ -97,8 +97,8 @@ def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
 def _color_cells(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
     name, configured, pending, effective, door, state = cells
     style = STYLES[state]
-    lacks = style if state in {State.LACKING, State.UNKNOWN} else ""
-    waits = style if state is State.PENDING else ""
+    lacks = style if state in {SettingState.LACKING, SettingState.UNKNOWN} else ""
+    waits = style if state is SettingState.PENDING else ""
     return (name, line((configured, lacks)), line((pending, waits)), line((effective, style)), door, hosts)
 
 
@@ -111,7 +111,9 @@ def _rows(host: HostFacts) -> Iterator[_Cells]:
         yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending_cell(fact), effective, door, fact.state)
     if host.vms:
         lacking = sum(not vm.ok for vm in host.vms)
-        told, state = (f"no: {count(lacking, 'key')}", State.LACKING) if lacking else ("yes", State.EFFECTIVE)
+        told, state = (
+            (f"no: {count(lacking, 'key')}", SettingState.LACKING) if lacking else ("yes", SettingState.EFFECTIVE)
+        )
         yield ("VMs' peer-to-peer and MMIO keys", told, "-", told, AccessMethod.API.value, state)
 
 
@@ -134,7 +136,9 @@ def _by_hand(hosts: Iterable[HostFacts]) -> Iterator[Text]:
     for host in hosts:
         commands: dict[str, None] = {}  # each once, in order
         for fact in host.lacking:
-            if fact.state in {State.UNKNOWN, State.UNPROVEN} or (fact.read_only and fact.state is State.LACKING):
+            if fact.state in {SettingState.UNKNOWN, SettingState.UNPROVEN} or (
+                fact.read_only and fact.state is SettingState.LACKING
+            ):
                 place = f" of {fact.on}" if fact.on else ""
                 yield line((f"{host.name}: {fact.name}{place}: ", "yellow"), fact.why or fact.state.value)
                 commands |= dict.fromkeys(f"{fact.guest or host.name}# {command}" for command in fact.by_hand)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.cli.views.layout.columns import Columns
-    from vsphere_ml.config.secrets.sign_in import Connection, Endpoint
+    from vsphere_ml.config.secrets.sign_in import Endpoint, SignIn
     from vsphere_ml.core.errors import VsmlError
 
 STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class DoctorCheck:
     """One thing that was looked at: ok, warning or failed, and what was seen."""
 
     name: str
@@ -26,58 +26,58 @@ class Check:
     told: str
 
 
-def text(checks: Sequence[Check]) -> Columns:
+def text(checks: Sequence[DoctorCheck]) -> Columns:
     """Return one line a check."""
     rows = ((line((each.state, STYLES[each.state])), each.name, each.told) for each in checks)
     return table(("STATE", "CHECK", "WHAT WAS SEEN"), rows)
 
 
-def data(checks: Sequence[Check]) -> dict[str, Any]:
+def data(checks: Sequence[DoctorCheck]) -> dict[str, Any]:
     """Return the checks' fields."""
     return {"checks": [asdict(each) for each in checks]}
 
 
-def sources(found: Endpoint, password: Check) -> list[Check]:
+def sources(found: Endpoint, password: DoctorCheck) -> list[DoctorCheck]:
     """Return where each part of a connection was found, the password among them."""
     server, username = _part(found, "server", found.server), _part(found, "username", found.username)
     return [server, username, password, _trust(found)]
 
 
-def password(found: Connection) -> Check:
+def password(found: SignIn) -> DoctorCheck:
     """Return where a password was found, and nothing else of it."""
     return _part(found, "password", "***")
 
 
-def failed_check(name: str, error: VsmlError) -> Check:
+def failed_check(name: str, error: VsmlError) -> DoctorCheck:
     """Return what could not be done, and why."""
-    return Check(name=name, state="failed", told=error.message)
+    return DoctorCheck(name=name, state="failed", told=error.message)
 
 
-def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> Check:
-    return Check(name=name, state=state, told=f"{value} (from {found.where[name]})")
+def _part(found: Endpoint, name: str, value: str, state: str = "ok") -> DoctorCheck:
+    return DoctorCheck(name=name, state=state, told=f"{value} (from {found.where[name]})")
 
 
-def sign_in_checks(found: Endpoint, about: str, api_version: str) -> list[Check]:
+def sign_in_checks(found: Endpoint, about: str, api_version: str) -> list[DoctorCheck]:
     """Return what a vCenter said of itself after the sign-in."""
-    trusted = Check(name="certificate", state="ok", told="as the trust above wants it")
-    unknown = Check(name="certificate", state="warning", told="not verified")
+    trusted = DoctorCheck(name="certificate", state="ok", told="as the trust above wants it")
+    unknown = DoctorCheck(name="certificate", state="warning", told="not verified")
     return [
         unknown if found.insecure else trusted,
-        Check(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
+        DoctorCheck(name="sign-in", state="ok", told=f"{about}, API {api_version}"),
     ]
 
 
-def privileges(missing: Sequence[str] | None) -> Check:
+def privileges(missing: Sequence[str] | None) -> DoctorCheck:
     """Return whether the account may do what the work takes; a warning at most: more may be granted further down."""
     if missing is None:
-        return Check(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
+        return DoctorCheck(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
     if missing:
         told = f"not granted on the data centre: {', '.join(missing)}"
-        return Check(name="privileges", state="warning", told=told)
-    return Check(name="privileges", state="ok", told="all that provision and destroy take")
+        return DoctorCheck(name="privileges", state="warning", told=told)
+    return DoctorCheck(name="privileges", state="ok", told="all that provision and destroy take")
 
 
-def _trust(found: Endpoint) -> Check:
+def _trust(found: Endpoint) -> DoctorCheck:
     if found.insecure:
         told = "the certificate is not verified; anyone on the way can read along"
         return _part(found, "insecure", told, "warning")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from vsphere_ml.core.model.inventory import Gpu, GpuUse, Host, Inventory, NicPort, VmRef, WholeGpu
+    from vsphere_ml.core.model.inventory import DirectPathGpu, Gpu, GpuUse, Host, Inventory, NicPort, VmRef
 
 HOSTS = ("HOST", "CLUSTER", "ESXI", "CORES", "MEMORY", "RESERVED", "GPUS", "STATE")
 GPUS = ("HOST", "GPU", "MODEL", "NUMA", "MODE", "USED BY")
@@ -81,7 +81,7 @@ def gpu_count(host: Host) -> str:
     return f"{free} of {number} free" if number else "-"
 
 
-def passthrough_gpus(host: Host) -> tuple[WholeGpu, ...]:
+def passthrough_gpus(host: Host) -> tuple[DirectPathGpu, ...]:
     """Return the GPUs that a host hands through whole and does not share."""
     shared = {gpu.address for gpu in host.gpus}
     return tuple(gpu for gpu in host.whole_gpus if gpu.active and gpu.address not in shared)

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from vsphere_ml.core.report.capacity_report import CapacityRow
-    from vsphere_ml.flows.profiles import Offers
+    from vsphere_ml.flows.profiles import OfferedProfiles
 
 BY_HOST = ("HOST", "OFFERS", "BY", "MEMORY", "PER GPU", "FREE", "COUNTED BY")
 BY_CLUSTER = ("CLUSTER", "OFFERS", "HOSTS", "FREE", "COUNTED BY")
 
 
-def text(found: Offers) -> RenderableType:
+def text(found: OfferedProfiles) -> RenderableType:
     """Return both tables, and what is counted differently; a sentence when no host offers anything."""
     if not found.hosts:
         return line("no host offers a vGPU profile or a GPU for DirectPath")
@@ -35,7 +35,7 @@ def text(found: Offers) -> RenderableType:
     return Group(*parts)
 
 
-def data(found: Offers) -> dict[str, Any]:
+def data(found: OfferedProfiles) -> dict[str, Any]:
     """Return every offer of every host, and of every cluster."""
     return {
         "offers": plain_value(found.hosts),
@@ -44,13 +44,13 @@ def data(found: Offers) -> dict[str, Any]:
     }
 
 
-def _hosts(found: Offers) -> Iterator[tuple[str, ...]]:
+def _hosts(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
     for each in found.hosts:
         memory = f"{each.framebuffer_mib} MiB" if each.framebuffer_mib else "-"
         yield each.host, each.name, each.sharing, memory, _per_gpu(each), _free(each.free), each.counted_by
 
 
-def _clusters(found: Offers) -> Iterator[tuple[str, ...]]:
+def _clusters(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
     for each in found.clusters:
         kept = f", {each.told.reserved} kept by reservations" if each.told and each.told.reserved else ""
         yield each.cluster, each.name, str(each.hosts), f"{_free(each.free)}{kept}", each.counted_by

@@ -14,7 +14,7 @@ from vsphere_ml.core.model.locality import bridges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.model.inventory import Gpu, Host, Inventory, NicPort, PciAddress, WholeGpu
+    from vsphere_ml.core.model.inventory import DirectPathGpu, Gpu, Host, Inventory, NicPort, PciAddress
 
 STYLE = """
 svg { font: 11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; background: #fff }
@@ -87,7 +87,7 @@ def _gpu(gpu: Gpu) -> Box:
     return Box(title=f"GPU {gpu.address}", kind=kind, lines=(gpu.name, mode, *(users or ["free"])))
 
 
-def _gpu_box(gpu: WholeGpu, names: tables.Names) -> Box:
+def _gpu_box(gpu: DirectPathGpu, names: tables.Names) -> Box:
     mode = f"DirectPath, label {gpu.label}" if gpu.label else "DirectPath"
     user = f"{names.get(gpu.held_by, gpu.held_by)}: all of it" if gpu.held_by else "free"
     return Box(title=f"GPU {gpu.address}", kind="used" if gpu.held_by else "free", lines=(gpu.name, mode, user))

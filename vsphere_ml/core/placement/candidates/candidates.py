@@ -34,8 +34,8 @@ _NO_FUNCTION = {
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
 }
 GpuSets: TypeAlias = "Callable[[HostCapacity, NodeRequirements, PciAddress | None], Iterator[tuple[PciAddress, ...]]]"
-Nearness = tuple[int, int, int, bool]
-Preference = tuple[Nearness, int, int, tuple[PciAddress, ...], tuple[PciAddress, ...]]
+PairDistance = tuple[int, int, int, bool]
+Preference = tuple[PairDistance, int, int, tuple[PciAddress, ...], tuple[PciAddress, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _weigh_candidate(room: HostCapacity, option: NodeCandidate, lacks: frozenset
     return replace(option, breaks=breaks, leaves=leaves, lacks=lacks)
 
 
-def nearness(option: NodeCandidate) -> Nearness:
+def nearness(option: NodeCandidate) -> PairDistance:
     """Return how good an option's devices are, whatever their names.
 
     Those that need nothing of the host come first, then by group, near each other, on one NUMA node.

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import (
         ClusterRef,
         DeviceGroup,
+        DirectPathGpu,
         Host,
         HostRef,
         NicPort,
         PciAddress,
         Vm,
         VmRef,
-        WholeGpu,
     )
     from vsphere_ml.core.model.placement import Locality, Pairing
     from vsphere_ml.core.nodes.requirements import NodeRequirements
@@ -52,7 +52,7 @@ class NodeCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class VgpuUse:
     """A vGPU on a physical GPU, and in words whose it is."""
 
     profile: ProfileName
@@ -72,7 +72,7 @@ class HostCapacity:
     cores: dict[int, int]
     numa_memory: dict[int, int]
     holders: dict[PciAddress, str]
-    shares: dict[PciAddress, tuple[Share, ...]]
+    shares: dict[PciAddress, tuple[VgpuUse, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
     ready: MakeReady = field(default_factory=MakeReady)  # what may be changed on the host
     unset: bool = False  # the NICs' drivers have other options than RoCE is to have; False where nobody asks
@@ -123,7 +123,7 @@ class HostCapacity:
             if not isinstance(wish.gpu, ProfileName):
                 self.holders[address] = _holder_label(node)
                 continue
-            self.shares[address] = (*self.shares.get(address, ()), Share(wish.gpu, _holder_label(node)))
+            self.shares[address] = (*self.shares.get(address, ()), VgpuUse(wish.gpu, _holder_label(node)))
         if option.nic_by is not ComponentKind.SRIOV:
             self.holders |= dict.fromkeys(option.nics, _holder_label(node))
 
@@ -213,7 +213,7 @@ def _room(  # noqa: PLR0917
 ) -> HostCapacity:
     promised = {nic.address: _promised_functions(nic, own, ready) for nic in host.nics} if ready else {}
     holders: dict[PciAddress, str] = {}
-    shares: dict[PciAddress, tuple[Share, ...]] = {}
+    shares: dict[PciAddress, tuple[VgpuUse, ...]] = {}
     for gpu in host.gpus:
         for use in gpu.used_by:
             if use.vm not in own:
@@ -221,9 +221,9 @@ def _room(  # noqa: PLR0917
                 if profile is None:  # nobody knows what is left beside it
                     holders.setdefault(gpu.address, whose)
                 else:
-                    more = (Share(profile, whose),) * use.count
+                    more = (VgpuUse(profile, whose),) * use.count
                     shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
-    whole: tuple[NicPort | WholeGpu, ...] = (*host.nics, *host.whole_gpus)
+    whole: tuple[NicPort | DirectPathGpu, ...] = (*host.nics, *host.whole_gpus)
     for address, holder in ((each.address, each.held_by) for each in whole):
         if holder is not None and holder not in own:
             holders[address] = f'used by vm "{names.get(holder, holder)}"'

@@ -10,7 +10,7 @@ from vsphere_ml.core.rules.reasons import Reason, RejectReason
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.model.inventory import Host, WholeGpu
+    from vsphere_ml.core.model.inventory import DirectPathGpu, Host
     from vsphere_ml.core.nodes.requirements import PassthroughGpu
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
@@ -36,7 +36,7 @@ def holder_texts(room: HostCapacity, wanted: PassthroughGpu) -> list[str]:
     return [words for gpu in matching_gpus(room.host, wanted) if (words := _holder_text(room, gpu))]
 
 
-def matching_gpus(host: Host, wanted: PassthroughGpu) -> list[WholeGpu]:
+def matching_gpus(host: Host, wanted: PassthroughGpu) -> list[DirectPathGpu]:
     """Return a host's GPUs of the wanted kind and hardware label."""
     return [
         gpu
@@ -55,11 +55,11 @@ def _other_labels(host: Host, wanted: PassthroughGpu) -> tuple[str, ...]:
     return tuple(sorted({f"`{gpu.label}`" if gpu.label else "one without a label" for gpu in there}))
 
 
-def free(room: HostCapacity, gpu: WholeGpu) -> bool:
+def free(room: HostCapacity, gpu: DirectPathGpu) -> bool:
     return not _holder_text(room, gpu)
 
 
-def _holder_text(room: HostCapacity, gpu: WholeGpu) -> str:
+def _holder_text(room: HostCapacity, gpu: DirectPathGpu) -> str:
     """Return why a GPU cannot be had, in words; empty when it can."""
     if gpu.address in room.holders:
         return f"GPU {gpu.address} {room.holders[gpu.address]}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.catalog.profiles import ProfileName
     from vsphere_ml.core.model.inventory import Gpu, Host, PciAddress
     from vsphere_ml.core.model.spec import MakeReady
-    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, Share
+    from vsphere_ml.core.placement.host.host_capacity import HostCapacity, VgpuUse
 
 _SHOWN = 6
 # A host reports a GPU's memory a little below or above its profile's framebuffer.
@@ -134,7 +134,7 @@ def _holder_text(room: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
     return f"GPU {gpu.address} {_share_texts(room.shares.get(gpu.address, ()))}"
 
 
-def _share_texts(shares: tuple[Share, ...]) -> str:
+def _share_texts(shares: tuple[VgpuUse, ...]) -> str:
     """Return who has parts of a GPU: each once, with the profile where it is not the whole GPU."""
     parts = dict.fromkeys(
         share.whose if share.profile.is_full else f"{share.whose} ({share.profile})" for share in shares

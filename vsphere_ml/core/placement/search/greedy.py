@@ -10,7 +10,7 @@ from vsphere_ml.core.model.placement import NodePlacement
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.nodes.requirements import refuse_many_switches, wish
 from vsphere_ml.core.order import natural_key
-from vsphere_ml.core.placement.candidates.candidates import Nearness, nearness, offer
+from vsphere_ml.core.placement.candidates.candidates import PairDistance, nearness, offer
 from vsphere_ml.core.placement.existing import existing_placement
 from vsphere_ml.core.placement.existing_nodes import find_left_out, vms_not_in_file
 from vsphere_ml.core.placement.host import vgpus
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.candidates.candidates import HostCandidates
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
 
-Liking = tuple[int, Nearness, int]
+Liking = tuple[int, PairDistance, int]
 Hardness = tuple[bool, int, int, bool, int, int, tuple[tuple[int, str], ...]]
 
 

@@ -19,7 +19,7 @@ _BEYOND_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guest:
+class InventoryGuest:
     """A node as Ansible sees it. `address` is None where nobody knows it; `groups` are names of any kind."""
 
     name: str
@@ -38,7 +38,7 @@ class Login:
     arguments: str
 
 
-def inventory(cluster: str, guests: Sequence[Guest], login: Login) -> str:
+def inventory(cluster: str, guests: Sequence[InventoryGuest], login: Login) -> str:
     """Return the inventory: a group of the cluster with everyone, and one for each group that guests are in."""
     return "\n".join(_lines(cluster, guests, login)) + "\n"
 
@@ -49,7 +49,7 @@ def group_name(text: str) -> str:
     return f"_{name}" if name[0].isdigit() else name
 
 
-def _lines(cluster: str, guests: Sequence[Guest], login: Login) -> Iterator[str]:
+def _lines(cluster: str, guests: Sequence[InventoryGuest], login: Login) -> Iterator[str]:
     yield "# Made by `vsml export ansible`. Addresses are as they were then."
     for guest in guests:
         if guest.address is None:
@@ -66,7 +66,7 @@ def _lines(cluster: str, guests: Sequence[Guest], login: Login) -> Iterator[str]
     yield from _groups(cluster, there)
 
 
-def _groups(cluster: str, guests: Sequence[Guest]) -> Iterator[str]:
+def _groups(cluster: str, guests: Sequence[InventoryGuest]) -> Iterator[str]:
     own = group_name(cluster)
     for group in sorted({group_name(group) for guest in guests for group in guest.groups} - {own, "all"}):
         yield from (f"    {group}:", "      hosts:")

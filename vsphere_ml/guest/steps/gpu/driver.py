@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import module_question
@@ -23,7 +23,7 @@ from vsphere_ml.guest.steps.system.shell import WITH_COMPILER, install, install_
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
 _VERSION = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
@@ -37,7 +37,7 @@ class NvidiaDriver:
 
     KIND: ClassVar[str] = "nvidia_driver"
 
-    source: Source
+    source: FileSource
     version: str = ""  # taken from the file's name when that tells it
     sha256: str = ""
     any_branch: bool = False
@@ -69,7 +69,7 @@ class NvidiaDriver:
         self._check_branch(facts)
         return {"version": VERSION} | ({"package": packages_question([self._package])} if self._package else {})
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no NVIDIA driver answers"
         if "package" in seen and (half := unfinished_install(self._package, seen["package"])):
@@ -77,10 +77,10 @@ class NvidiaDriver:
         there = seen["version"].text.partition("\n")[0]
         return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         _without_nouveau(shell)
         if shell.ask({"nouveau": module_question("nouveau")})["nouveau"].ok:
-            return Need.REBOOT  # the installer refuses beside it, so the driver comes after
+            return StepNeed.REBOOT  # the installer refuses beside it, so the driver comes after
         path = fetch_artifact(self.source, shell, facts, self.sha256)
         install_build_tools(shell, facts)
         if path.endswith(".deb"):
@@ -88,7 +88,7 @@ class NvidiaDriver:
         else:
             shell.run(with_proxy(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms", facts), timeout_s=3600)
         shell.run("modprobe nvidia || :")
-        return Need.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else Need.NOTHING
+        return StepNeed.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else StepNeed.NOTHING
 
     def _check_branch(self, facts: GuestFacts) -> None:
         """Refuse before anything is asked or changed; `any_branch` is for those who know better.

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import KernelModule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 PROBES = {"kernel": "uname -r", "licence": "modinfo -F license nvidia"}
 _DMA_BUF_SINCE = (5, 12)
@@ -21,7 +21,7 @@ _PEERMEM = KernelModule(name="nvidia-peermem")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class GpuDirectMethod:
     """How GPU memory reaches the NIC, and why so."""
 
     dma_buf: bool
@@ -32,16 +32,16 @@ class Way:
         return "DMA-BUF" if self.dma_buf else "nvidia-peermem"
 
 
-def way(seen: Mapping[str, Answer]) -> Way:
+def way(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
     """Return the way for a guest, from the answers to `PROBES`."""
     release = seen["kernel"].text
     numbers = re.match(r"(\d+)\.(\d+)", release)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _DMA_BUF_SINCE:
-        return Way(dma_buf=False, reason=f"kernel {release} is older than 5.12")
+        return GpuDirectMethod(dma_buf=False, reason=f"kernel {release} is older than 5.12")
     # The open module says `Dual MIT/GPL`, the closed one `NVIDIA`.
     if "MIT" not in seen["licence"].text:
-        return Way(dma_buf=False, reason="the NVIDIA module is not the open one")
-    return Way(dma_buf=True, reason=f"kernel {release} and the open NVIDIA module allow it")
+        return GpuDirectMethod(dma_buf=False, reason="the NVIDIA module is not the open one")
+    return GpuDirectMethod(dma_buf=True, reason=f"kernel {release} and the open NVIDIA module allow it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +59,22 @@ class GpuDirect:
         # The content of the note depends on the answers, so it is read as it is.
         return {**PROBES, **_PEERMEM.probes(facts), "note": f"cat {_NOTE}"}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         chosen = way(seen)
         if not chosen.dma_buf and (lack := _PEERMEM.lack(seen, facts)):
             return f"{lack}; it is needed since {chosen.reason}"
         return None if seen["note"].out == _method_note(chosen) else f"{_NOTE} does not say {chosen.name}"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         chosen = way(shell.ask(PROBES))
         if not chosen.dma_buf:
             _PEERMEM.apply(shell, facts)
         Content(path=_NOTE, text=_method_note(chosen)).put(shell)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
 
 _NOTE = "/etc/vsml/gpudirect"
 
 
-def _method_note(chosen: Way) -> str:
+def _method_note(chosen: GpuDirectMethod) -> str:
     return f"{chosen.name}: {chosen.reason}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import secret
@@ -14,7 +14,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 STATE = "nvidia-smi -q | grep -i 'license status'"
 _PORTS = 65535
@@ -54,7 +54,7 @@ class VgpuLicence:
         asked = {name: content.probe for name, content in self._files(facts).items()}
         return asked | {"service": "systemctl is-enabled nvidia-gridd", "state": STATE}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not facts.profile:
             return None
         for name, content in self._files(facts).items():
@@ -64,13 +64,13 @@ class VgpuLicence:
             return "nvidia-gridd does not start at boot"
         return None if is_licensed(seen["state"]) else f"the licence state is `{state(seen['state'])}`"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         for content in self._files(facts).values():
             content.put(shell)
         shell.run("systemctl enable nvidia-gridd && systemctl restart nvidia-gridd")
         yes = f"{STATE} | grep -qiw licensed"
         shell.run(f"i=0; until {yes}; do i=$((i + 2)); test $i -le {self.wait_s} || break; sleep 2; done")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def _files(self, facts: GuestFacts) -> dict[str, Content]:
         values = {"server": self.server, "port": self.port, "feature_type": self.feature_type}
@@ -83,11 +83,11 @@ class VgpuLicence:
         return files
 
 
-def state(answer: Answer) -> str:
+def state(answer: CommandAnswer) -> str:
     """Return what the driver says of its licence: `Licensed (Expiry: …)`, `Unlicensed (…)`."""
     line = answer.text.partition("\n")[0]
     return line.partition(":")[2].strip() or "unknown"
 
 
-def is_licensed(answer: Answer) -> bool:
+def is_licensed(answer: CommandAnswer) -> bool:
     return state(answer).casefold().startswith("licensed")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.core.report.nccl_topology import fill_bus_ids
 from vsphere_ml.guest.playbooks.fields import check_pattern
 from vsphere_ml.guest.steps.network import rdma
@@ -17,7 +17,7 @@ from vsphere_ml.guest.steps.system.shell import q
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 # NCCL takes a line of nccl.conf as it is, up to its end.
 _PATH = re.compile(r"/[A-Za-z0-9._/-]+")
@@ -44,7 +44,7 @@ class NcclTopology:
         # The file's content depends on the answers, so it is read as it is.
         return {**_topology_questions(facts), "file": f"cat {q(self.path)}", "conf": block_probe(_CONF, _MARK)}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         try:
             wanted = _text(seen, facts)
         except ValueError as error:
@@ -53,15 +53,15 @@ class NcclTopology:
             return f"{self.path} is not as the host's PCIe tree has it"
         return None if seen["conf"].out == self._line else f"{_CONF} does not name {self.path}"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         try:
             text = _text(shell.ask(_topology_questions(facts)), facts)
         except ValueError:
-            return Need.NOTHING  # what lacks is told by the second look
+            return StepNeed.NOTHING  # what lacks is told by the second look
         shell.write(self.path, text)
         mode, owner, old = read_existing(shell, _CONF, facts)
         shell.write(_CONF, block(old, _MARK, self._line), mode=mode, owner=owner)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _line(self) -> str:
@@ -76,7 +76,7 @@ def _topology_questions(facts: GuestFacts) -> dict[str, str]:
     return {"gpus": "nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader", "nic": "; ".join(slots)}
 
 
-def _text(seen: Mapping[str, Answer], facts: GuestFacts) -> str:
+def _text(seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str:
     """Return the file; ValueError says why there is none."""
     if not seen["gpus"].ok:
         raise ValueError("nvidia-smi does not tell its GPUs")

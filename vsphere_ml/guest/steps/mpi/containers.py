@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.core.nodes.container import NAME, SHARED, SHARES
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.mpi.images import IMAGE
@@ -19,7 +19,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _CONF = "/etc/vsml/container/sshd_config"
 _SIZE = re.compile(r"\d+[bkmg]?")
@@ -62,7 +62,7 @@ class ContainerSshd:
         asked = {"container": f"docker inspect -f '{shape}' {NAME}", "shares": SHARES}
         return asked | ({"conf": self._conf.probe, "listening": self._listening} if self.port else {})
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if self.port and (lack := self._conf.lack(seen["conf"])):
             return lack
         running, _, digest = seen["container"].text.partition(" ")
@@ -74,14 +74,14 @@ class ContainerSshd:
             return f"container {NAME} does not share {SHARED} with the guest"
         return f"no sshd listens on port {self.port}" if self.port and not seen["listening"].ok else None
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if self.port:
             self._conf.put(shell)
         shell.run(f"docker rm -f {NAME} >/dev/null 2>&1 || :")
         shell.run(f"docker run -d --label vsml.digest={self._digest(facts)} {words(self._arguments(facts))}")
         if self.port:
             shell.run(f"i=0; until {self._listening}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def _arguments(self, facts: GuestFacts) -> list[str]:
         gpus = ["--runtime=nvidia", "--gpus", "all"] if facts.gpus else []

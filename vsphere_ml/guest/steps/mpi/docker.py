@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.files import read_existing
@@ -18,7 +18,7 @@ from vsphere_ml.guest.steps.system.shell import install, proxy_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _TOOLKIT = "nvidia-container-toolkit"
 _MIRROR = re.compile(r"https?://[A-Za-z0-9.:-]+/?")
@@ -51,7 +51,7 @@ class Docker:
         asked |= {"proxy": self._proxy(facts).probe} if facts.values.get("proxy") else {}
         return asked | ({"daemon": f"cat {_DAEMON}"} if self.registry_mirrors else {})
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["server"].ok:
             return "Docker does not answer"
         if half := unfinished_install(self.package, seen["package"]):
@@ -62,14 +62,14 @@ class Docker:
             return f"{_DAEMON} names other registry mirrors"
         return None
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if facts.values.get("proxy"):
             self._proxy(facts).put(shell)
         if self.registry_mirrors:
             self._put_mirrors(shell, facts)
         install(shell, [self.package], facts)
         shell.run("systemctl daemon-reload && systemctl enable docker && systemctl restart docker")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def _put_mirrors(self, shell: Shell, facts: GuestFacts) -> None:
         """Put the mirrors beside what else stands in Docker's file, NVIDIA's runtime for one."""
@@ -117,13 +117,13 @@ class ContainerToolkit:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"installed": packages_question([_TOOLKIT]), "runtimes": "docker info -f '{{json .Runtimes}}'"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if missing_packages([_TOOLKIT], seen["installed"]):
             return f"{_TOOLKIT} is not installed"
         return None if '"nvidia"' in seen["runtimes"].out else "Docker does not know the runtime nvidia"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if missing_packages([_TOOLKIT], shell.ask({"installed": packages_question([_TOOLKIT])})["installed"]):
             install(shell, [_TOOLKIT], facts)
         shell.run("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
-        return Need.NOTHING
+        return StepNeed.NOTHING

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q, secret
@@ -16,7 +16,7 @@ from vsphere_ml.guest.steps.system.shell import q, secret
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 _REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:\d+)?")
@@ -50,19 +50,19 @@ class RegistryLogin:
             "mark": f"cat {q(self._path)}",
         }
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["entry"].ok:
             return f"Docker is not signed in to {self.registry}"
         return None if seen["mark"].out == self._mark(facts) else f"the sign-in to {self.registry} is an older one"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         key = secret(facts, self.secret)
         shell.run(
             f"docker --config /root/.docker login --username {q(self.user)} --password-stdin {q(self.registry)}",
             stdin=key,
         )
         Content(path=self._path, text=self._mark(facts), mode=0o600).put(shell)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _path(self) -> str:
@@ -85,7 +85,7 @@ class ImagePull:
     KIND: ClassVar[str] = "image_pull"
 
     image: str
-    archive: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    archive: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
     archive_sha256: str = ""
 
     def __post_init__(self) -> None:
@@ -100,13 +100,13 @@ class ImagePull:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"image": f"docker image inspect -f '{{{{.Id}}}}' {q(self.image)}"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["image"].ok else f"image {self.image} is not there"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if self.archive:
             archive = fetch_artifact(self.archive, shell, facts, self.archive_sha256)
             shell.run(f"docker load -q -i {q(archive)} && rm -f {q(archive)}", timeout_s=7200)
-            return Need.NOTHING
+            return StepNeed.NOTHING
         shell.run(f"docker --config /root/.docker pull -q {q(self.image)}", timeout_s=7200)
-        return Need.NOTHING
+        return StepNeed.NOTHING

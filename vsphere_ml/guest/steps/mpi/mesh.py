@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import read_existing
@@ -16,7 +16,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Peer, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Peer, Shell
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]*")
 _PORTS = 65535
@@ -52,7 +52,7 @@ class SshMesh:
         blocks = {name: block_probe(f"{self._folder}/{name}", _mark(facts)) for name in self._blocks(facts)}
         return files | blocks | {"folder": f"stat -c '%a %U' -- {q(self._folder)}"}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if seen["folder"].text != f"700 {self.user}":
             return f"{self._folder} is not there, or others may read it"
         for name, content in self._files(facts).items():
@@ -61,7 +61,7 @@ class SshMesh:
         wrong = [name for name, text in self._blocks(facts).items() if seen[name].out != text]
         return f"{self._folder}/{wrong[0]} is not that of the cluster" if wrong else None
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         folder, user = q(self._folder), q(self.user)
         shell.run(f'install -d -m 700 -o {user} -g "$(id -gn {user})" {folder}')
         for content in self._files(facts).values():
@@ -70,7 +70,7 @@ class SshMesh:
             path = f"{self._folder}/{name}"
             old = read_existing(shell, path, facts)[2]
             shell.write(path, block(old, _mark(facts), text), mode=0o600, owner=f"{self.user}:")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _folder(self) -> str:

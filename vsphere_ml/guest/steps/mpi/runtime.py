@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.files import check_absolute
 from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
@@ -15,7 +15,7 @@ from vsphere_ml.guest.steps.system.shell import q, with_proxy, words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9.+!]+")
 _INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.dist-info")
@@ -30,7 +30,7 @@ class PythonRuntime:
     packages: tuple[str, ...]
     path: str = "/opt/vsml/runtime"
     python: str = "python3"
-    wheelhouse: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    wheelhouse: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
     wheelhouse_sha256: str = ""
     index: str = ""  # what pip is set up for
 
@@ -61,7 +61,7 @@ class PythonRuntime:
         listed = f"ls -1 {q(self.path)}/lib/python3*/site-packages"
         return {"python": f"{q(self.path + '/bin/python')} -c ''", "packages": f"{listed} | grep '[.]dist-info$'"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["python"].ok:
             return f"there is no Python environment in {self.path}"
         found = (_INFO.fullmatch(line) for line in seen["packages"].out.splitlines())
@@ -70,11 +70,11 @@ class PythonRuntime:
         lacking = [f"{name} {version}" for name, _, version in wanted if there.get(_normalize_name(name)) != version]
         return f"{self.path} lacks {', '.join(lacking)}" if lacking else None
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         shell.run(f"{q(self.python)} -m venv {q(self.path)}")
         pip = f"{q(self.path + '/bin/python')} -m pip install --disable-pip-version-check --no-compile"
         shell.run(with_proxy(f"{pip} {self._from(shell, facts)}{words(self.packages)}", facts), timeout_s=7200)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def _from(self, shell: Shell, facts: GuestFacts) -> str:
         if self.wheelhouse:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_checksum, check_pattern
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.packages import PACKAGE, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q, with_proxy
@@ -14,7 +14,7 @@ from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 
 # OFED's programs answer also where its modules were never built, or where the kernel's own are still loaded; then
@@ -33,7 +33,7 @@ class Ofed:
     KIND: ClassVar[str] = "ofed"
 
     package: str = ""
-    source: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    source: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
     version: str = ""  # what `ofed_info -s` must contain
     sha256: str = ""
     add_kernel_support: bool = False
@@ -56,7 +56,7 @@ class Ofed:
         package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
             return "no OFED is installed"
         if "package" in seen and (half := unfinished_install(self.package, seen["package"])):
@@ -64,7 +64,7 @@ class Ofed:
         there = seen["version"].text.rstrip(":")
         return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         install_build_tools(shell, facts)
         if self.package:
             # The minus keeps apt from taking the firmware updater along.
@@ -75,7 +75,7 @@ class Ofed:
         # What was installed before there were headers is built now.
         shell.run("if command -v dkms >/dev/null; then dkms autoinstall; fi", timeout_s=3600)
         shell.run("test ! -x /etc/init.d/openibd || /etc/init.d/openibd restart")
-        return Need.REBOOT if _is_another(shell.ask(_MODULE)) else Need.NOTHING
+        return StepNeed.REBOOT if _is_another(shell.ask(_MODULE)) else StepNeed.NOTHING
 
     def _installer(self, archive: str) -> str:
         folder = f"{CACHE}/ofed"
@@ -84,7 +84,7 @@ class Ofed:
         return f"{unpack} && {folder}/mlnxofedinstall {options}"
 
 
-def _wrong_module(seen: Mapping[str, Answer]) -> str | None:
+def _wrong_module(seen: Mapping[str, CommandAnswer]) -> str | None:
     """Say what is wrong with the driver of ConnectX, by the answers to `_MODULE`."""
     file = seen["module file"]
     # The kernel's own modules are under kernel/, those of DKMS under updates/ (dkms.conf, DEST_MODULE_LOCATION).
@@ -93,7 +93,7 @@ def _wrong_module(seen: Mapping[str, Answer]) -> str | None:
     return "the mlx5_core that is loaded is not the one that OFED installed" if _is_another(seen) else None
 
 
-def _is_another(seen: Mapping[str, Answer]) -> bool:
+def _is_another(seen: Mapping[str, CommandAnswer]) -> bool:
     """Return whether another mlx5_core is loaded than the one that is installed; one that is not loaded is no other."""
     loaded = seen["loaded module"].text
     return bool(loaded) and loaded != seen["module"].text

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.guest import Answer, GuestFacts
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts
 
 RECORD = "/etc/vsml/roce.env"
 _MAPPED = re.compile(r"(?:0000:){5}ffff:|::ffff:")  # a GID that holds an IPv4 address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gid:
+class GuestGid:
     """One entry of an RDMA device's table of addresses."""
 
     device: str
@@ -35,7 +35,7 @@ class Gid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class RdmaLink:
     """A network interface as `ip` shows it; without a name there is none."""
 
     name: str = ""
@@ -80,14 +80,14 @@ def addresses(facts: GuestFacts) -> str:
     return f'ip -j addr show dev "$({interface(facts)})"'
 
 
-def link(answer: Answer) -> Link:
+def link(answer: CommandAnswer) -> RdmaLink:
     """Return what the answer to `addresses` shows."""
     try:
         read = json.loads(answer.text)[0]
         found = tuple(f"{each['local']}/{each['prefixlen']}" for each in read["addr_info"] if each["family"] == "inet")
-        return Link(name=read["ifname"], mtu=read["mtu"], addresses=found)
+        return RdmaLink(name=read["ifname"], mtu=read["mtu"], addresses=found)
     except (ValueError, LookupError, TypeError):
-        return Link()
+        return RdmaLink()
 
 
 def gids(facts: GuestFacts) -> str:
@@ -107,14 +107,14 @@ def own_address(facts: GuestFacts) -> str | None:
     return next((peer.roce_address for peer in facts.peers if peer.name == facts.name), None)
 
 
-def best(answer: Answer, facts: GuestFacts) -> Gid | None:
+def best(answer: CommandAnswer, facts: GuestFacts) -> GuestGid | None:
     """Return the GID of RoCE v2 for the guest's RoCE address; the first one of any IPv4 address else, or None."""
     found = [gid for gid in map(_gid, answer.out.splitlines()) if gid is not None]
     own = (own_address(facts) or "").partition("/")[0]
     return next((gid for gid in found if gid.address == own), found[0] if found else None)
 
 
-def _gid(line: str) -> Gid | None:
+def _gid(line: str) -> GuestGid | None:
     """Read a line of ours, `mlx5_0 3 GID RoCE v2 ens2`, or of show_gids, `mlx5_0 1 3 GID 10.0.0.1 v2 ens2`."""
     words = line.split()
     at = next((at for at, word in enumerate(words) if _MAPPED.match(word)), None)
@@ -124,4 +124,4 @@ def _gid(line: str) -> Gid | None:
         address = str(IPv6Address(words[at]).ipv4_mapped)
     except ValueError:
         return None
-    return Gid(device=words[0], index=int(words[at - 1]), interface=words[-1], address=address)
+    return GuestGid(device=words[0], index=int(words[at - 1]), interface=words[-1], address=address)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.playbooks.fields import Wrong
 from vsphere_ml.guest.steps.network import rdma
@@ -15,7 +15,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _PRIORITIES = 8
 
@@ -46,10 +46,10 @@ class NetplanRoce:
         asked = {"interface": rdma.interface(facts), "address": rdma.addresses(facts)}
         return ({"netplan": self._content(facts).probe} if _has_own_file(facts) else {}) | asked
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         return _first_lack(facts, seen, self._lack)
 
-    def _lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def _lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if not seen["interface"].text:
             number = f" number {facts.roce_number}" if facts.roce_number > 1 else ""
             return f"there is no RoCE interface{number}" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
@@ -57,7 +57,7 @@ class NetplanRoce:
             return lack
         return self.wrong(rdma.link(seen["address"]), facts)
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         for nic in filter(_has_own_file, rdma.each(facts)):
             self._content(nic).put(shell)
         shell.run("netplan generate && netplan apply")
@@ -65,9 +65,9 @@ class NetplanRoce:
         for nic in rdma.each(facts):
             ready = f'ip -4 -o addr show dev "$({rdma.interface(nic)})" | grep -q inet'
             shell.run(f"i=0; until {ready}; do i=$((i + 1)); test $i -le 30 || break; sleep 1; done")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
-    def wrong(self, link: rdma.Link, facts: GuestFacts) -> str | None:
+    def wrong(self, link: rdma.RdmaLink, facts: GuestFacts) -> str | None:
         """Return in words what is not as wanted of the interface."""
         if link.mtu != self.mtu:
             return f"{link.name or 'the interface'} has MTU {link.mtu or 'unknown'}, not {self.mtu}"
@@ -130,11 +130,11 @@ class RoceQos:
             "ecn": f"{nic}; {ecn}",
         }
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         lack = _first_lack(facts, seen, self._lack) if _is_physical_function(facts) else None
         return lack or _find_record_drift(seen, facts)
 
-    def _lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def _lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         for name, content in (("script", self._script(facts)), ("unit", self._unit(facts))):
             if lack := content.lack(seen[name]):
                 return lack
@@ -142,7 +142,7 @@ class RoceQos:
             return f"{_unit_name(facts)} does not start at boot"
         return self._unset(seen)
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         for nic in rdma.each(facts) if _is_physical_function(facts) else ():
             self._script(nic).put(shell)
             self._unit(nic).put(shell)
@@ -151,9 +151,9 @@ class RoceQos:
         gid = rdma.best(shell.ask({"gids": rdma.gids(facts)})["gids"], facts)
         if gid is not None:
             shell.write(rdma.RECORD, gid.record)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
-    def _unset(self, seen: Mapping[str, Answer]) -> str | None:
+    def _unset(self, seen: Mapping[str, CommandAnswer]) -> str | None:
         qos = seen["qos"].out
         if "trust state: dscp" not in qos.lower():
             return "the NIC does not trust DSCP"
@@ -211,8 +211,8 @@ def _of_each(facts: GuestFacts, ask: Callable[[GuestFacts], Mapping[str, str]]) 
 
 def _first_lack(
     facts: GuestFacts,
-    seen: Mapping[str, Answer],
-    judge: Callable[[Mapping[str, Answer], GuestFacts], str | None],
+    seen: Mapping[str, CommandAnswer],
+    judge: Callable[[Mapping[str, CommandAnswer], GuestFacts], str | None],
 ) -> str | None:
     """Return what the first fast NIC lacks that lacks something."""
     for nic in rdma.each(facts):
@@ -223,7 +223,7 @@ def _first_lack(
     return None
 
 
-def _find_record_drift(seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+def _find_record_drift(seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
     gid = rdma.best(seen["gids"], facts)
     if gid is None:
         return "there is no GID of RoCE v2 with an IPv4 address"

@@ -10,12 +10,12 @@ from vsphere_ml.guest.steps.system.shell import q, with_proxy
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import GuestFacts, Shell
-    from vsphere_ml.guest.playbooks.fields import Source
+    from vsphere_ml.guest.playbooks.fields import FileSource
 
 CACHE = "/var/cache/vsml"
 
 
-def fetch_artifact(source: Source, shell: Shell, facts: GuestFacts, sha256: str = "") -> str:
+def fetch_artifact(source: FileSource, shell: Shell, facts: GuestFacts, sha256: str = "") -> str:
     """Bring a file to the guest and return its path there; what is not the file that was meant is removed again."""
     path = f"{CACHE}/{source.name}"
     if source.is_url:
@@ -29,7 +29,7 @@ def fetch_artifact(source: Source, shell: Shell, facts: GuestFacts, sha256: str 
     return path
 
 
-def _local(source: Source, facts: GuestFacts) -> Path:
+def _local(source: FileSource, facts: GuestFacts) -> Path:
     """Return the file on this machine; one of a datastore was downloaded to where `facts.values` says."""
     local = Path(facts.values.get(f"file:{source}", source)).expanduser()
     if not local.is_file():

@@ -10,7 +10,7 @@ from vsphere_ml.core.model.guest import Sensitive
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
-    from vsphere_ml.core.model.guest import Answer, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, Shell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Content:
         """Ask for mode, owner and checksum, so that the content itself never travels."""
         return f"stat -L -c '%a %U:%G' -- {q(self.path)} && sha256sum < {q(self.path)}"
 
-    def lack(self, seen: Answer) -> str | None:
+    def lack(self, seen: CommandAnswer) -> str | None:
         parts = seen.out.split()
         if not seen.ok or len(parts) < 3:  # noqa: PLR2004 - mode, owner, checksum
             return f"{self.path} is not there"

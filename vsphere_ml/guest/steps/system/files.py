@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import Template, Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -16,7 +16,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _MODE = re.compile(r"0?[0-7]{3,4}")
 _OWNER = re.compile(r"[a-z_][a-z0-9_-]*:[a-z0-9_-]*")
@@ -57,12 +57,12 @@ class File:
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         return {"file": self.content(facts).probe}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         return self.content(facts).lack(seen["file"])
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         self.content(facts).put(shell)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def content(self, facts: GuestFacts) -> Content:
         """Return what the file is to hold; ConfigError `guest.template` when its template cannot be rendered."""
@@ -100,13 +100,13 @@ class Line:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"line": f"grep -Fxq -e {q(self.line)} -- {q(self.path)}"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         return None if seen["line"].ok else f"{self.path} has no line `{self.line}`"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         mode, owner, text = read_existing(shell, self.path, facts)
         shell.write(self.path, self.placed(text), mode=mode, owner=owner)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def placed(self, text: str) -> str:
         """Return the text with the line in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import check_absolute, lines_of, read_existing
 from vsphere_ml.guest.steps.system.shell import q
@@ -14,7 +14,7 @@ from vsphere_ml.guest.templates import render
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,16 +33,16 @@ class HostsFile:
         own = f"awk -v n={q(facts.name)} '{find}'"
         return {"block": block_probe("/etc/hosts", _name(facts)), "own": f"{own} /etc/hosts"}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         if seen["own"].text:
             return f"/etc/hosts says that {facts.name} is 127.0.1.1"
         return None if seen["block"].out == _lines(facts) else "/etc/hosts does not name every node"
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         mode, owner, text = read_existing(shell, "/etc/hosts", facts)
         kept = "".join(f"{line}\n" for line in lines_of(text) if not _names_itself(line, facts.name))
         shell.write("/etc/hosts", block(kept, _name(facts), _lines(facts)), mode=mode, owner=owner)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
 
 def _name(facts: GuestFacts) -> str:
@@ -76,12 +76,12 @@ class Hostfile:
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         return {"hostfile": self._content(facts).probe}
 
-    def lack(self, seen: Mapping[str, Answer], facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         return self._content(facts).lack(seen["hostfile"])
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         self._content(facts).put(shell)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     def _content(self, facts: GuestFacts) -> Content:
         text = render.render(render.shipped_template("hostfile"), render.guest_values(facts), "hostfile")

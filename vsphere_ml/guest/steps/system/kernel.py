@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -14,7 +14,7 @@ from vsphere_ml.guest.steps.system.shell import q
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(r"[a-zA-Z0-9_./-]+")
@@ -46,15 +46,15 @@ class KernelModule:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"loaded": module_question(self.name), "at boot": self._at_boot.probe}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["loaded"].ok:
             return f"module {self.name} is not loaded"
         return f"module {self.name} is not loaded at boot" if self._at_boot.lack(seen["at boot"]) else None
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         self._at_boot.put(shell)
         shell.run(f"modprobe {self.name}")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _at_boot(self) -> Content:
@@ -86,17 +86,17 @@ class Sysctl:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"file": self._file.probe} | {key: f"sysctl -n {q(key)}" for key in self.settings}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         for key, wanted in self.settings.items():
             now = " ".join(seen[key].text.split())  # several numbers come apart by tabs
             if now != " ".join(wanted.split()):
                 return f"{key} is {now or 'unknown'}, not {wanted}"
         return self._file.lack(seen["file"])
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         self._file.put(shell)
         shell.run(f"sysctl -q -p {q(self._file.path)}")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _file(self) -> Content:
@@ -126,7 +126,7 @@ class Limits:
         asked = {name: content.probe for name, content in self._files.items()}
         return asked | ({"pages": "sysctl -n vm.nr_hugepages"} if self.hugepages else {})
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         for name, content in self._files.items():
             if lack := content.lack(seen[name]):
                 return lack
@@ -134,16 +134,16 @@ class Limits:
             return f"{seen['pages'].text or 'no'} huge pages, not {self.hugepages}"
         return None
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         for content in self._files.values():
             content.put(shell)
         shell.run("systemctl daemon-reexec")
         if not self.hugepages:
-            return Need.NOTHING
+            return StepNeed.NOTHING
         shell.run(f"sysctl -q -w vm.nr_hugepages={self.hugepages}")
         # Memory in pieces gives fewer than asked; right after a boot it is whole.
         pages = shell.ask({"pages": "sysctl -n vm.nr_hugepages"})["pages"].text
-        return Need.NOTHING if int(pages or 0) >= self.hugepages else Need.REBOOT
+        return StepNeed.NOTHING if int(pages or 0) >= self.hugepages else StepNeed.REBOOT
 
     @property
     def _files(self) -> dict[str, Content]:

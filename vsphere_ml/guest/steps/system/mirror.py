@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 # No letter of these means anything to sed's `s` command.
 _URL = re.compile(r"((https?://|file:/)[A-Za-z0-9._~:/@%+-]+)?")
@@ -46,7 +46,7 @@ class AptMirror:
         # `-s`, since a pattern without a file stands for itself.
         return {"away": f"grep -hsEo '^[^#]*({_ARCHIVE}|{_SECURITY})' {_FILES} | grep -Eo 'https?://[^ ]*' | sort -u"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not self.url:
             return None
         if not seen["away"].ok:
@@ -54,11 +54,11 @@ class AptMirror:
         away = [each for each in seen["away"].text.split() if each not in {self.url, self.security}]
         return f"apt goes to {', '.join(away)}" if away else None
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         if not self.url:
-            return Need.NOTHING
+            return StepNeed.NOTHING
         # Debian's security updates lie below the host of the others, so they are looked for first.
         edits = ["/^ *#/b", f"s#{_SECURITY}#{self.security or self.url}#", f"s#{_ARCHIVE}#{self.url}#"]
         sed = f"sed -E -i --follow-symlinks {' '.join(f'-e {q(each)}' for each in edits)}"
         shell.run(f'for each in {_FILES}; do test ! -f "$each" || {sed} "$each" || exit; done')
-        return Need.NOTHING
+        return StepNeed.NOTHING

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
-from vsphere_ml.guest.playbooks.fields import SHA256, Source, Wrong, check_address, check_checksum, check_pattern
+from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import install, q, words
@@ -15,7 +15,7 @@ from vsphere_ml.guest.steps.system.shell import install, q, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -27,7 +27,7 @@ def packages_question(names: Iterable[str]) -> str:
     return f"dpkg-query -W -f '${{db:Status-Abbrev}}|${{Package}}|${{Version}}\\n' {words(bare)} 2>/dev/null || :"
 
 
-def missing_packages(names: Iterable[str], seen: Answer) -> list[str]:
+def missing_packages(names: Iterable[str], seen: CommandAnswer) -> list[str]:
     """Return the packages that are not installed, or not in the version asked for."""
     there = {}
     for line in seen.out.splitlines():
@@ -39,7 +39,7 @@ def missing_packages(names: Iterable[str], seen: Answer) -> list[str]:
     return [f"{name}{eq}{pin}" for name, eq, pin in wanted if name not in there or (pin and there[name] != pin)]
 
 
-def unfinished_install(name: str, seen: Answer) -> str | None:
+def unfinished_install(name: str, seen: CommandAnswer) -> str | None:
     """Say that dpkg began to install a package and did not end; its programs may answer all the same."""
     states = {line[1:2] for line in seen.out.splitlines()}
     # Half installed, unpacked, half configured: the next apt-get stumbles over it, whatever it is asked for.
@@ -70,13 +70,13 @@ class Packages:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"installed": packages_question(self.names)}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         lacking = missing_packages(self.names, seen["installed"])
         return f"{', '.join(lacking)} not installed" if lacking else None
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         install(shell, self.names, facts, self._options)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _options(self) -> str:
@@ -95,7 +95,7 @@ class AptRepository:
     url: str
     suite: str = "/"
     components: tuple[str, ...] = ()
-    key: Source = Source("")  # noqa: RUF009 - immutable, as every str
+    key: FileSource = FileSource("")  # noqa: RUF009 - immutable, as every str
     key_sha256: str = ""
     trusted: bool = False
 
@@ -119,19 +119,19 @@ class AptRepository:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"list": self._list.probe, "key": f"sha256sum < {q(self._key_path)}"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if self.key and not seen["key"].ok:
             return f"the key of {self.name} is not there"
         if self.key_sha256 and seen["key"].text.split()[0] != self.key_sha256:
             return f"the key of {self.name} is another one than was pinned"
         return self._list.lack(seen["list"])
 
-    def apply(self, shell: Shell, facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if self.key:
             key = fetch_artifact(self.key, shell, facts, self.key_sha256)
             shell.run(f"install -D -m 644 {q(key)} {q(self._key_path)}")
         self._list.put(shell)
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _key_path(self) -> str:

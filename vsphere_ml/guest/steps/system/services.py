@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import Need
+from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -14,7 +14,7 @@ from vsphere_ml.guest.steps.system.shell import q
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.guest import Answer, GuestFacts, Shell
+    from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _UNIT = re.compile(r"[A-Za-z0-9:_.@-]+")
 _SYNCHRONISED = "timedatectl show -p NTPSynchronized --value"
@@ -38,14 +38,14 @@ class Service:
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         return {"enabled": f"systemctl is-enabled {q(self.name)}", "active": f"systemctl is-active {q(self.name)}"}
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["active"].ok:
             return f"service {self.name} is {seen['active'].text or 'not known'}"
         return None if seen["enabled"].ok else f"service {self.name} does not start at boot"
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         shell.run(f"systemctl enable {q(self.name)} && systemctl restart {q(self.name)}")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +72,12 @@ class TimeSync:
         asked = {"synchronised": _SYNCHRONISED}
         return asked | ({"servers": self._servers.probe} if self.servers else {})
 
-    def lack(self, seen: Mapping[str, Answer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if self.servers and (lack := self._servers.lack(seen["servers"])):
             return lack
         return None if seen["synchronised"].text == "yes" else "the clock does not follow network time"
 
-    def apply(self, shell: Shell, _facts: GuestFacts) -> Need:
+    def apply(self, shell: Shell, _facts: GuestFacts) -> StepNeed:
         if self.servers:
             self._servers.put(shell)
             shell.run("timedatectl set-ntp true && systemctl restart systemd-timesyncd")
@@ -85,7 +85,7 @@ class TimeSync:
             shell.run("timedatectl set-ntp true")
         yes = f'test "$({_SYNCHRONISED})" = yes'
         shell.run(f"i=0; until {yes}; do i=$((i + 1)); test $i -le {self.wait_s} || break; sleep 1; done")
-        return Need.NOTHING
+        return StepNeed.NOTHING
 
     @property
     def _servers(self) -> Content:

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, GuestError
-from vsphere_ml.guest.playbooks.fields import Source
+from vsphere_ml.guest.playbooks.fields import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ def with_proxy(command: str, facts: GuestFacts) -> str:
 def check_proxy(values: Mapping[str, str]) -> None:
     """Raise ConfigError `guest.proxy` when the setting `proxy` is no address, or one with a password."""
     proxy = values.get("proxy", "")
-    if (refusal := Source(proxy).refusal) is not None:
+    if (refusal := FileSource(proxy).refusal) is not None:
         why = refusal
     elif not _PROXY.fullmatch(proxy):
         why = "is not an address such as http://proxy.example.com:3128"

@@ -12,7 +12,7 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from vsphere_ml.lab.guests.boot.firstboot import FirstBoot
+    from vsphere_ml.lab.guests.boot.firstboot import LabFirstBoot
 
 _SSHD = """\
 Port 22
@@ -102,14 +102,14 @@ def _ethernets(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list((network.get("ethernets") or {}).values())
 
 
-def boot(told: FirstBoot, network: list[str]) -> str:
+def boot(told: LabFirstBoot, network: list[str]) -> str:
     """Return the commands of every boot; users, keys and files are made at the first one."""
     lines = [f"hostname {quote(told.hostname)}", *network, 'if [ "$first" ]; then', *_first_boot_files(told), "fi"]
     path = "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return "\n".join([*lines, path, ": >/run/vsml-lab/booted", ""])
 
 
-def _first_boot_files(told: FirstBoot) -> Iterator[str]:
+def _first_boot_files(told: LabFirstBoot) -> Iterator[str]:
     name, userdata = told.hostname, told.userdata
     names = f"{name}.{told.domain} {name}" if told.domain else name
     yield _file("/etc/hostname", f"{name}\n")

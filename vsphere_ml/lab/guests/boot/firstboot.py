@@ -18,7 +18,7 @@ FAST = ("sriov", "passthrough", "pvrdma")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class LabGpu:
     """A GPU as the guest is to see it."""
 
     board: str = "A100-PCIE-40GB"
@@ -28,14 +28,14 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vm:
+class LabVm:
     """What a power event says of a VM."""
 
     name: str
     id: str
     extra_config: Mapping[str, str]
     nics: tuple[Mapping[str, Any], ...] = ()
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[LabGpu, ...] = ()
     nvlinks: int = 0  # between any two GPUs; 0 when they are not joined
     template: Mapping[str, Any] = field(default_factory=dict)  # what its template's disk has
     customization: Mapping[str, Any] | None = None  # what vCenter has to tell the guest now, once
@@ -56,7 +56,7 @@ class Vm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FirstBoot:
+class LabFirstBoot:
     """What the guest shall be. `addresses` are static ones by the adapter's number; others are DHCP's."""
 
     hostname: str
@@ -67,7 +67,7 @@ class FirstBoot:
     userdata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_first_boot(vm: Vm, at: Path) -> FirstBoot:
+def read_first_boot(vm: LabVm, at: Path) -> LabFirstBoot:
     """Return what the guest with this folder is told now, or was told once."""
     metadata = cloudinit.decode_guestinfo(vm.extra_config, "metadata") if vm.has_cloud_init else {}
     userdata = cloudinit.userdata(vm.extra_config) if vm.has_cloud_init else {}
@@ -76,7 +76,7 @@ def read_first_boot(vm: Vm, at: Path) -> FirstBoot:
     # cloud-init takes guestinfo before a customization (its datasource VMware tries the transports in that order).
     if not metadata and (customized := _customization(vm, at)) is not None:
         return _read_customization(customized, everything)
-    return FirstBoot(
+    return LabFirstBoot(
         hostname=cloudinit.hostname(metadata, vm.name),
         addresses=cloudinit.addresses(metadata, vm.adapters),
         dns=cloudinit.nameservers(metadata),
@@ -92,7 +92,7 @@ def _template_user(template: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [{"name": user, "sudo": "ALL=(ALL) NOPASSWD:ALL", "ssh_authorized_keys": keys}]
 
 
-def _customization(vm: Vm, at: Path) -> Mapping[str, Any] | None:
+def _customization(vm: LabVm, at: Path) -> Mapping[str, Any] | None:
     """Return what vCenter tells now, kept for later boots: it tells once, and the guest's disk remembers."""
     file = at / "customization.json"
     if vm.customization is not None:
@@ -104,8 +104,8 @@ def _customization(vm: Vm, at: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def _read_customization(customization: Mapping[str, Any], userdata: Mapping[str, Any]) -> FirstBoot:
-    return FirstBoot(
+def _read_customization(customization: Mapping[str, Any], userdata: Mapping[str, Any]) -> LabFirstBoot:
+    return LabFirstBoot(
         hostname=str(customization["hostname"]),
         domain=str(customization.get("domain") or ""),
         addresses={int(number): address for number, address in customization["addresses"].items()},

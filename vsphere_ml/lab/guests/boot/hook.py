@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vsphere_ml.lab import folders
 from vsphere_ml.lab.guests import hub, machine
-from vsphere_ml.lab.guests.boot.firstboot import Gpu, Vm
+from vsphere_ml.lab.guests.boot.firstboot import LabGpu, LabVm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +18,12 @@ LIFELINE = 3  # the pipe that the lab vCenter opens, and that ends with it
 
 def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
     """Do what the event asks for; write a report when the guest answers."""
-    vm = Vm(
+    vm = LabVm(
         name=event["vm"],
         id=event["moid"],
         extra_config=event.get("extraConfig") or {},
         nics=tuple(event.get("nics") or ()),
-        gpus=tuple(Gpu(**each) for each in event.get("gpus") or ()),
+        gpus=tuple(LabGpu(**each) for each in event.get("gpus") or ()),
         nvlinks=event.get("nvlinks") or 0,
         template=event.get("template") or {},
         customization=event.get("customization"),
@@ -34,14 +34,14 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
         _end(vm, center, answer, destroy=event["event"] == "destroy")
 
 
-def _end(vm: Vm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
+def _end(vm: LabVm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
     told = machine.firmware(center, vm.id)
     (machine.destroy if destroy else machine.end)(center, vm.id)
     if told:
         answer.write(json.dumps({"guestinfo": told}) + "\n")
 
 
-def _begin(vm: Vm, home: Path, answer: TextIO, *, reset: bool) -> None:
+def _begin(vm: LabVm, home: Path, answer: TextIO, *, reset: bool) -> None:
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with folders.hold_lock(home / ".lock"):  # guests take their addresses one after the other
         center = hub.start(home, LIFELINE)

@@ -8,8 +8,8 @@ from vsphere_ml.cli.terminal import show
 from vsphere_ml.cli.views.cluster import proposal as view
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.plan.plan import Plan
-from vsphere_ml.flows.guests.configure import Guest, Lacking
-from vsphere_ml.guest.converge import Convergence, Outcome, State
+from vsphere_ml.flows.guests.configure import GuestPlan, GuestResult
+from vsphere_ml.guest.converge import Convergence, StepOutcome, StepState
 from vsphere_ml.guest.playbooks.playbook import load_text
 
 if TYPE_CHECKING:
@@ -21,25 +21,25 @@ BOOK = load_text('about = "A file."\n[[step]]\nkind = "file"\npath = "/etc/a"\nt
 NOTHING = Plan(stages=())
 
 
-def guest(node: str, lack: str | None) -> Guest:
-    state = State.OK if lack is None else State.LACKING
+def guest(node: str, lack: str | None) -> GuestResult:
+    state = StepState.OK if lack is None else StepState.LACKING
     found = Convergence(
-        node=node, playbook="mine", digest="d", outcomes=(Outcome(step="file /etc/a", state=state, lack=lack),)
+        node=node, playbook="mine", digest="d", outcomes=(StepOutcome(step="file /etc/a", state=state, lack=lack),)
     )
-    return Guest(node=node, convergences=(found,))
+    return GuestResult(node=node, convergences=(found,))
 
 
-def lacking(*guests: Guest, after_boot: tuple[str, ...] = ()) -> Lacking:
-    return Lacking(cluster="train", playbooks=(BOOK,), guests=guests, after_boot=after_boot)
+def lacking(*guests: GuestResult, after_boot: tuple[str, ...] = ()) -> GuestPlan:
+    return GuestPlan(cluster="train", playbooks=(BOOK,), guests=guests, after_boot=after_boot)
 
 
-def told(made: Shown, guests: Lacking | None, why: str = "") -> list[str]:
+def told(made: Shown, guests: GuestPlan | None, why: str = "") -> list[str]:
     show(made.terminal.out, view.both(NOTHING, guests, why))
     return made.out.getvalue().splitlines()
 
 
 def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Shown]) -> None:
-    away = Guest(node="node-5", error=GuestError("node-5 does not answer", code="guest.unreachable"))
+    away = GuestResult(node="node-5", error=GuestError("node-5 does not answer", code="guest.unreachable"))
     seen = lacking(
         guest("node-1", "/etc/a is not there"),
         guest("node-2", None),

@@ -15,7 +15,7 @@ from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.outcome import Done, Undone, Untried
 from vsphere_ml.core.plan.plan import Finding, Plan, Stage
 from vsphere_ml.flows.cluster.report import Report
-from vsphere_ml.flows.cluster.status import NodeStatus, State, Status
+from vsphere_ml.flows.cluster.status import NodeState, NodeStatus, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,8 +105,10 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
         cluster="train",
         about="vCenter 8",
         nodes=(
-            NodeStatus(node="node-1", state=State.RUNNING, host="esx-01", address="10.0.0.11", seat=plan().seats[0]),
-            NodeStatus(node="node-2", state=State.MISSING, lacks=("is not there",)),
+            NodeStatus(
+                node="node-1", state=NodeState.RUNNING, host="esx-01", address="10.0.0.11", seat=plan().seats[0]
+            ),
+            NodeStatus(node="node-2", state=NodeState.MISSING, lacks=("is not there",)),
         ),
         lacking=Plan(stages=LACKING.stages, findings=(finding,)),
         lacks=("rule vsml-train is not there",),

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from vsphere_ml.cli.views.guests import verify as view
 from vsphere_ml.flows.guests.verify import Verified
-from vsphere_ml.guest.facts.judge import Verdict
+from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import Evidence
 
 FACTS = tuple(f"fact {number}" for number in range(16))
@@ -20,7 +20,7 @@ def evidence(nodes: int, **bad: str) -> tuple[Evidence, ...]:
         Evidence(
             node=f"node-{at:02}",
             fact=fact,
-            verdict=Verdict.LACKING if bad.get(f"node_{at:02}") == fact else Verdict.OK,
+            verdict=FactVerdict.LACKING if bad.get(f"node_{at:02}") == fact else FactVerdict.OK,
             evidence=f"offset 0.{at:02} ms" if fact == "fact 3" else f"as it should be, {fact}",
             command="true",
         )

@@ -3,11 +3,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vsphere_ml.cli.views.progress.apply_progress import Board, Lines, show_apply_progress
+from vsphere_ml.cli.views.progress.apply_progress import ChangeBoard, ChangeLines, show_apply_progress
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.events import Acting, Failed, Finished, Looked, Looking, Progressed, Skipped, Started
+from vsphere_ml.core.ports.events import (
+    Acting,
+    Failed,
+    Finished,
+    InventoryRead,
+    Progressed,
+    ReadingInventory,
+    Skipped,
+    Started,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +29,8 @@ OTHER = PowerOn(vm="node-2")
 PLAN = Plan(stages=(Stage(title="power on", changes=(ON, OTHER)),))
 FAULT = VSphereError("not enough GPUs", code="vsphere.graphics-capacity")
 STORY: tuple[Event, ...] = (
-    Looking(why="first"),
-    Looked(hosts=4, vms=1, seconds=0.25),
+    ReadingInventory(why="first"),
+    InventoryRead(hosts=4, vms=1, seconds=0.25),
     Acting(plan=PLAN),
     Started(change=ON),
     Started(change=OTHER),
@@ -29,14 +38,14 @@ STORY: tuple[Event, ...] = (
     Finished(change=ON, seconds=2.04),
     Failed(change=OTHER, error=FAULT),
     Skipped(change=PowerOff(vm="node-3"), because="node-2 failed"),
-    Looking(why="again"),
+    ReadingInventory(why="again"),
 )
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
     made = shown()
-    listener = Lines(made.terminal.err, clock=lambda: "10:00:00")
+    listener = ChangeLines(made.terminal.err, clock=lambda: "10:00:00")
     for event in STORY:
         listener(event)
     assert made.err.getvalue().splitlines() == [
@@ -78,7 +87,7 @@ def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(sh
     made = shown(tty=True)
     console = made.terminal.err
     console.size = type(console.size)(60, 8)
-    board = Board(console)
+    board = ChangeBoard(console)
     many = tuple(PowerOn(vm=f"node-{number:02}") for number in range(40))
     try:
         board(Acting(plan=Plan(stages=(Stage(title="power on", changes=many),))))

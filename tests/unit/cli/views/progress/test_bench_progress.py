@@ -9,18 +9,27 @@ from dataclasses import replace
 from rich.console import Console
 
 from tests.unit.bench import synthetic
-from vsphere_ml.bench.launch.events import Hindered, Launching, Measured, Planning, Printed, Reaped, Stepped, Sufficed
-from vsphere_ml.bench.launch.matrix import Planned
+from vsphere_ml.bench.launch.events import (
+    Launching,
+    LaunchSkipped,
+    Measured,
+    Planning,
+    PrecisionReached,
+    ProcessesEnded,
+    RankOutput,
+    Stepped,
+)
+from vsphere_ml.bench.launch.matrix import PlannedLaunch
 from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
 from vsphere_ml.bench.stats.stop import Stop
-from vsphere_ml.cli.views.progress.bench_progress import Lines, Moving, Pace, plot, show_bench_progress
+from vsphere_ml.cli.views.progress.bench_progress import LaunchLines, LaunchProgress, Moving, plot, show_bench_progress
 
 RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
-LAUNCH = Planned(configuration=ASKED, launch=2)
-ROCE = Planned(configuration=replace(ASKED, transport=Transport.ROCE), launch=1)
+LAUNCH = PlannedLaunch(configuration=ASKED, launch=2)
+ROCE = PlannedLaunch(configuration=replace(ASKED, transport=Transport.ROCE), launch=1)
 UNKNOWN = Proof(name="path", verdict=Verdict.UNKNOWN, evidence="no channel in the log")
-BY_MPI = Planned(configuration=replace(ASKED, launcher="mpirun"), launch=1)
+BY_MPI = PlannedLaunch(configuration=replace(ASKED, launcher="mpirun"), launch=1)
 
 
 class Clock:
@@ -43,17 +52,17 @@ def without_times(out: io.StringIO) -> list[str]:
 
 def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then() -> None:
     out, clock = io.StringIO(), Clock()
-    lines = Lines(Console(file=out, width=200), clock=clock)
+    lines = LaunchLines(Console(file=out, width=200), clock=clock)
     lines(Planning(launches=(LAUNCH, replace(LAUNCH, done=RUN), BY_MPI)))
-    lines(Hindered(launch=ROCE, why="no RDMA device"))
-    lines(Reaped(node="node-2", processes=2))
+    lines(LaunchSkipped(launch=ROCE, why="no RDMA device"))
+    lines(ProcessesEnded(node="node-2", processes=2))
     lines(Launching(launch=LAUNCH, number=1, of=1))
     lines(stepped(0.5, 0.5))
     clock.now = 10.0
     lines(stepped(0.25, 0.25))
     lines(Measured(launch=LAUNCH, run=replace(RUN, outcome=Outcome.FAILED, reason="status 1")))
     lines(Measured(launch=ROCE, run=replace(RUN, configuration=ROCE.configuration, proofs=(UNKNOWN,))))
-    lines(Sufficed(launch=LAUNCH, why=Stop.PRECISE))
+    lines(PrecisionReached(launch=LAUNCH, why=Stop.PRECISE))
     what = "train resnet50, 2 nodes, 2 ranks, tcp, horovodrun"
     assert without_times(out) == [
         "3 launches to make; the record has 1 of them",
@@ -69,7 +78,7 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
 
 def test_a_pipe_gets_lines_and_a_terminal_a_moving_line() -> None:
     with show_bench_progress(Console(file=io.StringIO())) as listener:
-        assert isinstance(listener, Lines)
+        assert isinstance(listener, LaunchLines)
 
 
 def test_on_a_terminal_the_line_has_the_rate_and_a_bar_for_each_step() -> None:
@@ -93,15 +102,15 @@ def test_bars_are_as_high_as_steps_are_fast() -> None:
 
 
 def test_a_program_of_ones_own_has_no_images() -> None:
-    pace = Pace(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
+    pace = LaunchProgress(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
     pace.add(stepped(0.5, 0.5))
     assert pace.words == "step 2, 2.0 steps/s lately"
 
 
 def test_what_ranks_print_is_set_apart_and_steers_no_terminal() -> None:
     out = io.StringIO()
-    Lines(Console(file=out, width=200))(Printed(lines=("epoch 1", "\x1b[31mred [bold]")))
+    LaunchLines(Console(file=out, width=200))(RankOutput(lines=("epoch 1", "\x1b[31mred [bold]")))
     assert out.getvalue().splitlines() == ["  | epoch 1", "  | \ufffd[31mred [bold]"]
     moving = io.StringIO()
-    Moving(Console(file=moving, width=200))(Printed(lines=("epoch 1",)))
+    Moving(Console(file=moving, width=200))(RankOutput(lines=("epoch 1",)))
     assert moving.getvalue().splitlines() == ["  | epoch 1"]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pyte
 
 from vsphere_ml.cli.views.progress.apply_progress import following_both
-from vsphere_ml.cli.views.progress.guest_progress import Board, Lines
+from vsphere_ml.cli.views.progress.guest_progress import GuestBoard, GuestLines
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.plan.changes import PowerOn
 from vsphere_ml.core.plan.plan import Plan, Stage
-from vsphere_ml.core.ports.events import Acting, Looking
-from vsphere_ml.guest.events import Applied, Applying, Checked, Ended, Entering, Rebooting, Waiting
+from vsphere_ml.core.ports.events import Acting, ReadingInventory
+from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Rebooting, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +28,15 @@ STORY: tuple[GuestEvent, ...] = (
     Waiting(node="node-1", lack="no address yet; VMware Tools: not running"),
     Entering(node="node-1"),
     Entering(node="node-2"),
-    Checked(node="node-1", playbook="base", steps=4, lacking=1),
-    Checked(node="node-2", playbook="base", steps=4, lacking=2),
+    GuestChecked(node="node-1", playbook="base", steps=4, lacking=1),
+    GuestChecked(node="node-2", playbook="base", steps=4, lacking=2),
     CURL,
     Applying(node="node-1", playbook="base", number=3, steps=4, step="limits", lack="memlock is 8192"),
     Applied(node="node-1", step="limits", needs_reboot=True),
     Rebooting(node="node-1", because=("limits",)),
-    Ended(node="node-1", changed=1),
-    Ended(node="node-2", error=FULL),
-    Ended(node="node-3", told="16 of 16 facts are as they should be"),
+    GuestEnded(node="node-1", changed=1),
+    GuestEnded(node="node-2", error=FULL),
+    GuestEnded(node="node-3", told="16 of 16 facts are as they should be"),
 )
 
 
@@ -54,7 +54,7 @@ def sized(made: Shown, columns: int, rows: int = 30) -> Shown:
 
 def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
     made = shown()
-    tell = Lines(made.terminal.err, clock=lambda: "10:00:00")
+    tell = GuestLines(made.terminal.err, clock=lambda: "10:00:00")
     for event in STORY:
         tell(event)
     assert made.err.getvalue().splitlines() == [
@@ -73,7 +73,7 @@ def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[.
 
 def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callable[..., Shown]) -> None:
     made, now = sized(shown(tty=True), 80), [0.0]
-    board = Board(made.terminal.err, clock=lambda: now[0])
+    board = GuestBoard(made.terminal.err, clock=lambda: now[0])
     pictures = {}
     try:
         for event in STORY:
@@ -100,7 +100,7 @@ def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callab
 
 
 def test_the_last_picture_of_work_stays_and_that_of_a_look_goes(shown: Callable[..., Shown]) -> None:
-    for story, left in ((STORY, 4), ((Entering(node="node-1"), Ended(node="node-1", lacking=2)), 0)):
+    for story, left in ((STORY, 4), ((Entering(node="node-1"), GuestEnded(node="node-1", lacking=2)), 0)):
         made = sized(shown(tty=True), 80)
         with following_both(made.terminal.err) as told:
             for event in story:
@@ -114,7 +114,7 @@ def test_nothing_moves_while_a_person_is_asked_or_after_the_end(shown: Callable[
         told.guests(Entering(node="node-1"))
         seen = told.before(lambda _plan: screen(made.err.getvalue(), 80) == [])(None)
         told.guests(CURL)
-        told.site(Looking(why="again"))
+        told.site(ReadingInventory(why="again"))
     told.guests(Entering(node="node-9"))
     assert seen
     assert "node-9" not in made.err.getvalue()
@@ -127,7 +127,7 @@ def test_site_and_guests_take_turns(shown: Callable[..., Shown]) -> None:
         told.guests(Entering(node="node-2"))
         told.site(Acting(plan=plan))
         told.guests(CURL)
-        told.guests(Ended(node="node-2", error=FULL))
+        told.guests(GuestEnded(node="node-2", error=FULL))
     lines = screen(made.err.getvalue(), 80)
     assert [line.split()[0] for line in lines] == ["node-1", "1", "node-2", "1"]
 
@@ -168,4 +168,4 @@ def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
 def _tell(tell: Callable[[GuestEvent], None], number: int) -> None:
     for step in range(1, 20):
         tell(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", lack="l"))
-    tell(Ended(node=f"n{number}", changed=19))
+    tell(GuestEnded(node=f"n{number}", changed=19))

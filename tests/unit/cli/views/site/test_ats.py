@@ -13,13 +13,13 @@ from rich.console import Console
 from tests.fakes.pictures import quad_8u3, vm
 from tests.unit.flows.hosts_rig import Rig, standing
 from vsphere_ml.cli.views.layout.envelope import plain_value
-from vsphere_ml.cli.views.progress.host_progress import Lines, show_host_progress
+from vsphere_ml.cli.views.progress.host_progress import HostLines, show_host_progress
 from vsphere_ml.cli.views.site import ats, ats_text
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance, Reboot, WriteRecord
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.model.inventory import HostRef
-from vsphere_ml.core.ports.host_events import HostBegun, HostEnded, StepBegun, StepDone, StepFailed, StepStands
+from vsphere_ml.core.ports.host_events import HostBegun, HostEnded, StepBegun, StepDone, StepFailed, StepInEffect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,9 +152,9 @@ STORY: tuple[HostEvent, ...] = (
     StepBegun(change=ENTER, number=2, deadline_s=600),
     StepFailed(change=ENTER, error=VSphereError("a VM runs", code="vsphere.task-failed")),
     StepBegun(change=REBOOT, number=3, deadline_s=1800),
-    StepStands(change=REBOOT, words="going down"),
-    StepStands(change=REBOOT, words="rebooting"),
-    StepStands(change=REBOOT, words="rebooting"),
+    StepInEffect(change=REBOOT, words="going down"),
+    StepInEffect(change=REBOOT, words="rebooting"),
+    StepInEffect(change=REBOOT, words="rebooting"),
     StepDone(change=REBOOT, seconds=241.26),
     HostEnded(host="esx-01", failed=False, seconds=300.0),
 )
@@ -162,7 +162,7 @@ STORY: tuple[HostEvent, ...] = (
 
 def test_without_a_terminal_each_step_is_a_line_and_a_state_is_told_once(shown: Callable[..., Shown]) -> None:
     made = shown()
-    listener = Lines(made.terminal.err, clock=lambda: "10:00:00")
+    listener = HostLines(made.terminal.err, clock=lambda: "10:00:00")
     for event in STORY:
         listener(event)
     assert made.err.getvalue().splitlines() == [

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from vsphere_ml.cli.views.site import doctor as view
-from vsphere_ml.config.secrets.sign_in import Connection, Secret
+from vsphere_ml.config.secrets.sign_in import Secret, SignIn
 
-FOUND = Connection(
+FOUND = SignIn(
     server="vc.test",
     username="me@test",
     password=Secret("hunter2-4711"),
@@ -23,7 +23,7 @@ FOUND = Connection(
 )
 
 
-def told(found: Connection) -> dict[str, tuple[str, str]]:
+def told(found: SignIn) -> dict[str, tuple[str, str]]:
     checks = [*view.sources(found, view.password(found)), *view.sign_in_checks(found, "vCenter 8", "8.0.3.0")]
     return {each.name: (each.state, each.told) for each in checks}
 

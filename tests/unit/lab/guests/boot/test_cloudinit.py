@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from vsphere_ml.lab.guests.boot import cloudinit
-from vsphere_ml.lab.guests.boot.firstboot import FirstBoot
+from vsphere_ml.lab.guests.boot.firstboot import LabFirstBoot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,9 @@ def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> 
 
 
 def test_a_boot_is_a_script_that_a_shell_understands() -> None:
-    told = FirstBoot(hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.safe_load(USERDATA))
+    told = LabFirstBoot(
+        hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.safe_load(USERDATA)
+    )
     script = cloudinit.boot(told, ["ip link set eth0 up"])
     assert subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=False).returncode == 0
     assert "hostname 'node-1; reboot'" in script

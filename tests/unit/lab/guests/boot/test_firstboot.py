@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.lab.guests.boot import firstboot
-from vsphere_ml.lab.guests.boot.firstboot import Vm
+from vsphere_ml.lab.guests.boot.firstboot import LabVm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,17 +22,17 @@ NICS = (
 CUSTOMIZATION = {"hostname": "by-vcenter", "domain": "lab.test", "dns": ["10.0.0.2"], "search": ["lab.test"]}
 
 
-def users(told: firstboot.FirstBoot) -> list[str]:
+def users(told: firstboot.LabFirstBoot) -> list[str]:
     return [user["name"] for user in told.userdata["users"]]
 
 
 def test_a_template_without_cloud_init_ignores_guestinfo_and_has_its_own_user(tmp_path: Path) -> None:
-    told = firstboot.read_first_boot(Vm(name="node-1", id="vm-1", extra_config=GUESTINFO, template=BAKED), tmp_path)
+    told = firstboot.read_first_boot(LabVm(name="node-1", id="vm-1", extra_config=GUESTINFO, template=BAKED), tmp_path)
     assert (told.hostname, users(told)) == ("node-1", ["admin"])
 
 
 def test_a_customization_names_the_guest_and_addresses_its_adapters_as_the_guest_numbers_them(tmp_path: Path) -> None:
-    vm = Vm(name="node-1", id="vm-1", extra_config={}, nics=NICS, template=BAKED, customization=CUSTOMIZATION)
+    vm = LabVm(name="node-1", id="vm-1", extra_config={}, nics=NICS, template=BAKED, customization=CUSTOMIZATION)
     told = firstboot.read_first_boot(vm, tmp_path)
     assert (told.hostname, told.domain, told.dns, told.search) == (
         "by-vcenter",
@@ -44,16 +44,16 @@ def test_a_customization_names_the_guest_and_addresses_its_adapters_as_the_guest
 
 
 def test_what_was_customized_once_stays_so_at_later_boots(tmp_path: Path) -> None:
-    vm = Vm(name="node-1", id="vm-1", extra_config={}, nics=NICS, template=BAKED, customization=CUSTOMIZATION)
+    vm = LabVm(name="node-1", id="vm-1", extra_config={}, nics=NICS, template=BAKED, customization=CUSTOMIZATION)
     first = firstboot.read_first_boot(vm, tmp_path)
     bare = tuple({"kind": nic["kind"]} for nic in NICS)
     assert (
-        firstboot.read_first_boot(Vm(name="node-1", id="vm-1", extra_config={}, nics=bare, template=BAKED), tmp_path)
+        firstboot.read_first_boot(LabVm(name="node-1", id="vm-1", extra_config={}, nics=bare, template=BAKED), tmp_path)
         == first
     )
 
 
 def test_cloud_init_takes_guestinfo_before_a_customization(tmp_path: Path) -> None:
-    vm = Vm(name="node-1", id="vm-1", extra_config=GUESTINFO, nics=NICS, customization=CUSTOMIZATION)
+    vm = LabVm(name="node-1", id="vm-1", extra_config=GUESTINFO, nics=NICS, customization=CUSTOMIZATION)
     told = firstboot.read_first_boot(vm, tmp_path)
     assert (told.hostname, users(told), told.addresses) == ("by-cloud-init", ["ubuntu"], {})
