@@ -44,7 +44,8 @@ class Columns:
 
 def _without_domain(column: Sequence[Text]) -> list[Text]:
     domains = {each.plain.partition(".")[2] for each in column if "." in each.plain}
-    shared = len(domains) == 1 and not any(" " in each.plain for each in column)
+    no_names = any(" " in each.plain or each.plain.replace(".", "").isdigit() for each in column)  # lists, addresses
+    shared = len(domains) == 1 and not no_names
     return [each[: each.plain.index(".")] if shared and "." in each.plain else each for each in column]
 
 

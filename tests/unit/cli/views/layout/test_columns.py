@@ -52,6 +52,12 @@ def test_the_domain_that_hosts_share_is_left_off_only_where_that_is_needed() -> 
     assert "esx-9.elsewhere.test" in drawn(80, [*ROWS, *other])
 
 
+def test_an_address_in_place_of_a_hosts_name_stays_whole() -> None:
+    by_address = [(*ROWS[0][:2], "10.20.30.40", *ROWS[0][3:])]
+    assert "10.20.30.40" in drawn(60, by_address)
+    assert "10.20.30.40" in drawn(80, by_address)
+
+
 def test_sentences_fold_between_words() -> None:
     said = "a sentence that is longer than what is left of the line"
     shown = drawn(40, [("node-1", said)], ("NODE", "SEEN"))
