@@ -48,9 +48,13 @@ def everywhere(cluster: Cluster, command: str) -> Ended:
     return cluster.shell.here("run", "--", command)
 
 
+# What a rank's command line looks like to pgrep and pkill. The file's name alone stands in commands that bring it, too.
+RANK = "^[^ ]*python[0-9.]* [^ ]*train[.]py"
+
+
 def training(cluster: Cluster) -> bool:
     """Return whether each guest runs a rank."""
-    return everywhere(cluster, "pgrep -f '[t]rain.py'").status == 0
+    return everywhere(cluster, f"pgrep -f '{RANK}'").status == 0
 
 
 def leftovers(cluster: Cluster) -> list[str]:

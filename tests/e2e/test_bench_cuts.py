@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e import launched, trained
-from tests.e2e.launched import LAUNCH_S, bench, everywhere, leftovers, start, training
+from tests.e2e.launched import LAUNCH_S, RANK, bench, everywhere, leftovers, start, training
 from tests.waiting import until
 from vsphere_ml.core.nodes.container import SHARED
 
@@ -50,7 +50,7 @@ def test_ctrl_c_leaves_no_process_in_any_guest_and_nothing_of_the_operator_gets_
 def test_a_killed_worker_is_a_clear_failure_and_leaves_nothing(cluster: Cluster) -> None:
     process = start(cluster, "--steps", "100000", "--into", "killed", "-o", "json")
     until(lambda: training(cluster), "no rank trains")
-    cluster.shell.here("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'")
+    cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'")
     out, err = process.communicate(timeout=LAUNCH_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e import measured, trained
 from tests.e2e.conftest import DEADLINE_S, QUAD
+from tests.e2e.launched import RANK
 from tests.e2e.measured import MPICH, ONCE, OPEN_MPI_5, PAIR, SWEEP, bench, causes, settings, shape
 from tests.waiting import until
 from vsphere_ml.lab import runtime
@@ -119,9 +120,9 @@ def test_a_worker_killed_over_mpich_is_a_clear_failure_and_leaves_nothing(cluste
     settings(cluster, MPICH)
     train = (*ONCE, "--launcher", "mpirun", "--steps", "100000", *PAIR, "--into", "killed", "-o", "json")
     process = cluster.shell.start("bench", *train)
-    trains = ("run", *PAIR, "--", "pgrep -f '[t]rain.py'")
+    trains = ("run", *PAIR, "--", f"pgrep -f '{RANK}'")
     until(lambda: cluster.shell.here(*trains).status == 0, "no rank trains")
-    assert cluster.shell.here("run", "--only", "node-2", "--", "pkill -9 -f '[t]rain.py'").status == 0
+    assert cluster.shell.here("run", "--only", "node-2", "--", f"pkill -9 -f '{RANK}'").status == 0
     out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 6, err
     (run,) = json.loads(out)["data"]["runs"]

@@ -54,7 +54,19 @@ def main() -> int:
         signal.signal(each, lambda number, _frame: program.send_signal(number))
     seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
     tell(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
-    return program.returncode if program.returncode >= 0 else 128 - program.returncode
+    return end_like(program.returncode)
+
+
+def end_like(status: int) -> int:
+    """Return the program's exit status; end by the signal that ended the program, if one did.
+
+    MPICH 5.0.2's mpirun ends the other ranks when one dies of a signal, and waits for them when it exits with 137.
+    """
+    if status < 0:
+        if -status != signal.SIGKILL:  # which nobody may set
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status if status >= 0 else 128 - status
 
 
 def tell(file: Path, line: dict[str, object]) -> None:
