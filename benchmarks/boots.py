@@ -8,18 +8,15 @@ is asked of all of them until each has answered. Tell it beside the time of the 
 
 from __future__ import annotations
 
-import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.provision import VSML, running, vsml
+from benchmarks.provision import VSML, machine, running, vsml
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys.key_pairs import key_pair
 
@@ -50,10 +47,7 @@ def main() -> int:
     if lack := needs.missing_need():
         print(f"cannot run: {lack}", file=sys.stderr)
         return 1
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.platform()}, {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
-    )
+    print(machine())
     with running("sixteen.toml"):
         bare = provision(HERE / "sixteen-cluster.toml")
     print(f"64 VMs without guests: provision {bare:.1f} s")

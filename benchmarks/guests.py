@@ -11,8 +11,6 @@ client, so what a question costs a guest weighs here 32 times as much as on host
 
 from __future__ import annotations
 
-import os
-import platform
 import shlex
 import socket
 import statistics
@@ -22,13 +20,12 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import paramiko
 
-from benchmarks.provision import running, vsml
+from benchmarks.provision import machine, running, vsml
 from vsphere_ml.cli.wiring import guest_wiring
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load
@@ -172,10 +169,7 @@ def main() -> int:
     if lack := needs.missing_need():
         print(f"cannot run: {lack}", file=sys.stderr)
         return 1
-    print(
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.platform()}, {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
-    )
+    print(machine())
     with tempfile.TemporaryDirectory() as folder, running("sixteen.toml", guests=True) as lab:
         return 0 if measured(made(Path(folder), lab)) else 1
 

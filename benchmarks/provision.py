@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +62,7 @@ def running(topology: str, *, guests: bool = False) -> Iterator[Lab]:
 
 
 def main() -> int:
-    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    print(machine())
     kept = [act(), look_and_plan()]
     return 0 if all(kept) else 1
 
@@ -84,6 +85,14 @@ def one_provision() -> float:
     acting = float(told["data"]["seconds"])
     print(f"  act {acting:.2f} s   whole command, with start, look, plan and second look {whole:.2f} s")
     return acting
+
+
+def machine() -> str:
+    """Return when and on what a benchmark runs."""
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {platform.platform()}, {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
+    )
 
 
 def vsml(*arguments: str) -> dict[str, Any]:
