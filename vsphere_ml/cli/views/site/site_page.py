@@ -20,7 +20,9 @@ from vsphere_ml.core.model.locality import bridges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from vsphere_ml.core.model.inventory import Gpu, Host, HostRef, Inventory, NicPort, NumaNode, PciAddress, VmRef
+    from vsphere_ml.core.model.inventory import Gpu, Host, HostRef, Inventory, NicPort, NumaNode, PciAddress, Vm, VmRef
+
+    Vms = Mapping[VmRef, Vm]
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5b6575; --paper: #ffffff; --card: #f6f8fb; --rule: #d4dae4;
@@ -84,7 +86,8 @@ def html(inventory: Inventory) -> str:
 
 def _body(inventory: Inventory) -> Iterator[str]:
     hosts = [host for host in inventory.hosts if host.gpus or host.nics or host.whole_gpus]
-    chips = {host.ref: _chips(host, inventory) for host in hosts}
+    vms = {vm.ref: vm for vm in inventory.vms}
+    chips = {host.ref: _chips(host, vms) for host in hosts}
     use = Counter(owner for host in hosts for chip in _gpus(host, chips[host.ref]) for owner in _owners_or_state(chip))
     owners = {owner for there in chips.values() for chip in there.values() for owner in chip.owners}
     hues = {owner: f"c{at % HUES}" for at, owner in enumerate(sorted(owners))}
@@ -118,31 +121,35 @@ def _gpus(host: Host, chips: Mapping[PciAddress, Chip]) -> list[Chip]:
     return [chip for address, chip in chips.items() if address not in nics]
 
 
-def _chips(host: Host, inventory: Inventory) -> dict[PciAddress, Chip]:
+def _chips(host: Host, vms: Vms) -> dict[PciAddress, Chip]:
     """Return each GPU and NIC of a host by its address."""
-    chips = {each.address: _gpu(each, inventory) for each in host.gpus}
+    chips = {each.address: _gpu(each, vms) for each in host.gpus}
     for whole in tables.passthrough_gpus(host):
         holders = [whole.held_by] if whole.held_by else []
-        chips[whole.address] = Chip(whole.name, "DirectPath", _owners(holders, inventory))
-    chips |= {nic.address: _nic(nic, inventory) for nic in host.nics}
+        user = f"{_vm_names(holders, vms)}: DirectPath" if holders else "DirectPath"
+        chips[whole.address] = Chip(whole.name, user, _owners(holders, vms))
+    chips |= {nic.address: _nic(nic, vms) for nic in host.nics}
     return dict(sorted(chips.items()))
 
 
-def _gpu(gpu: Gpu, inventory: Inventory) -> Chip:
+def _gpu(gpu: Gpu, vms: Vms) -> Chip:
     users = ", ".join(f"{use.vm_name}: {use.count} × {use.profile or 'profile unknown'}" for use in gpu.used_by)
-    owners = _owners([use.vm for use in gpu.used_by], inventory)
+    owners = _owners([use.vm for use in gpu.used_by], vms)
     return Chip(gpu.name, users or gpu.graphics_type, owners, usable=gpu.graphics_type == SHARED_DIRECT)
 
 
-def _nic(nic: NicPort, inventory: Inventory) -> Chip:
+def _nic(nic: NicPort, vms: Vms) -> Chip:
     holders = [nic.held_by] if nic.held_by else [*nic.vf_holders]
-    users = tables.nic_users(nic, tables.names(inventory))
-    return Chip(nic.name, users or tables.functions(nic), _owners(holders, inventory))
+    return Chip(nic.name, _vm_names(holders, vms) or tables.functions(nic), _owners(holders, vms))
 
 
-def _owners(vms: Iterable[VmRef], inventory: Inventory) -> tuple[str, ...]:
+def _vm_names(refs: Iterable[VmRef], vms: Vms) -> str:
+    return ", ".join(vms[ref].name if ref in vms else ref for ref in refs)
+
+
+def _owners(refs: Iterable[VmRef], vms: Vms) -> tuple[str, ...]:
     """Return the clusters of some VMs, and the names of those that are of none."""
-    found = ((ref, inventory.vm(ref)) for ref in vms)
+    found = ((ref, vms.get(ref)) for ref in refs)
     return tuple(sorted({(vm.cluster_mark or vm.name) if vm else ref for ref, vm in found}))
 
 
@@ -152,7 +159,8 @@ def _groups(hosts: Sequence[Host], chips: Mapping[HostRef, Mapping[PciAddress, C
     for host in hosts:
         used = any(chip.owners for chip in chips[host.ref].values())
         shape = tuple((at, chip.name, chip.detail, chip.usable) for at, chip in chips[host.ref].items())
-        groups.setdefault(host.ref if used else (shape, host.version, tables.state(host)), []).append(host)
+        alike = (shape, host.version, host.cores, host.memory, tables.state(host))
+        groups.setdefault(host.ref if used else alike, []).append(host)
     return groups.values()
 
 

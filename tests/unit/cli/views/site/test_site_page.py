@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.pictures import quad_8u3
 from tests.unit.core.sites import direct
 from vsphere_ml.cli.views.site import site_page
+from vsphere_ml.core.units import Bytes
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
@@ -67,6 +68,14 @@ def test_unused_hosts_that_are_alike_are_one_card_and_keep_their_names() -> None
     page = site_page.html(site)
     assert page.count('<section class="host">') < len(site.hosts)
     assert all(host.name in page for host in site.hosts)
+
+
+def test_hosts_of_other_memory_are_not_alike() -> None:
+    site = unused(quad_8u3())
+    first, *others = site.hosts
+    larger = replace(site, hosts=(replace(first, memory=Bytes(2 * first.memory)), *others))
+    cards = [site_page.html(each).count('<section class="host">') for each in (site, larger)]
+    assert cards[1] == cards[0] + 1
 
 
 @pytest.mark.parametrize("label", ["blue", ""])
