@@ -1,4 +1,4 @@
-"""Finds the values in an answer of vCenter's that another vCenter could give otherwise, and gives them otherwise.
+"""Finds the values in vCenter's answer that another vCenter could send differently, and rewrites them.
 
 Values are found by their bytes, so that all around them stays as the lab wrote it.
 """
