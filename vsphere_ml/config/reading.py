@@ -43,12 +43,13 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
     if not isinstance(raw, dict):
         mistakes.add(at, f"expected a table, found {value_kind(raw)}")
         return None
-    rest = deepcopy(raw)
+    rest = raw
     while True:
         try:
             return model.model_validate(rest)
         except ValidationError as error:
             details = error.errors(include_url=False)
+        rest = deepcopy(raw) if rest is raw else rest
         for each in details:
             _tell(model, each, at, mistakes)
         # What a table inside lacks cannot be removed from it: then the table goes, so that the others are read.
