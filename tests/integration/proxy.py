@@ -169,11 +169,15 @@ def fault(name: str, kind: str = "", text: str = "") -> Trouble:
 
 def rewritten(old: str, new: str) -> Trouble:
     """Put other words into the answer."""
+    return edited(lambda body: body.replace(old.encode(), new.encode()))
+
+
+def edited(edit: Callable[[bytes], bytes]) -> Trouble:
+    """Answer with what an edit makes of the lab's answer."""
 
     def answer(exchange: Exchange) -> None:
         given = exchange.forward()
-        body = given.body.replace(old.encode(), new.encode())
-        exchange.send(Answer(given.status, given.reason, given.headers, body))
+        exchange.send(Answer(given.status, given.reason, given.headers, edit(given.body)))
 
     return answer
 

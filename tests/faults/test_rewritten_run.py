@@ -1,0 +1,95 @@
+"""A provision and a destroy in which one value of one answer is rewritten: an error of its own, and the next run finishes.
+
+Each kind of call has its turn with each edit. Which of its answer's values is rewritten goes round with
+VSML_FAULTS_OFFSET.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.calls import (
+    OFFSET,
+    codes,
+    count_kinds,
+    destroyed,
+    forget_attributes,
+    provisioned,
+    removed,
+)
+from tests.faults.rewriting import EDITS, editable, edited
+from tests.integration import proxy
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from tests.integration.proxy import Proxy
+
+pytestmark = [pytest.mark.lab, pytest.mark.faults]
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def provisioning(between: Proxy) -> Counter[str]:
+    forget_attributes(between)
+    counts = count_kinds(between, partial(provisioned, between))
+    removed(between)
+    return counts
+
+
+@pytest.fixture(scope="module")
+def destroying(between: Proxy) -> Counter[str]:
+    provisioned(between)
+    return count_kinds(between, partial(destroyed, between))
+
+
+def one_value(edit: str, body: bytes) -> bytes:
+    """Return an answer with that of its values edited whose turn it is; as it is when it has none."""
+    paths = list(dict.fromkeys(editable(body, EDITS[edit])))
+    turn = int(os.environ.get(OFFSET, "0"))
+    return edited(body, paths[turn % len(paths)], EDITS[edit]) if paths else body
+
+
+def bug_of(run: partial[object]) -> str:
+    """Return the end of the traceback of a run that ends in one; nothing when it ends in an error of vsml's."""
+    try:
+        codes(run)  # type: ignore[arg-type]
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a bug
+        return "".join(traceback.format_exception(error)[-2:])
+    return ""
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_provision_ends_in_an_error_of_its_own_and_the_next_finishes(
+    between: Proxy, provisioning: Counter[str], edit: str
+) -> None:
+    wrong = {}
+    for kind in provisioning:
+        forget_attributes(between)
+        with between.breaking(kind, proxy.edited(partial(one_value, edit))):
+            bug = bug_of(partial(provisioned, between, TIMEOUT_S))
+        if bug:
+            wrong[kind] = bug
+        assert codes(partial(provisioned, between)) == set(), kind
+        removed(between)
+    assert not wrong, "\n".join(f"{kind}: {bug}" for kind, bug in wrong.items())
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_destroy_ends_in_an_error_of_its_own_and_the_next_finishes(
+    between: Proxy, destroying: Counter[str], edit: str
+) -> None:
+    wrong = {}
+    for kind in destroying:
+        assert codes(partial(provisioned, between)) == set(), kind
+        with between.breaking(kind, proxy.edited(partial(one_value, edit))):
+            bug = bug_of(partial(destroyed, between, TIMEOUT_S))
+        if bug:
+            wrong[kind] = bug
+        removed(between)
+    assert not wrong, "\n".join(f"{kind}: {bug}" for kind, bug in wrong.items())
