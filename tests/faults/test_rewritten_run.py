@@ -1,4 +1,4 @@
-"""A provision and a destroy in which one value of one answer is rewritten: an error of its own, and the next run finishes.
+"""A provision and a destroy with one rewritten value: an error of its own, and the next run finishes.
 
 Each kind of call has its turn with each edit. Which of its answer's values is rewritten goes round with
 VSML_FAULTS_OFFSET.
@@ -13,22 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.calls import (
-    OFFSET,
-    codes,
-    count_kinds,
-    destroyed,
-    forget_attributes,
-    provisioned,
-    removed,
-)
+from tests.faults.calls import OFFSET, codes, count_kinds, destroyed, forget_attributes, provisioned, removed
 from tests.faults.rewriting import EDITS, editable, edited
 from tests.integration import proxy
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Callable
 
     from tests.integration.proxy import Proxy
+    from vsphere_ml.flows.cluster.report import Report
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
 TIMEOUT_S = 60.0
@@ -55,10 +49,10 @@ def one_value(edit: str, body: bytes) -> bytes:
     return edited(body, paths[turn % len(paths)], EDITS[edit]) if paths else body
 
 
-def bug_of(run: partial[object]) -> str:
+def bug_of(run: Callable[[], Report]) -> str:
     """Return the end of the traceback of a run that ends in one; nothing when it ends in an error of vsml's."""
     try:
-        codes(run)  # type: ignore[arg-type]
+        codes(run)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is a bug
         return "".join(traceback.format_exception(error)[-2:])
     return ""

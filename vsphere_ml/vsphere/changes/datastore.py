@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
+from itertools import takewhile
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -21,6 +23,7 @@ from pyVmomi import vim
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.core.plan.describe import clip
 from vsphere_ml.vsphere.connection.soap import HttpStatusError
+from vsphere_ml.vsphere.inventory.collect import climb
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,12 +103,11 @@ class Files:
 
     def _place(self) -> str:
         """Return the data centre's inventory path, which folders may be part of."""
-        names: list[str] = []
-        each = self._datacenter
-        while each is not None and each != self._session.content.rootFolder:
-            names.append(each.name)
-            each = each.parent
-        return "/".join(reversed(names))
+        above = takewhile(
+            lambda each: each != self._session.content.rootFolder,
+            climb(self._datacenter, attrgetter("parent")),
+        )
+        return "/".join([each.name for each in above][::-1])
 
 
 def _split(file: str) -> tuple[str, str]:

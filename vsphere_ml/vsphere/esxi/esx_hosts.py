@@ -30,6 +30,7 @@ from vsphere_ml.core.hosts.host_changes import (
     describe_host_change,
 )
 from vsphere_ml.core.model.marks import HOST_RECORD_ATTRIBUTE, RESUME_ATTRIBUTE
+from vsphere_ml.vsphere.connection.session import InterruptedWriteError
 from vsphere_ml.vsphere.esxi import esxi_state
 from vsphere_ml.vsphere.esxi.esx_settings import EsxiSettings
 from vsphere_ml.vsphere.faults import translate
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PAUSE_S = 1.0
 TOOLS_S = 60.0  # until VMware Tools run in a guest that boots
-GRACE_S = 30.0  # beyond a deadline that vCenter itself is told
+GRACE_S = 30.0  # beyond a deadline that vCenter itself is told, and until a host goes down
 
 
 class EsxHosts:
@@ -109,8 +110,7 @@ class EsxHosts:
             case SetFirewall():
                 self._settings.firewall(host, change)
             case Reboot():
-                self._task(lambda: host.RebootHost_Task(force=False), until, tell)
-                self._await(host, change.host_name, change.boot_time, until, tell)
+                self._reboot(change, host, until, tell)
             case AwaitHost():
                 self._await(host, change.host_name, None, until, tell)
             case ExitMaintenance():
@@ -189,6 +189,26 @@ class EsxHosts:
         except vim.fault.InvalidState:
             if self._property(host, "runtime.inMaintenanceMode"):
                 raise
+
+    def _reboot(self, change: Reboot, host: Any, until: float, tell: Tell) -> None:
+        """Reboot a host and wait until it is back; it may go down though the answer to the call was lost."""
+        try:
+            self._task(lambda: host.RebootHost_Task(force=False), until, tell)
+        except InterruptedWriteError:
+            if not self._goes_down(host, change.boot_time, min(until, time.monotonic() + GRACE_S), tell):
+                raise
+        self._await(host, change.host_name, change.boot_time, until, tell)
+
+    def _goes_down(self, host: Any, boot_time: str | None, until: float, tell: Tell) -> bool:
+        """Return whether a host goes down in time, or has been down already."""
+        while str(self._property(host, "runtime.connectionState")) == "connected":
+            booted = self._property(host, "runtime.bootTime")
+            if booted is not None and boot_time is not None and booted.isoformat() != boot_time:
+                return True
+            if time.monotonic() >= until:
+                return False
+            self._wait(tell, "going down")
+        return True
 
     def _await(self, host: Any, name: str, boot_time: str | None, until: float, tell: Tell) -> None:
         """Wait until the host answers vCenter, with another boot time when one is given."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyVmomi import VmomiSupport, vim, vmodl
 
 from vsphere_ml.vsphere.connection.required import NoPropertyError, fits, source_of, type_name, unexpected_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from vsphere_ml.core.errors import VSphereError
     from vsphere_ml.vsphere.connection.session import Session
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _types: Any = VmomiSupport
 _P: Any = vmodl.query.PropertyCollector
 PAGE = 1000
+K = TypeVar("K")
 
 
 _UNREADABLE = "give the account System.Read on it and on what it is in; `vsml doctor` names what is missing"
@@ -137,6 +138,18 @@ def _declared_type(kind: Any, path: str) -> Any:
 def reference(found: Any) -> str:
     """Return an object's id."""
     return source_of(found).moid
+
+
+def climb(found: K, above: Callable[[K], K | None]) -> Iterator[K]:
+    """Yield an object and those above it, the nearest first; `vcenter.garbled` when it comes round to one again."""
+    met: set[K] = set()
+    each: K | None = found
+    while each is not None:
+        if each in met:
+            raise unexpected_answer(f"vCenter has `{each}` as a parent of itself", str(each))
+        met.add(each)
+        yield each
+        each = above(each)
 
 
 def managed_object(session: Session, kind: str, moid: str) -> Any:

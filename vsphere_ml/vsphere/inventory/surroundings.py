@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim
@@ -25,11 +26,12 @@ from vsphere_ml.core.model.inventory import (
 )
 from vsphere_ml.core.units import Bytes
 from vsphere_ml.vsphere.changes.site import PortGroup, folder_ref
-from vsphere_ml.vsphere.inventory.collect import Row, reference
+from vsphere_ml.vsphere.inventory.collect import Row, climb, reference
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from vsphere_ml.vsphere.inventory.collect import Properties
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 
 WANTED: dict[Any, tuple[str, ...]] = {
@@ -100,15 +102,11 @@ class Surroundings:
 
     def _path(self, found: Any, top: str) -> str | None:
         """Return a folder's path below `top`, or None when it is not there."""
-        parts: list[str] = []
-        ref = reference(found)
-        while ref != top:
-            props = self._folder_props.get(ref)
-            if props is None or props.get("parent") is None:
-                return None
-            parts.append(props["name"])
-            ref = reference(props["parent"])
-        return "/".join(reversed(parts))
+        above = _parents_of(self._folder_props)
+        refs = list(takewhile(lambda ref: ref != top, climb(reference(found), above)))
+        if refs and above(refs[-1]) != top:
+            return None
+        return "/".join(self._folder_props[ref]["name"] for ref in reversed(refs))
 
     def _cluster(self, row: Row) -> ComputeCluster:
         found, props = row
@@ -126,13 +124,8 @@ class Surroundings:
             admission=_admission(getattr(config, "dasConfig", None)),
         )
 
-    def _parents(self, props: Mapping[str, Any]) -> str:
-        names: list[str] = []
-        parent = props.get("parent")
-        while parent is not None and (above := self._folder_props.get(reference(parent))) is not None:
-            names.append(above["name"])
-            parent = above.get("parent")
-        return "/".join(("", self._name, *reversed(names)))
+    def _parents(self, props: Properties) -> str:
+        return "/".join(("", self._name, *_names_above(props, self._folder_props)))
 
     def _pools(self, cluster: str, path: str) -> dict[PoolRef, str]:
         rows = {reference(found): props for found, props in self._rows["pool"]}
@@ -140,11 +133,7 @@ class Surroundings:
         for ref, props in rows.items():
             if props.get("owner") is None or reference(props["owner"]) != cluster:
                 continue
-            names, above = [props["name"]], props.get("parent")
-            while above is not None and reference(above) in rows:
-                names.append(rows[reference(above)]["name"])
-                above = rows[reference(above)].get("parent")
-            paths[PoolRef(ref)] = "/".join((path, *reversed(names)))
+            paths[PoolRef(ref)] = "/".join((path, *_names_above(props, rows), props["name"]))
         return paths
 
     def _networks(self) -> tuple[Network, ...]:
@@ -168,6 +157,21 @@ class Surroundings:
                 )
             )
         return tuple(sorted(made, key=lambda network: (network.name, network.ref)))
+
+
+def _names_above(props: Properties, rows: Mapping[str, Properties]) -> list[str]:
+    """Return the names of those of the rows that an object is in, the outermost first."""
+    parent = props.get("parent")
+    refs = climb(reference(parent), _parents_of(rows)) if parent is not None else ()
+    return [rows[ref]["name"] for ref in refs if ref in rows][::-1]
+
+
+def _parents_of(rows: Mapping[str, Properties]) -> Callable[[str], str | None]:
+    def above(ref: str) -> str | None:
+        parent = rows[ref].get("parent") if ref in rows else None
+        return reference(parent) if parent is not None else None
+
+    return above
 
 
 def _switch(props: Mapping[str, Any]) -> str:

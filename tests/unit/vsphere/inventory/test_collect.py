@@ -6,7 +6,7 @@ from pyVmomi import vim, vmodl
 from tests.fakes.stub import Stub, session
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.vsphere.inventory import hosts, vms
-from vsphere_ml.vsphere.inventory.collect import collect_below, collect_objects, known_paths
+from vsphere_ml.vsphere.inventory.collect import climb, collect_below, collect_objects, known_paths
 
 NEW_IN_8 = "config.deviceGroups"
 
@@ -89,3 +89,13 @@ def test_a_property_that_vcenter_leaves_out_is_named_with_its_object() -> None:
         props["name"]
     assert (caught.value.code, caught.value.target) == ("vcenter.no-property", "vm-1")
     assert props.get("name") is None
+
+
+def test_what_stands_above_an_object_is_yielded_up_to_the_topmost() -> None:
+    assert [*climb("vm", {"vm": "folder", "folder": "datacenter"}.get)] == ["vm", "folder", "datacenter"]
+
+
+def test_parents_that_go_round_in_a_circle_are_an_answer_that_cannot_be() -> None:
+    with pytest.raises(VSphereError) as raised:
+        [*climb("a", {"a": "b", "b": "a"}.get)]
+    assert (raised.value.code, raised.value.target) == ("vcenter.garbled", "a")
