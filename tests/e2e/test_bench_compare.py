@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = trained.on_guests()
 LAUNCHES = 3
 LAUNCHES_AT_A_GIGABIT = 8
+LAUNCHES_OF_ALL_REDUCES = 7  # one differs from the next by 2 to 3 %, on an idle machine too: three leave 12 % open
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_all_reduces_over_links_of_a_tenth_less_are_slower(cluster: Cluster) -> 
     # Each takes two seconds on the wire; beside a load of 14 on two cores, ranks waited for the CPU for more than the
     # tenth that is to be told.
     sweep = (*ALLREDUCE, "--sizes", "2097152", "--sweeps", "5")
-    launch_in_turn(cluster, {"whole": "10mbit", "tenth-less": "9mbit"}, LAUNCHES, *sweep)
+    launch_in_turn(cluster, {"whole": "10mbit", "tenth-less": "9mbit"}, LAUNCHES_OF_ALL_REDUCES, *sweep)
     answer, ratio = compared(cluster, "whole", "tenth-less")
     assert answer == "slower", ratio
     assert ratio == pytest.approx(0.9, abs=0.03)
