@@ -44,8 +44,8 @@ class Boots:
 
 
 def main() -> int:
-    if lack := needs.missing_need():
-        print(f"cannot run: {lack}", file=sys.stderr)
+    if missing := needs.missing_need():
+        print(f"cannot run: {missing}", file=sys.stderr)
         return 1
     print(machine())
     with running("sixteen.toml"):

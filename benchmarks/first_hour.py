@@ -172,9 +172,9 @@ def report(seen: dict[str, float], whole_s: float, status: int) -> int:
     rows = [(each.what, seen.get(each.what), each.limit_s) for each in PROMISES]
     rows.append(("the whole demo", whole_s, WHOLE_S))
     for what, measured, limit in rows:
-        kept = measured is not None and measured <= limit
-        told = "never" if measured is None else f"{measured:.0f} s"
-        print(f"{what:26} {told:>7}, limit {limit:.0f} s: {'kept' if kept else 'NOT kept'}")
+        preserved = measured is not None and measured <= limit
+        text = "never" if measured is None else f"{measured:.0f} s"
+        print(f"{what:26} {text:>7}, limit {limit:.0f} s: {'kept' if preserved else 'NOT kept'}")
     return 0 if status == 0 and all(measured is not None and measured <= limit for _, measured, limit in rows) else 1
 
 

@@ -107,8 +107,8 @@ class Site:
             self.guests,
             given=self.given,
             approve=lambda _plan: False,
-            tell=tell,
-            tell_guest=lambda _event: None,
+            notify=tell,
+            notify_guest=lambda _event: None,
             clock=SystemClock(),
             dry_run=True,
         )
@@ -166,8 +166,8 @@ def as_root(script: str) -> str:
 
 
 def main() -> int:
-    if lack := needs.missing_need():
-        print(f"cannot run: {lack}", file=sys.stderr)
+    if missing := needs.missing_need():
+        print(f"cannot run: {missing}", file=sys.stderr)
         return 1
     print(machine())
     with tempfile.TemporaryDirectory() as folder, running("sixteen.toml", guests=True) as lab:
@@ -180,17 +180,17 @@ def measured(site: Site) -> bool:
     trips = len(next(iter(site.scripts.values())))
     print(f"{len(site.places)} guests, {asked} steps of {len(site.playbooks)} playbooks, {trips} round trip each\n")
     site.ours(), site.bare()  # the first of each imports and warms
-    rows = [[way() for way in (site.ours, site.bare, site.truth, site.openssh)] for _ in range(ROUNDS)]
+    rows = [[option() for option in (site.ours, site.bare, site.truth, site.openssh)] for _ in range(ROUNDS)]
     for row in rows:
         print("  ours {:.2f} s   bare loop {:.2f} s   only `true` {:.2f} s   OpenSSH {:.2f} s".format(*row))
     ratios = [ours / bare for ours, bare, *_ in rows]
     median = statistics.median(ratios)
-    kept = median <= LIMIT
+    preserved = median <= LIMIT
     print(
         f"  ours / bare loop: median {median:.2f} (from {min(ratios):.2f} to {max(ratios):.2f}), "
-        f"limit {LIMIT}: {'kept' if kept else 'NOT kept'}"
+        f"limit {LIMIT}: {'kept' if preserved else 'NOT kept'}"
     )
-    return kept
+    return preserved
 
 
 def made(folder: Path, lab: Lab) -> Site:
@@ -213,8 +213,8 @@ def site(file: Path, lab: Lab) -> Site:
     given = guest_wiring.step_inputs(spec, playbooks)
     entered = guest_wiring.guests(spec, clock, PARALLEL)
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
-    look = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(spec, look, gateway, entered, boot.start_deadline(60.0, clock))
+    read = boot.first_look(spec, gateway, lambda _event: None, clock)
+    found = boot.wait_ready(spec, read, gateway, entered, boot.start_deadline(60.0, clock))
     facts = guests.facts(spec, found, entered, given)
     return Site(
         spec=spec,

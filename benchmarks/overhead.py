@@ -102,8 +102,8 @@ class Site:
         """Start it by `vsml bench`."""
         words = ("--script", str(SCRIPT), "--arguments", f"{FIRST} {LINES}", "--into", str(self.folder / f"{number}"))
         began = time.time()
-        told = vsml("bench", self.file, *words)
-        (steps, *_) = told["data"]["runs"][0]["steps"]["step_s"]
+        answers = vsml("bench", self.file, *words)
+        (steps, *_) = answers["data"]["runs"][0]["steps"]["step_s"]
         return self._launch(began, steps)
 
     def bare(self, _number: int) -> Launch:
@@ -138,8 +138,8 @@ def variables() -> list[str]:
 
 
 def main() -> int:
-    if lack := needs.missing_need() or runtime.missing_need():
-        print(f"cannot run: {lack}", file=sys.stderr)
+    if missing := needs.missing_need() or runtime.missing_need():
+        print(f"cannot run: {missing}", file=sys.stderr)
         return 1
     runtime.make_runtime()
     print(
@@ -168,8 +168,8 @@ def targets(file: Path) -> dict[str, SshTarget]:
     guests = guest_wiring.guests(spec, clock)
     lab = state.running_lab("bench")
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file))
-    look = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(spec, look, gateway, guests, boot.start_deadline(60.0, clock))
+    read = boot.first_look(spec, gateway, lambda _event: None, clock)
+    found = boot.wait_ready(spec, read, gateway, guests, boot.start_deadline(60.0, clock))
     return {place.name: guests.target(place) for place in found.places}
 
 
@@ -178,8 +178,8 @@ def measured(site: Site) -> bool:
     site.bare(0)  # the first reads the libraries from the disk
     pairs = []
     for number in range(1, PAIRS + 1):
-        ways = (site.bare, site.ours) if number % 2 else (site.ours, site.bare)
-        first, second = (way(number) for way in ways)
+        methods = (site.bare, site.ours) if number % 2 else (site.ours, site.bare)
+        first, second = (option(number) for option in methods)
         pairs.append((first, second) if number % 2 else (second, first))
         for name, each in zip(("bare", "ours"), pairs[-1], strict=True):
             print(f"  {name}: first step after {each.start_s:.2f} s, a step takes {each.step_s * 1e3:.2f} ms")
@@ -189,26 +189,26 @@ def measured(site: Site) -> bool:
 def throughput(pairs: Sequence[tuple[Launch, Launch]]) -> bool:
     """Print ours as a share of the bare launcher's, and return whether it is enough."""
     shares = [bare.step_s / ours.step_s for bare, ours in pairs]
-    told = ratio([1.0] * len(shares), shares)
-    wide = told.half_width is None or told.half_width > RESOLUTION
-    kept = told.value >= LEAST_THROUGHPUT
-    missed = told.high is not None and told.high < LEAST_THROUGHPUT
-    answer = "NOT kept" if missed else "kept" if kept and not wide else "CANNOT BE TOLD: again, on an idle machine"
-    interval = "" if told.low is None else f", 95 % interval {told.low:.3f} to {told.high:.3f}"
-    print(f"  throughput, ours / bare: {told.value:.3f}{interval}, limit {LEAST_THROUGHPUT}: {answer}")
-    return kept and not wide
+    estimate = ratio([1.0] * len(shares), shares)
+    wide = estimate.half_width is None or estimate.half_width > RESOLUTION
+    preserved = estimate.value >= LEAST_THROUGHPUT
+    missed = estimate.high is not None and estimate.high < LEAST_THROUGHPUT
+    answer = "NOT kept" if missed else "kept" if preserved and not wide else "CANNOT BE TOLD: again, on an idle machine"
+    interval = "" if estimate.low is None else f", 95 % interval {estimate.low:.3f} to {estimate.high:.3f}"
+    print(f"  throughput, ours / bare: {estimate.value:.3f}{interval}, limit {LEAST_THROUGHPUT}: {answer}")
+    return preserved and not wide
 
 
 def start(pairs: Sequence[tuple[Launch, Launch]]) -> bool:
     """Print how much later our first step is, and return whether it is soon enough."""
     later = [ours.start_s - bare.start_s for bare, ours in pairs]
     median = statistics.median(later)
-    kept = median <= MOST_START_S
+    preserved = median <= MOST_START_S
     print(
         f"  first step, ours - bare: median {median:.2f} s (from {min(later):.2f} to {max(later):.2f}), "
-        f"limit {MOST_START_S} s: {'kept' if kept else 'NOT kept'}"
+        f"limit {MOST_START_S} s: {'kept' if preserved else 'NOT kept'}"
     )
-    return kept
+    return preserved
 
 
 if __name__ == "__main__":

@@ -63,8 +63,8 @@ def running(topology: str, *, guests: bool = False) -> Iterator[Lab]:
 
 def main() -> int:
     print(machine())
-    kept = [act(), look_and_plan()]
-    return 0 if all(kept) else 1
+    remaining = [act(), look_and_plan()]
+    return 0 if all(remaining) else 1
 
 
 def act() -> bool:
@@ -80,10 +80,10 @@ def act() -> bool:
 def one_provision() -> float:
     file = str(HERE / "sixteen-cluster.toml")
     begun = time.monotonic()
-    told = vsml("provision", file, "--yes", "--parallel", "64")
-    whole = time.monotonic() - begun
-    acting = float(told["data"]["seconds"])
-    print(f"  act {acting:.2f} s   whole command, with start, look, plan and second look {whole:.2f} s")
+    answers = vsml("provision", file, "--yes", "--parallel", "64")
+    full = time.monotonic() - begun
+    acting = float(answers["data"]["seconds"])
+    print(f"  act {acting:.2f} s   whole command, with start, look, plan and second look {full:.2f} s")
     return acting
 
 
@@ -177,12 +177,12 @@ def pages(collector: Any, starts: list[Any], properties: list[Any]) -> Iterator[
 
 def verdict(what: str, ratios: list[float], limit: float) -> bool:
     median = statistics.median(ratios)
-    kept = median <= limit
+    preserved = median <= limit
     print(
         f"  {what}: median {median:.2f} × (from {min(ratios):.2f} to {max(ratios):.2f}), "
-        f"limit {limit}: {'kept' if kept else 'NOT kept'}"
+        f"limit {limit}: {'kept' if preserved else 'NOT kept'}"
     )
-    return kept
+    return preserved
 
 
 __all__ = ["main", "vms"]

@@ -150,8 +150,8 @@ def command(name: str, report: Path) -> list[str]:
     if name in {*MAKE, *LONG_MAKE}:
         return ["make", "--no-print-directory", name]
     words = (PYTEST | LONG)[name]
-    kept = ["-o", "junit_duration_report=total", f"--junitxml={report}"]
-    return [sys.executable, "-m", "pytest", "-q", "--no-header", *words, *kept]
+    remaining = ["-o", "junit_duration_report=total", f"--junitxml={report}"]
+    return [sys.executable, "-m", "pytest", "-q", "--no-header", *words, *remaining]
 
 
 def durations(report: Path) -> Iterator[tuple[str, float]]:

@@ -28,8 +28,8 @@ UNAVOIDABLE = (
 
 def strict(environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether a skip fails; VSML_NO_SKIPS=0 takes back what CI=true switches on."""
-    told = environment.get("VSML_NO_SKIPS", environment.get("CI", ""))
-    return told.lower() in {"1", "true", "yes"}
+    text = environment.get("VSML_NO_SKIPS", environment.get("CI", ""))
+    return text.lower() in {"1", "true", "yes"}
 
 
 def unavoidable(reason: str) -> bool:

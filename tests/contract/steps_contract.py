@@ -60,8 +60,8 @@ class StepsContract:
         playbook = book(*STEPS)
         bring(shell, playbook)
         shell.reboot(60)
-        lacking = {each.step: each.lack for each in check(playbook, shell, facts()).lacking}
-        assert not lacking, lacking
+        missing = {each.step: each.lack for each in check(playbook, shell, facts()).lacking}
+        assert not missing, missing
 
     def test_what_others_changed_is_put_right(self, shell: Shell) -> None:
         playbook = book("a file", "a line", "names")

@@ -28,7 +28,7 @@ def hosts(tmp_path: Path) -> Iterator[HostsRig]:
     with labs.running(tmp_path / "state", "seed-7.0u2") as lab:
         gateway, session = labs.gateway(lab), labs.sign_in(lab)
         report = provision(
-            seed_cluster(2), gateway, approve=lambda _plan: True, tell=lambda _event: None, clock=SystemClock()
+            seed_cluster(2), gateway, approve=lambda _plan: True, notify=lambda _event: None, clock=SystemClock()
         )
         assert report.done
         for name in ("node-1", "node-2"):  # without a guest nothing runs that could be asked to shut down

@@ -67,17 +67,17 @@ class Rig:
         """Start all changes, then wait for all; return each one's error, in their order."""
         return self.end(*(self.vcenter.start(change) for change in changes))
 
-    def end(self, *tickets: TaskHandle) -> list[VsmlError | None]:
+    def end(self, *tasks: TaskHandle) -> list[VsmlError | None]:
         """Wait until all these are done; return each one's error, in their order."""
         errors: dict[int, VsmlError | None] = {}
         for _ in range(1000):
-            open_ones = [ticket for ticket in tickets if ticket.id not in errors]
+            open_ones = [task for task in tasks if task.id not in errors]
             if not open_ones:
                 break
             for update in self.vcenter.wait(open_ones, 10.0):
                 if update.done:
                     errors[update.ticket.id] = update.error
-        return [errors[ticket.id] for ticket in tickets]
+        return [errors[task.id] for task in tasks]
 
     def do(self, *changes: Change) -> None:
         for error in self.settle(*changes):
@@ -209,12 +209,12 @@ class VCenterContract:
 
     def test_a_guest_is_customized_before_its_first_boot_and_telling_it_again_is_no_failure(self, rig: Rig) -> None:
         rig.equip("n-1", rig.nic())
-        told = Customization(host_name="n-1", domain="lab.test", address=Address(address="10.0.0.11/24"))
-        rig.do(CustomizeGuest(vm="n-1", customization=told))
+        customization = Customization(host_name="n-1", domain="lab.test", address=Address(address="10.0.0.11/24"))
+        rig.do(CustomizeGuest(vm="n-1", customization=customization))
         assert rig.settings("n-1").extra_config[ADDRESS_KEY] == "10.0.0.11/24"
-        rig.do(CustomizeGuest(vm="n-1", customization=told))
+        rig.do(CustomizeGuest(vm="n-1", customization=customization))
         rig.do(PowerOn(vm="n-1"))
-        assert rig.refused(CustomizeGuest(vm="n-1", customization=told)) == "vsphere.power-state"
+        assert rig.refused(CustomizeGuest(vm="n-1", customization=customization)) == "vsphere.power-state"
 
     def test_a_customization_by_a_name_that_vcenter_does_not_know_is_refused(self, rig: Rig) -> None:
         rig.equip("n-1", rig.nic())
@@ -223,11 +223,11 @@ class VCenterContract:
 
     def test_a_file_of_a_datastore_is_found_and_fetched(self, rig: Rig) -> None:
         rig.look()
-        told: list[tuple[int, int]] = []
-        here = rig.vcenter.fetch(FILE, lambda done, total: told.append((done, total)))
+        answers: list[tuple[int, int]] = []
+        here = rig.vcenter.fetch(FILE, lambda done, total: answers.append((done, total)))
         size = rig.vcenter.file_size(FILE)
         assert (here.name, here.stat().st_size) == (FILE.rpartition("/")[2], size)
-        assert told[-1:] == [(size, size)]
+        assert answers[-1:] == [(size, size)]
         with pytest.raises(VsmlError) as caught:
             rig.vcenter.file_size("[vsan] nothing/here.run")
         assert caught.value.code == "datastore.no-file"

@@ -57,11 +57,11 @@ def test_links_of_nine_tenths_are_slower_and_the_same_again_is_not(
 ) -> None:
     records = {f"usual-{usual}": usual, f"less-{less}": less, f"again-{usual}": usual}
     launch_in_turn(cluster, records, launches, "--workload", "link")
-    whole, fewer, again = records
-    answer, ratio = compared(cluster, whole, fewer)
+    entire, fewer, again = records
+    answer, ratio = compared(cluster, entire, fewer)
     assert (answer, round(ratio, 2)) == ("slower", 0.9)
-    assert compared(cluster, whole, again)[0] in {"equivalent", "no difference shown"}
-    assert cluster.shell.here("bench", "gate", fewer, "--baseline", whole).status == 6
+    assert compared(cluster, entire, again)[0] in {"equivalent", "no difference shown"}
+    assert cluster.shell.here("bench", "gate", fewer, "--baseline", entire).status == 6
 
 
 @pytest.mark.alone

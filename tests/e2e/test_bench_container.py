@@ -79,8 +79,8 @@ def test_every_rank_runs_in_its_nodes_container_and_not_in_the_guest(cluster: Cl
     run_of(bench(cluster, "--script", "where.py", "--into", "where"))
     same = f'test "$(cat {FILE})" = "$(docker exec vsml-worker readlink /proc/self/ns/mnt)"'
     other = f'test "$(cat {FILE})" != "$(readlink /proc/self/ns/mnt)"'
-    told = cluster.shell.here("run", "--", f"{same} && {other}")
-    assert told.status == 0, told.out + told.err
+    ended = cluster.shell.here("run", "--", f"{same} && {other}")
+    assert ended.status == 0, ended.out + ended.err
 
 
 def test_ctrl_c_leaves_no_process_in_any_container(cluster: Cluster) -> None:
@@ -145,10 +145,10 @@ def test_a_program_in_place_of_nccl_tests_is_started_read_and_proven_as_far_as_i
     ]
     assert run["lab"]
     assert "nccl" not in run["environment"]["versions"]
-    (kept,) = (cluster.shell.folder / "measured").glob("*.log")
-    assert "# stand-in of the vsml lab" in kept.read_text()
-    told = cluster.shell.here("bench", "report", "measured")
-    assert "All-reduce: nccl, 2 nodes, 2 ranks, tcp" in told.out
+    (path,) = (cluster.shell.folder / "measured").glob("*.log")
+    assert "# stand-in of the vsml lab" in path.read_text()
+    ended = cluster.shell.here("bench", "report", "measured")
+    assert "All-reduce: nccl, 2 nodes, 2 ranks, tcp" in ended.out
 
 
 def compiled(folder: Path) -> Path:

@@ -136,9 +136,9 @@ def test_a_killed_vsml_leaves_a_record_that_says_so(cluster: Cluster) -> None:
         process.communicate()
     (run,) = recorded(cluster, "cut")
     assert run["outcome"] == "cut"
-    told = cluster.shell.here("bench", "report", "cut", "-o", "json")
-    assert told.status == 0, told.err
-    assert [each["outcome"] for each in told.document["data"]["left_out"]] == ["cut"]
+    ended = cluster.shell.here("bench", "report", "cut", "-o", "json")
+    assert ended.status == 0, ended.err
+    assert [each["outcome"] for each in ended.document["data"]["left_out"]] == ["cut"]
     # Nobody looks after it any more, which the next benchmark need not wait a minute to see.
     assert cluster.shell.here("run", "--", f"rm -rf {SHARED}/*").status == 0
 

@@ -71,9 +71,9 @@ def _made(folder: Path) -> Path:
 
 def _publish(site: Lab, server: Sshd) -> None:
     """Write the server's host key where a guest's first boot writes it."""
-    told = site.told
+    answers = site.told
     to = session.connect(
-        told["address"], told["username"], site.password, ca_file=Path(told["ca_file"]), timeout_s=30.0
+        answers["address"], answers["username"], site.password, ca_file=Path(answers["ca_file"]), timeout_s=30.0
     )
     view = to.content.viewManager.CreateContainerView(to.content.rootFolder, [vim.VirtualMachine], True)
     vm = next(each for each in view.view if each.name == server.name)
@@ -201,13 +201,13 @@ def test_guests_behind_a_jump_host_are_reached_and_the_jump_host_is_verified(clu
     jump, guest = cluster.servers
     file = cluster.shell.folder / "cluster.toml"
     text = file.read_text()
-    way = f'jump = {{ host = "{jump.host}", port = {jump.port}, fingerprint = "SHA256:{"A" * 43}" }}\n'
-    file.write_text(text + way)
+    option = f'jump = {{ host = "{jump.host}", port = {jump.port}, fingerprint = "SHA256:{"A" * 43}" }}\n'
+    file.write_text(text + option)
     refused = cluster.shell.vsml("run", "--only", guest.name, "--", "true")
     assert refused.status == 5
     assert "does not have the fingerprint" in refused.err
 
-    file.write_text(text + way.replace(f"SHA256:{'A' * 43}", jump.host_key.fingerprint))
+    file.write_text(text + option.replace(f"SHA256:{'A' * 43}", jump.host_key.fingerprint))
     said = cluster.shell.vsml("run", "--only", guest.name, "--", "echo $SSH_CONNECTION")
     assert said.status == 0, said.err
     there = cluster.shell.vsml("ssh", guest.name, "--", "echo there")

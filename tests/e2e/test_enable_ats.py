@@ -140,12 +140,12 @@ def test_each_version_of_a_mixed_cluster_is_taken_as_it_is(shell: Shell, lab: Up
     assert "7.0 U2" in refused.err
     ended = shell.here(*GO, "-o", "json")
     assert ended.status == 0, ended.err
-    told = {host["host"]: host for host in ended.document["data"]["hosts"]}
-    assert set(told) == set(names)
-    assert all(host["enabled"] for host in told.values())
-    assert "kernel" in told["esx-u2.lab.test"]["former"]  # the only one that ships it off
-    assert "kernel" not in told["esx-8.lab.test"]["former"]
-    assert "AMD" in told["esx-amd.lab.test"]["cautions"][0]
+    answers = {host["host"]: host for host in ended.document["data"]["hosts"]}
+    assert set(answers) == set(names)
+    assert all(host["enabled"] for host in answers.values())
+    assert "kernel" in answers["esx-u2.lab.test"]["former"]  # the only one that ships it off
+    assert "kernel" not in answers["esx-8.lab.test"]["former"]
+    assert "AMD" in answers["esx-amd.lab.test"]["cautions"][0]
 
 
 def test_of_sixteen_hosts_one_dies_and_those_after_it_are_left_alone(shell: Shell, lab: Up) -> None:

@@ -90,12 +90,12 @@ def broken(made: Cluster) -> Broken:
 
 def _until(running: subprocess.Popen[str], *texts: str) -> None:
     assert running.stderr is not None
-    heard = []
+    events = []
     for line in running.stderr:
-        heard.append(line)
+        events.append(line)
         if all(text in line for text in texts):
             return
-    pytest.fail(f"{texts} were never said: {''.join(heard)}")
+    pytest.fail(f"{texts} were never said: {''.join(events)}")
 
 
 def test_an_sshd_that_refuses(broken: Broken) -> None:

@@ -95,12 +95,12 @@ def test_no_process_no_log_and_no_output_ever_holds_a_secret(cluster: Cluster) -
     assert watch.looks > 10
     # A watch that never saw the programs at work would prove nothing.
     assert {"apt-get", "sshd", "vsml"} & watch.names, watch.names
-    kept = [file for file in (cluster.shell.folder / "state").rglob("*") if file.is_file()]
-    told = {str(file): file.read_text(errors="replace") for file in kept if file.suffix in {".log", ".json", ""}}
-    told |= {"out": done.out, "err": done.err, "trace": trace.read_text()}
-    told = {name: text for name, text in told.items() if not name.endswith("id_ed25519")}
-    assert any(name.endswith("node-1.log") for name in told)
-    assert [name for name, text in told.items() for secret in hidden if secret in text] == []
+    paths = [file for file in (cluster.shell.folder / "state").rglob("*") if file.is_file()]
+    answers = {str(file): file.read_text(errors="replace") for file in paths if file.suffix in {".log", ".json", ""}}
+    answers |= {"out": done.out, "err": done.err, "trace": trace.read_text()}
+    answers = {name: text for name, text in answers.items() if not name.endswith("id_ed25519")}
+    assert any(name.endswith("node-1.log") for name in answers)
+    assert [name for name, text in answers.items() for secret in hidden if secret in text] == []
 
 
 def test_they_are_in_the_guests_where_they_belong_and_nowhere_else(cluster: Cluster) -> None:

@@ -144,11 +144,11 @@ def test_ctrl_c_leaves_at_once_and_names_what_may_go_on_and_the_logs(cluster: Cl
     wait_for_apt(cluster)
     person.child.kill(signal.SIGINT)
     assert person.leaves() == 130
-    told = " ".join(" ".join(line.split()) for line in person.lines)
+    text = " ".join(" ".join(line.split()) for line in person.lines)
     for name in trained.NAMES:
-        assert f"may go on in {name}: apt-get update" in told
-        assert f"/logs/{name}.log" in told.replace(" ", "")
-    assert "Traceback" not in told
+        assert f"may go on in {name}: apt-get update" in text
+        assert f"/logs/{name}.log" in text.replace(" ", "")
+    assert "Traceback" not in text
     # It was true, and the lock is free again.
     let_go(cluster)
     again = cluster.shell.vsml("run", "--", "until test -e /tmp/not-cut; do sleep 0.2; done; echo it went on")

@@ -49,7 +49,10 @@ def test_one_command_makes_hosts_ready_and_provisions_and_the_next_finds_nothing
     assert plan["stages"][0]["title"] == "hosts"
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    assert {seat["host"] for seat in ended.document["data"]["seats"]} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement["host"] for placement in ended.document["data"]["seats"]} == {
+        "esx-01.lab.test",
+        "esx-02.lab.test",
+    }
     seen = hosts(shell)["esx-01.lab.test"]
     assert {gpu["graphics_type"] for gpu in seen["gpus"]} == {"sharedDirect"}
     assert [nic["vfs"] for nic in seen["nics"]] == [1]
@@ -82,9 +85,9 @@ def test_mig_mode_is_switched_on_over_ssh_with_the_reboot_that_ampere_needs(
     assert [each["reboots"] for each in plan["hosts"]] == [reboots]
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    [seat] = ended.document["data"]["seats"]
-    modes = {gpu["address"]: gpu["vgpu_mode"] for gpu in hosts(shell)[seat["host"]]["gpus"]}
-    assert modes[seat["gpus"][0]] == "multiInstanceGpu"
+    [placement] = ended.document["data"]["seats"]
+    modes = {gpu["address"]: gpu["vgpu_mode"] for gpu in hosts(shell)[placement["host"]]["gpus"]}
+    assert modes[placement["gpus"][0]] == "multiInstanceGpu"
     assert len([each for each in modes.values() if each == "multiInstanceGpu"]) == 1
 
 
@@ -97,7 +100,10 @@ def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: st
     process.communicate(timeout=DEADLINE_S)
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    assert {seat["host"] for seat in ended.document["data"]["seats"]} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement["host"] for placement in ended.document["data"]["seats"]} == {
+        "esx-01.lab.test",
+        "esx-02.lab.test",
+    }
     assert not any(host["maintenance"] for host in hosts(shell).values())
     assert shell.here("provision", "--yes", "-o", "json").document["data"]["acted"] is False
 

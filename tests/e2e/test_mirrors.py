@@ -115,15 +115,15 @@ def test_downloads_go_by_the_proxy_and_to_the_mirror(cluster: Cluster, proxy: Pr
     driver = next(proxy.folder.glob("nvidia-linux-grid-*.deb"))
     text = PLAYBOOK.format(sources=SOURCES, driver=driver.name, sha256=hashlib.sha256(driver.read_bytes()).hexdigest())
     cluster.shell.write("mine.toml", text)
-    door = f"http://{proxy.server_address[0]!s}:{proxy.server_port}"
-    cluster.playbooks("./mine.toml", proxy=door)
+    access = f"http://{proxy.server_address[0]!s}:{proxy.server_port}"
+    cluster.playbooks("./mine.toml", proxy=access)
     done = cluster.configure()
     assert done.status == 0, done.err
     hosts = {urlsplit(each).hostname for each in proxy.asked}
     assert hosts == {"de.archive.ubuntu.com", "security.ubuntu.com", "files.example.com"}
 
     cluster.shell.write("mirrored.toml", MIRRORED)
-    cluster.playbooks("./mirrored.toml", proxy=door)
+    cluster.playbooks("./mirrored.toml", proxy=access)
     proxy.asked.clear()
     done = cluster.configure()
     assert done.status == 0, done.err

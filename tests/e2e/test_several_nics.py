@@ -39,13 +39,13 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 def test_each_interface_of_each_guest_has_the_address_and_mtu_of_the_file(shell: Shell) -> None:
     made = shell.vsml("provision", "--yes")
     assert made.status == 0, made.err
-    seats = shell.vsml("status", "-o", "json").document["data"]["nodes"]
-    assert [len(node["nics"]) for node in seats] == [2, 2]
+    placements = shell.vsml("status", "-o", "json").document["data"]["nodes"]
+    assert [len(node["nics"]) for node in placements] == [2, 2]
     shown = {}
     for node in ("node-1", "node-2"):
-        told = shell.vsml("run", "--only", node, "--", "ip -4 -o addr show to 192.168.10.0/24; ip -o link show").out
-        assert told.count("mtu 9000") >= 2, told
-        shown[node] = [f"192.168.10.{number}" for number in (11, 12, 13, 14) if f"192.168.10.{number}/24" in told]
+        text = shell.vsml("run", "--only", node, "--", "ip -4 -o addr show to 192.168.10.0/24; ip -o link show").out
+        assert text.count("mtu 9000") >= 2, text
+        shown[node] = [f"192.168.10.{number}" for number in (11, 12, 13, 14) if f"192.168.10.{number}/24" in text]
     assert shown == {"node-1": ["192.168.10.11", "192.168.10.12"], "node-2": ["192.168.10.13", "192.168.10.14"]}
     again = shell.vsml("provision", "--yes", "--detailed-exitcode")
     assert again.status == 0, again.err

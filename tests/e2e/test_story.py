@@ -81,11 +81,11 @@ def test_inventory_names_who_uses_a_gpu_and_draws_the_pcie_tree(lab: Callable[[]
 
 def test_doctor_says_where_the_connection_comes_from_and_never_the_secret(lab: Callable[[], Lab], shell: Shell) -> None:
     site = lab()
-    told = shell.vsml("doctor")
-    assert told.status == 0, told.err
-    assert site.told["password_file"] in told.out
-    assert "8.0.3" in told.out
-    assert site.password not in told.out + told.err
+    ended = shell.vsml("doctor")
+    assert ended.status == 0, ended.err
+    assert site.told["password_file"] in ended.out
+    assert "8.0.3" in ended.out
+    assert site.password not in ended.out + ended.err
 
 
 def test_a_failed_vm_hides_no_others_and_the_next_run_mends_it(lab: Callable[[], Lab], shell: Shell) -> None:
@@ -172,9 +172,9 @@ def test_the_lab_can_be_used_with_other_clients_by_eval(lab: Callable[[], Lab], 
 
 def test_a_plan_explains_its_seats_when_asked(lab: Callable[[], Lab], shell: Shell) -> None:
     lab()
-    told = shell.vsml("plan", "--explain")
-    assert told.status == 0
-    assert "node-01 on esx-01.lab.test: device group" in told.out
-    assert "GPUDirect RDMA stays below the PCIe switch" in told.out
+    ended = shell.vsml("plan", "--explain")
+    assert ended.status == 0
+    assert "node-01 on esx-01.lab.test: device group" in ended.out
+    assert "GPUDirect RDMA stays below the PCIe switch" in ended.out
     explained = shell.vsml("plan", "--explain", "-o", "json").document["data"]["explained"]
     assert [len(each["losers"]) for each in explained] == [3, 3, 3, 3]

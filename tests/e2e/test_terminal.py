@@ -30,9 +30,9 @@ def test_on_a_terminal_it_asks_and_shows_what_moves(lab: Callable[[], Lab], shel
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
-    told = ESCAPE.sub("", child.before or "")
-    assert "running" in told
-    assert "train is as the file says" in told
+    text = ESCAPE.sub("", child.before or "")
+    assert "running" in text
+    assert "train is as the file says" in text
 
 
 def test_no_at_the_question_changes_nothing(lab: Callable[[], Lab], shell: Shell) -> None:

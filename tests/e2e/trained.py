@@ -40,12 +40,12 @@ SETTINGS = {
 
 def on_guests() -> list[pytest.MarkDecorator]:
     """Return the marks of tests that launch Horovod on lab guests."""
-    lacking = runtime.missing_need()
+    missing = runtime.missing_need()
     return [
         pytest.mark.e2e,
         pytest.mark.lab,
         needed,
-        pytest.mark.skipif(lacking is not None, reason=f"no Horovod for lab guests: {lacking}"),
+        pytest.mark.skipif(missing is not None, reason=f"no Horovod for lab guests: {missing}"),
         pytest.mark.timeout(3600),  # the runtime is built the first time
     ]
 

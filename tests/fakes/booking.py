@@ -117,11 +117,11 @@ def _with_groups(host: Host, vm: Vm, settings: VmSettings, *, from_far: bool) ->
     for key in sorted({device.group for device in settings.devices if device.group is not None}):
         members = [device for device in settings.devices if device.group == key]
         number = sum(isinstance(device, VgpuDevice) for device in members)
-        whole = any(isinstance(device, PciFunctionDevice) for device in members)
+        full = any(isinstance(device, PciFunctionDevice) for device in members)
         if number == len(members):
             host = _with_link(host, vm, number, from_far=from_far)
         else:
-            host = _with_group(host, vm, number, whole=whole, from_far=from_far)
+            host = _with_group(host, vm, number, full=full, from_far=from_far)
     return host
 
 
@@ -135,7 +135,7 @@ def _with_link(host: Host, vm: Vm, number: int, *, from_far: bool) -> Host:
     raise _refusal("vsphere.graphics-capacity", vm, "no device group of this kind is free")
 
 
-def _with_group(host: Host, vm: Vm, number: int, *, whole: bool, from_far: bool) -> Host:
+def _with_group(host: Host, vm: Vm, number: int, *, full: bool, from_far: bool) -> Host:
     affinity = vm.settings.extra_config.get("numa.nodeAffinity") if vm.settings else None
     nearest = min(
         (rank(locality_between(host, gpu.address, nic.address)) for gpu in host.gpus for nic in host.nics), default=0
@@ -145,28 +145,28 @@ def _with_group(host: Host, vm: Vm, number: int, *, whole: bool, from_far: bool)
         near = [
             gpu.address for gpu in _free_gpus(host) if rank(locality_between(host, gpu.address, nic.address)) == nearest
         ]
-        if len(near) >= number and _has_room(nic, whole=whole):
-            return _with_nic(_with_gpus(host, vm, near[:number]), nic.address, vm, whole=whole)
+        if len(near) >= number and _has_room(nic, full=full):
+            return _with_nic(_with_gpus(host, vm, near[:number]), nic.address, vm, full=full)
     raise _refusal("vsphere.graphics-capacity", vm, "no device group of this kind is free")
 
 
-def _has_room(nic: NicPort, *, whole: bool) -> bool:
+def _has_room(nic: NicPort, *, full: bool) -> bool:
     if nic.held_by is not None:
         return False
-    return not nic.vf_holders if whole else len(nic.vf_holders) < nic.vfs
+    return not nic.vf_holders if full else len(nic.vf_holders) < nic.vfs
 
 
 def _with_functions(host: Host, vm: Vm, settings: VmSettings) -> Host:
     for device in settings.devices:
         match device:
             case EthernetCard(physical_function=address, group=None) if address is not None:
-                host = _with_function(host, vm, address, whole=False)
+                host = _with_function(host, vm, address, full=False)
             case PciFunctionDevice(group=None, allowed=allowed, label=label) if allowed:
                 host = _with_whole_gpu(host, vm, lambda gpu: _is_allowed(gpu, allowed, label))
             case PciFunctionDevice(address=address, group=None) if address in {gpu.address for gpu in host.whole_gpus}:
                 host = _with_whole_gpu(host, vm, lambda gpu: gpu.address == address)
             case PciFunctionDevice(address=address, group=None) if address is not None:
-                host = _with_function(host, vm, address, whole=True)
+                host = _with_function(host, vm, address, full=True)
             case _:
                 pass
     return host
@@ -184,16 +184,16 @@ def _with_whole_gpu(host: Host, vm: Vm, fits: Callable[[DirectPathGpu], bool]) -
     return replace(host, whole_gpus=gpus)
 
 
-def _with_function(host: Host, vm: Vm, address: PciAddress, *, whole: bool) -> Host:
+def _with_function(host: Host, vm: Vm, address: PciAddress, *, full: bool) -> Host:
     nic = next((each for each in host.nics if each.address == address), None)
-    if nic is None or not _has_room(nic, whole=whole):
+    if nic is None or not _has_room(nic, full=full):
         raise _refusal("vsphere.device-backing", vm, f"no function of {address} is free")
-    return _with_nic(host, address, vm, whole=whole)
+    return _with_nic(host, address, vm, full=full)
 
 
-def _with_nic(host: Host, address: PciAddress, vm: Vm, *, whole: bool) -> Host:
+def _with_nic(host: Host, address: PciAddress, vm: Vm, *, full: bool) -> Host:
     def taken(nic: NicPort) -> NicPort:
-        return replace(nic, held_by=vm.ref) if whole else replace(nic, vf_holders=(*nic.vf_holders, vm.ref))
+        return replace(nic, held_by=vm.ref) if full else replace(nic, vf_holders=(*nic.vf_holders, vm.ref))
 
     return replace(host, nics=tuple(taken(nic) if nic.address == address else nic for nic in host.nics))
 

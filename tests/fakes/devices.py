@@ -64,8 +64,10 @@ class Workshop:
             return replace(vm, settings=replace(vm.settings, devices=(*vm.settings.devices, *added)))
         key = next(self.numbers)
         members = tuple(self.member(part, want, key) for part in want.group.components)
-        kept = () if "deviceGroups" in self.drops else (GroupInstance(key=key, name=want.group.name),)
-        settings = replace(vm.settings, devices=(*vm.settings.devices, *members), groups=(*vm.settings.groups, *kept))
+        remaining = () if "deviceGroups" in self.drops else (GroupInstance(key=key, name=want.group.name),)
+        settings = replace(
+            vm.settings, devices=(*vm.settings.devices, *members), groups=(*vm.settings.groups, *remaining)
+        )
         return replace(vm, settings=settings)
 
     def device(self, want: WantVgpu | WantSriov | WantPassthrough | WantDynamic | WantPvrdma | WantNic) -> VmDevice:

@@ -111,11 +111,15 @@ def as_seen(machine: FakeEsx, host: Host) -> Host:
         for gpu in host.gpus
     )
     nics = tuple(_port(machine, nic) for nic in host.nics)
-    whole = tuple(replace(gpu, active=machine.functions[gpu.address].passthrough[1]) for gpu in host.whole_gpus)
+    direct_path_gpus = tuple(
+        replace(gpu, active=machine.functions[gpu.address].passthrough[1]) for gpu in host.whole_gpus
+    )
     more = (VgpuProfile(name="grid_a100-3-20c"),) if sliced else ()
-    left = tuple(gpu for gpu in gpus if not any(each.active and each.address == gpu.address for each in whole))
+    left = tuple(
+        gpu for gpu in gpus if not any(each.active and each.address == gpu.address for each in direct_path_gpus)
+    )
     profiles = (*host.profiles, *(each for each in more if each not in host.profiles))
-    return replace(host, gpus=left, nics=nics, whole_gpus=whole, profiles=profiles, pvrdma=machine.pvrdma)
+    return replace(host, gpus=left, nics=nics, whole_gpus=direct_path_gpus, profiles=profiles, pvrdma=machine.pvrdma)
 
 
 def _port(machine: FakeEsx, nic: NicPort) -> NicPort:

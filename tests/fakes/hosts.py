@@ -77,7 +77,7 @@ class FakeHosts:
         self._live()
         return {ref: self._sight(self.there[ref]) for ref in hosts if ref in self.there}
 
-    def perform(self, change: HostChange, deadline_s: float, tell: Callable[[str], None]) -> None:
+    def perform(self, change: HostChange, deadline_s: float, notify: Callable[[str], None]) -> None:
         self._live()
         if self.before is not None:
             self.before(change)
@@ -86,7 +86,7 @@ class FakeHosts:
         machine = self.there[change.host]
         if machine.connection is not HostConnection.CONNECTED and not isinstance(change, AwaitHost | WriteRecord):
             raise VSphereError(f"{machine.name} does not answer", code="vsphere.host-not-connected")
-        self._perform(change, machine, deadline_s, tell)
+        self._perform(change, machine, deadline_s, notify)
         self.changes.append(change)
         self._count()
 
@@ -95,7 +95,7 @@ class FakeHosts:
         self.there[host].ssh = run
 
     def _perform(  # noqa: C901, PLR0912 - an arm a change
-        self, change: HostChange, machine: FakeEsx, deadline_s: float, tell: Callable[[str], None]
+        self, change: HostChange, machine: FakeEsx, deadline_s: float, notify: Callable[[str], None]
     ) -> None:
         match change:
             case WriteRecord():
@@ -125,7 +125,7 @@ class FakeHosts:
             case SetVmknic() | SetFirewall():
                 self._pvrdma(machine, change)
             case Reboot():
-                self._reboot(machine, deadline_s, tell)
+                self._reboot(machine, deadline_s, notify)
             case AwaitHost():
                 self._come_back(machine, deadline_s)
             case ExitMaintenance():
@@ -183,14 +183,14 @@ class FakeHosts:
         machine.pvrdma = replace(before, **tag)
         self._show(machine)
 
-    def _reboot(self, machine: FakeEsx, deadline_s: float, tell: Callable[[str], None]) -> None:
+    def _reboot(self, machine: FakeEsx, deadline_s: float, notify: Callable[[str], None]) -> None:
         if not machine.maintenance:
             raise VSphereError(f"{machine.name} is not in maintenance mode", code="vsphere.invalid-state")
         machine.connection = HostConnection.NOT_RESPONDING
         self._down.add(machine.host.ref)
         self._show(machine)
         self._count()
-        tell("rebooting")
+        notify("rebooting")
         self._come_back(machine, deadline_s)
 
     def _come_back(self, machine: FakeEsx, deadline_s: float) -> None:

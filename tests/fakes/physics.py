@@ -129,9 +129,9 @@ class Physics:
         host = site.host(change.host)
         if host.maintenance or not host.connected:
             raise refusal("vsphere.invalid-state", f"{host.name} is not available", change.vm)
-        told = self.kept(change.first_boot.keys) if change.first_boot else {}
+        answers = self.kept(change.first_boot.keys) if change.first_boot else {}
         marks = {CLUSTER_KEY: change.marks.cluster, NODE_KEY: change.marks.node}
-        ours = {**source.settings.extra_config, **told, **marks}
+        ours = {**source.settings.extra_config, **answers, **marks}
         bare = replace(source.settings, devices=(), groups=(), extra_config=ours, datastore=change.datastore)
         vm = replace(
             source,
@@ -226,10 +226,10 @@ class Physics:
     def booted(self, site: Inventory, name: str) -> Inventory:
         """Return the site with what VMware Tools tell of a guest that was told how to boot."""
         vm = self.find(site, name)
-        told = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
-        if vm.settings is None or told in (None, UNTOLD):
+        text = (vm.settings.extra_config if vm.settings else {}).get(ADDRESS_KEY)
+        if vm.settings is None or text in (None, UNTOLD):
             return site
-        address = f"10.9.0.{next(self.addresses)}" if told == DHCP else told.partition("/")[0]
+        address = f"10.9.0.{next(self.addresses)}" if text == DHCP else text.partition("/")[0]
         published = (
             {HOST_KEYS: f"ssh-ed25519 KEY-OF-{name}"} if "guestinfo.userdata" in vm.settings.extra_config else {}
         )

@@ -53,13 +53,13 @@ def text(described: Described) -> str:
 
 def given(described: Described) -> Given:
     """Return what a person has to say of it."""
-    told = dict(described.get("given", {}))
-    return Given(**told, collective=described["collective"] if described.get("ask") else "")
+    answers = dict(described.get("given", {}))
+    return Given(**answers, collective=described["collective"] if described.get("ask") else "")
 
 
-def imported(content: str | bytes, told: Given) -> Run:
+def imported(content: str | bytes, given: Given) -> Run:
     """Return the run of a text."""
-    return one(log.read([content if isinstance(content, bytes) else content.encode()], "log"), told, NOON)
+    return one(log.read([content if isinstance(content, bytes) else content.encode()], "log"), given, NOON)
 
 
 def _nccl(described: Described) -> Iterator[str]:
@@ -107,14 +107,14 @@ def _titles(layout: str, collective: str) -> Iterator[str]:
     fields = _fields(layout, collective)
     if layout == "2017":
         names = tuple("op" if field == "redop" else field for field in fields)
-        ways = ("time", "algbw", "busbw", "res")
+        methods = ("time", "algbw", "busbw", "res")
         yield "#                                            out-of-place                    in-place"
-        yield "# " + "  ".join(f"{title:>10}" for title in ("bytes", "N", "type", *names, *ways, *ways))
+        yield "# " + "  ".join(f"{title:>10}" for title in ("bytes", "N", "type", *names, *methods, *methods))
         return
     last = "#wrong" if layout >= "2022" else "error"
-    ways = ("time", "algbw", "busbw", last)
+    methods = ("time", "algbw", "busbw", last)
     yield "#                                                     out-of-place                       in-place          "
-    yield "# " + "  ".join(f"{title:>8}" for title in ("size", "count", "type", *fields, *ways, *ways))
+    yield "# " + "  ".join(f"{title:>8}" for title in ("size", "count", "type", *fields, *methods, *methods))
     yield "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       "
 
 
@@ -123,8 +123,8 @@ def _row(cells: list[str], layout: str, collective: str, pieces: str) -> str:
     figures, left = cells[-8:], cells[:-8]
     gap = " " * 8 if len(left) < 3 + len(_fields(layout, collective)) else ""
     head = "".join(f"{cell:>12}  " for cell in left) + gap
-    ways = ["  ".join(f"{cell:>7}" for cell in figures[at : at + 4]) for at in (0, 4)]
-    return pieces.strip().join((head, f"  {ways[0]}", f"  {ways[1]}"))
+    methods = ["  ".join(f"{cell:>7}" for cell in figures[at : at + 4]) for at in (0, 4)]
+    return pieces.strip().join((head, f"  {methods[0]}", f"  {methods[1]}"))
 
 
 def _average(rows: list[str]) -> float:

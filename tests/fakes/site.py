@@ -110,17 +110,17 @@ class FakeVCenter:
     def start(self, change: Change) -> TaskHandle:
         self._live()
         self.started += 1
-        ticket = TaskHandle(self.started, change)
+        task = TaskHandle(self.started, change)
         if isinstance(change, CloneVm):
             self._physics.owner = change.marks.cluster
         steps = list(self._physics.steps(change))
-        self._tasks[ticket.id] = _Task(ticket, self.clock.now() + self.takes(change), steps, self.fails(change))
-        return ticket
+        self._tasks[task.id] = _Task(task, self.clock.now() + self.takes(change), steps, self.fails(change))
+        return task
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         """Let time pass until one of these tickets is done, and say so."""
         self._live()
-        watched = [self._tasks[ticket.id] for ticket in tickets]
+        watched = [self._tasks[running.id] for running in tasks]
         until = min(self.clock.now() + timeout_s, *(task.due for task in watched), float("inf"))
         self.clock.sleep(max(0.0, until - self.clock.now()))
         ripe = [task for task in watched if task.due <= self.clock.now()]
@@ -145,11 +145,11 @@ class FakeVCenter:
             raise VSphereError(f"there is no file {file}", code="datastore.no-file", target=file)
         return len(self.files[file])
 
-    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+    def fetch(self, file: str, notify: Callable[[int, int], None]) -> Path:
         size = self.file_size(file)
         here = self.downloads / file.rpartition("/")[2]
         here.write_bytes(self.files[file])
-        tell(size, size)
+        notify(size, size)
         return here
 
     @contextmanager

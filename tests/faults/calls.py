@@ -80,11 +80,11 @@ def look_at(scope: Scope) -> Callable[[Session], Any]:
 
 
 def read_plan(session: Session) -> Any:
-    return plan(SPEC, Gateway(session), tell=lambda _: None, clock=SystemClock()).plan
+    return plan(SPEC, Gateway(session), notify=lambda _: None, clock=SystemClock()).plan
 
 
 def read_status(session: Session) -> Any:
-    return status(SPEC, Gateway(session), tell=lambda _: None, clock=SystemClock())
+    return status(SPEC, Gateway(session), notify=lambda _: None, clock=SystemClock())
 
 
 def read_vgpu_managers(session: Session) -> Any:
@@ -123,7 +123,7 @@ def result(run: Callable[[], Any]) -> Any:
 def provisioned(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
     gateway = between.gateway(timeout_s=timeout_s)
     try:
-        return provision(SPEC, gateway, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+        return provision(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
     finally:
         gateway.close()
 
@@ -131,7 +131,7 @@ def provisioned(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
 def destroyed(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
     gateway = between.gateway(timeout_s=timeout_s)
     try:
-        return destroy(SPEC, gateway, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+        return destroy(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
     finally:
         gateway.close()
 
@@ -140,7 +140,7 @@ def removed(between: Proxy) -> None:
     """Destroy the cluster, and see that nothing of it is left."""
     gateway = between.gateway()
     try:
-        assert destroy(SPEC, gateway, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+        assert destroy(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
         left = gateway.look(Scope())
     finally:
         gateway.close()
@@ -197,23 +197,23 @@ def count_kinds(between: Proxy, run: Callable[[], Any]) -> Counter[str]:
         return Counter(between.kinds)
 
 
-def positions(counts: Counter[str], trouble: str, known: Collection[str] = ()) -> list[Position]:
+def positions(counts: Counter[str], fault: str, known: Collection[str] = ()) -> list[Position]:
     """Return which calls of a run are tried with a trouble; `known` are kinds whose first is tried elsewhere."""
     first = [Position(kind) for kind in counts if kind not in known]
     others = [Position(kind, nth) for kind in counts for nth in range(1, counts[kind] + 1)]
-    return [*first, *share([each for each in others if each not in first], trouble)]
+    return [*first, *share([each for each in others if each not in first], fault)]
 
 
-def share(places: Sequence[T], trouble: str) -> list[T]:
+def share(places: Sequence[T], fault: str) -> list[T]:
     """Return which of these are tried with this trouble: each has its turn with one."""
     if os.environ.get(EACH):
         return [*places]
-    turn = [*ALL].index(trouble) + int(os.environ.get(OFFSET, "0"))
+    turn = [*ALL].index(fault) + int(os.environ.get(OFFSET, "0"))
     return [place for number, place in enumerate(places) if (number + turn) % len(ALL) == 0]
 
 
 def each_position(
-    between: Proxy, trouble: str, run: Callable[[], T], places: Sequence[Position]
+    between: Proxy, fault: str, run: Callable[[], T], places: Sequence[Position]
 ) -> Iterator[tuple[Position, T]]:
     """Run with the trouble at each of these calls in turn; yields the call and what its run came to.
 
@@ -221,8 +221,8 @@ def each_position(
     """
     for place in places:
         # Who answers the first question with a page is no vCenter.
-        asks_who = place.method == proxy.VERSIONS and trouble == "a page"
-        with between.breaking(place.kind, proxy.dropped if asks_who else ALL[trouble], nth=place.nth) as rule:
+        asks_who = place.method == proxy.VERSIONS and fault == "a page"
+        with between.breaking(place.kind, proxy.dropped if asks_who else ALL[fault], nth=place.nth) as rule:
             outcome = run()
         assert rule.done or place.nth > 1, place
         yield place, outcome

@@ -49,8 +49,8 @@ class Recording:
         class Recorder(PinnedConnection):
             def request(self, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any) -> None:
                 self.asked = (url, _bytes(body))
-                kept = {name: value for name, value in (headers or {}).items() if name != "Accept-Encoding"}
-                super().request(method, url, body, kept, **kwargs)
+                remaining = {name: value for name, value in (headers or {}).items() if name != "Accept-Encoding"}
+                super().request(method, url, body, remaining, **kwargs)
 
             def getresponse(self) -> Any:
                 given = super().getresponse()

@@ -45,8 +45,8 @@ def run_on_host(between: Proxy, *, revert: bool = False, dry_run: bool = False) 
             AtsSite(vcenter=Gateway(session), hosts=EsxHosts(session, pause_s=0.05)),
             Task(named=(HOST,), revert=revert, dry_run=dry_run, patience=StepTimeouts()),
             approve=lambda _: True,
-            tell=lambda _: None,
-            tell_host=lambda _: None,
+            notify=lambda _: None,
+            notify_host=lambda _: None,
             clock=SystemClock(),
         )
     finally:
@@ -99,10 +99,10 @@ def enabling(between: Proxy) -> Counter[str]:
     return counts
 
 
-def places(counts: Counter[str], trouble: str) -> list[tuple[str, int]]:
+def places(counts: Counter[str], fault: str) -> list[tuple[str, int]]:
     """Return the first call of each method, and of the last ones those whose turn it is."""
     last = [(method, count) for method, count in counts.items() if count > 1]
-    return [*((method, 1) for method in counts), *share(last, trouble)]
+    return [*((method, 1) for method in counts), *share(last, fault)]
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -42,13 +42,13 @@ PARTS = 2  # of a provision's and of a destroy's positions
 AS_MUCH = frozenset({"vcenter.interrupted", "provision.incomplete", "destroy.incomplete"})
 
 
-def timeout_s(trouble: str) -> float:
-    return SHORT_TIMEOUT_S if trouble in LATE else TIMEOUT_S
+def timeout_s(fault: str) -> float:
+    return SHORT_TIMEOUT_S if fault in LATE else TIMEOUT_S
 
 
-def allowed(place: Position, trouble: str) -> frozenset[str]:
+def allowed(place: Position, fault: str) -> frozenset[str]:
     """Return with which codes a run may end whose call got into trouble."""
-    if trouble in LATE and place.method in SIGN_IN:
+    if fault in LATE and place.method in SIGN_IN:
         return frozenset({"vcenter.timeout"})
     return AS_MUCH if place.method in CHANGES else frozenset()
 

@@ -35,7 +35,7 @@ CARRIED = frozenset({"unknown word"})  # a newer vSphere has more of them, so an
 
 
 def plan_larger(session: Any) -> Any:
-    return plan(calls.LARGER, Gateway(session), tell=lambda _: None, clock=SystemClock()).plan
+    return plan(calls.LARGER, Gateway(session), notify=lambda _: None, clock=SystemClock()).plan
 
 
 # A plan makes the most of what a look finds, so it comes first.

@@ -79,19 +79,19 @@ def run(seconds: float, seed: int) -> int:
 
 def broken(generator: random.Random) -> None:
     """Try one broken log."""
-    whole = generator.choice(wholes())
+    full = generator.choice(wholes())
     match generator.randrange(5):
         case 0:
-            check_cut(whole, generator.randrange(len(whole.content)))
+            check_cut(full, generator.randrange(len(full.content)))
         case 1:
-            check_joined(whole, generator.choice(wholes()))
+            check_joined(full, generator.choice(wholes()))
         case 2:
-            attempt(_with_tokens(whole.content, generator), whole.given)
+            attempt(_with_tokens(full.content, generator), full.given)
         case 3:
-            attempt(_with_bytes(whole.content, generator), whole.given)
+            attempt(_with_bytes(full.content, generator), full.given)
         case _:
-            collected = COLLECTED[generator.choice(sorted(COLLECTED))](whole.content.decode())
-            attempt(_with_tokens(_bytes(collected), generator), whole.given)
+            collected = COLLECTED[generator.choice(sorted(COLLECTED))](full.content.decode())
+            attempt(_with_tokens(_bytes(collected), generator), full.given)
 
 
 def attempt(content: bytes, given: Given) -> Run | None:
@@ -104,27 +104,27 @@ def attempt(content: bytes, given: Given) -> Run | None:
         return None
 
 
-def check_cut(whole: Whole, at: int) -> None:
+def check_cut(full: Whole, at: int) -> None:
     """Try the first bytes of a log: what is read of it is the log's own, and what is missing is told."""
-    told = attempt(whole.content[:at], whole.given)
-    if told is None:
+    run = attempt(full.content[:at], full.given)
+    if run is None:
         return
-    where = f"{whole.name} cut at {at}"
-    assert set(told.sweep) <= set(whole.run.sweep), where
-    if told.steps is not None and whole.run.steps is not None:
-        steps = told.steps.step_s[0]
-        assert steps == whole.run.steps.step_s[0][: len(steps)], where
-    for link in told.link_results:
-        assert _is_in(link.bytes_per_s, whole.content.decode()), where
-    if _figures(told) != _figures(whole.run):
-        assert TOLD & {each.code for each in told.remarks}, where
+    where = f"{full.name} cut at {at}"
+    assert set(run.sweep) <= set(full.run.sweep), where
+    if run.steps is not None and full.run.steps is not None:
+        steps = run.steps.step_s[0]
+        assert steps == full.run.steps.step_s[0][: len(steps)], where
+    for link in run.link_results:
+        assert _is_in(link.bytes_per_s, full.content.decode()), where
+    if _figures(run) != _figures(full.run):
+        assert TOLD & {each.code for each in run.remarks}, where
 
 
 def check_joined(first: Whole, second: Whole) -> None:
     """Try two logs in one file: it is refused, or it is the same as one of them."""
-    told = attempt(first.content + second.content, first.given)
-    if told is not None:
-        assert _figures(told) in (_figures(first.run), _figures(second.run)), f"{first.name} and {second.name}"
+    run = attempt(first.content + second.content, first.given)
+    if run is not None:
+        assert _figures(run) in (_figures(first.run), _figures(second.run)), f"{first.name} and {second.name}"
 
 
 def _figures(run: Run) -> object:

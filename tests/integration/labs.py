@@ -79,7 +79,9 @@ def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
     """Provision, with the hosts' door over a session of its own."""
     session = sign_in(lab)
     try:
-        door = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
-        return provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock(), door=door)
+        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return provision(
+            spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock(), session=host_session
+        )
     finally:
         session.close()

@@ -249,11 +249,11 @@ class Proxy:
     @contextmanager
     def unbroken(self) -> Iterator[None]:
         """Pass everything on for a while, and count nothing of it."""
-        kept, (self.calls, self.kinds, self.rules) = (self.calls, self.kinds, self.rules), ([], [], [])
+        remaining, (self.calls, self.kinds, self.rules) = (self.calls, self.kinds, self.rules), ([], [], [])
         try:
             yield
         finally:
-            self.calls, self.kinds, self.rules = kept
+            self.calls, self.kinds, self.rules = remaining
 
     def trouble(self, method: str, body: bytes) -> Trouble | None:
         """Note a call, and return what is to become of it."""
@@ -335,19 +335,19 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             self.pass_on(method[1].decode() if method else "-", body)
 
         def pass_on(self, name: str, body: bytes) -> None:
-            trouble = proxy.trouble(name, body)
+            fault = proxy.trouble(name, body)
             exchange = Exchange(self, lambda: self.forward(body))
-            if trouble is None:
+            if fault is None:
                 exchange.send(exchange.forward())
             else:
-                trouble(exchange)
+                fault(exchange)
             self.wfile.flush()
 
         def forward(self, body: bytes) -> Answer:
-            kept = {
+            remaining = {
                 name: self.headers[name] for name in ("Cookie", "SOAPAction", "Content-Type") if name in self.headers
             }
-            self.lab.request(self.command, self.path, body or None, kept)
+            self.lab.request(self.command, self.path, body or None, remaining)
             answer = self.lab.getresponse()
             headers = {name: value for name, value in answer.getheaders() if name.lower() in _KEPT}
             return Answer(answer.status, answer.reason, headers, answer.read())

@@ -60,9 +60,9 @@ def missing() -> str | None:
         return "needs root on Linux, for mount namespaces"
     tools = {"sshd": "openssh-server", "sudo": "sudo", "unshare": "util-linux", "ssh-keygen": "openssh-client"}
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    lacking = sorted(package for tool, package in tools.items() if not shutil.which(tool, path=path))
-    if lacking:
-        return f"needs the Debian packages {', '.join(lacking)}"
+    pending = sorted(package for tool, package in tools.items() if not shutil.which(tool, path=path))
+    if pending:
+        return f"needs the Debian packages {', '.join(pending)}"
     allowed = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True)
     return None if allowed.returncode == 0 else f"needs mount namespaces: {allowed.stderr.decode().strip()}"
 

@@ -54,7 +54,7 @@ def test_every_property_is_read(content: Any, kind: Any) -> None:
     assert found
     properties = [prop.name for prop in kind._GetPropertyList()]
     assert len(properties) > 30
-    failed = [told for each in found for name in properties if (told := refusal(each, name))]
+    failed = [text for each in found for name in properties if (text := refusal(each, name))]
     assert failed == []
 
 

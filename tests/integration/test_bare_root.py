@@ -44,9 +44,9 @@ def in_root(root: Path, command: str) -> list[str]:
 
 def test_after_the_list_is_installed_every_program_that_the_code_runs_is_there() -> None:
     wanted = sorted(run_by_the_code(ROOT))
-    look = f"for each in {' '.join(wanted)}; do command -v $each >/dev/null || echo $each; done"
+    read = f"for each in {' '.join(wanted)}; do command -v $each >/dev/null || echo $each; done"
     with first_hour.bare_root() as root:
-        assert "mmdebstrap" in in_root(root, look)  # it is bare
+        assert "mmdebstrap" in in_root(root, read)  # it is bare
         in_root(root, f"scripts/machine-packages {PURPOSES}")
-        assert in_root(root, look) == []
+        assert in_root(root, read) == []
         assert in_root(root, f"scripts/machine-packages {PURPOSES}") == []  # nothing is left to install

@@ -68,15 +68,15 @@ def time_told(between: Proxy, timeout_s: float = 60) -> datetime:
     """Sign in, read the time and sign out."""
     session = between.sign_in(timeout_s=timeout_s)
     try:
-        told: datetime = session.read(session.root.CurrentTime)
-        return told
+        answers: datetime = session.read(session.root.CurrentTime)
+        return answers
     finally:
         session.close()
 
 
-def refused(between: Proxy, method: str, trouble: Trouble, timeout_s: float = 60) -> VsmlError:
+def refused(between: Proxy, method: str, fault: Trouble, timeout_s: float = 60) -> VsmlError:
     """Return the error of reading the time while every answer to a method is in trouble."""
-    with between.breaking(method, trouble, nth=None), pytest.raises(VsmlError) as caught:
+    with between.breaking(method, fault, nth=None), pytest.raises(VsmlError) as caught:
         time_told(between, timeout_s)
     return caught.value
 

@@ -45,11 +45,11 @@ def there(lab: Lab) -> Path:
 
 
 def test_a_file_comes_whole_under_its_name_and_says_how_far_it_is(vcenter: Gateway, there: Path) -> None:
-    told: list[tuple[int, int]] = []
-    here = vcenter.fetch(FILE, lambda done, total: told.append((done, total)))
+    answers: list[tuple[int, int]] = []
+    here = vcenter.fetch(FILE, lambda done, total: answers.append((done, total)))
     assert (here.name, here.read_bytes()) == (there.name, there.read_bytes())
-    assert told[-1] == (3_000_000, 3_000_000)
-    assert len(told) > 1
+    assert answers[-1] == (3_000_000, 3_000_000)
+    assert len(answers) > 1
 
 
 def test_a_file_that_is_as_it_was_is_not_downloaded_again_and_one_that_changed_is(

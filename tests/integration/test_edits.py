@@ -62,11 +62,11 @@ def last_line(plan: Plan) -> str:
 
 def counted(line: str) -> dict[str, Counter[str]]:
     """Return what a plan's last line says by what becomes of it: how many VMs, rules and folders."""
-    told: dict[str, Counter[str]] = {}
+    answers: dict[str, Counter[str]] = {}
     for number, fate, kinds in PART.findall(line):
-        told[fate] = Counter({kind: int(count) for count, kind in KIND.findall(kinds)})
-        assert told[fate].total() == int(number), line
-    return told
+        answers[fate] = Counter({kind: int(count) for count, kind in KIND.findall(kinds)})
+        assert answers[fate].total() == int(number), line
+    return answers
 
 
 def things(site: Inventory) -> dict[tuple[str, str], object]:
@@ -100,7 +100,7 @@ class Edited:
             load_text(self.text),
             self.gateway,
             approve=lambda _: True,
-            tell=lambda _: None,
+            notify=lambda _: None,
             clock=SystemClock(),
             consent=Consent(downtime=True, deletion=True),
             dry_run=dry_run,
@@ -131,9 +131,9 @@ def test_each_edit_ends_in_an_empty_plan_whose_last_line_is_what_the_lab_shows(e
         before = edited.site()
         report = edited.provision()
         assert report.done, (edit, report.error and report.error.details)
-        told = counted(last_line(report.plan))
+        answers = counted(last_line(report.plan))
         seen = differences(before, edited.site()) if report.plan else {}
-        assert {fate: +kinds for fate, kinds in told.items()} == {fate: +kinds for fate, kinds in seen.items()}, edit
+        assert {fate: +kinds for fate, kinds in answers.items()} == {fate: +kinds for fate, kinds in seen.items()}, edit
         again = edited.provision(dry_run=True)
         assert not again.plan, edit
         assert not again.drift, edit

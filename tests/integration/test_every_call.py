@@ -55,15 +55,15 @@ def test_a_read_is_mended_at_the_first_call_of_each_kind(between: Proxy) -> None
     read = READS["everything of hosts"]
     good = answer(between, read)
     kinds = Counter(calls_of(between, lambda: answer(between, read)))
-    for method, trouble in zip(kinds, cycle(TROUBLES.values()), strict=False):
-        with between.breaking(method, _fair(method, trouble)) as rule:
+    for method, fault in zip(kinds, cycle(TROUBLES.values()), strict=False):
+        with between.breaking(method, _fair(method, fault)) as rule:
             assert answer(between, read) == good, method
             assert rule.done == 1
 
 
-def _fair(method: str, trouble: Trouble) -> Trouble:
+def _fair(method: str, fault: Trouble) -> Trouble:
     # Who answers the first question with a page is no vCenter.
-    return proxy.dropped if method == proxy.VERSIONS and trouble is proxy.page else trouble
+    return proxy.dropped if method == proxy.VERSIONS and fault is proxy.page else fault
 
 
 WAITING = ("CreatePropertyCollector", "CreateFilter", "WaitForUpdatesEx", "DestroyPropertyFilter")

@@ -93,10 +93,10 @@ def test_a_static_address_a_name_and_name_servers_come_from_the_customization(si
     until(lambda: vm.guest.customizationInfo.customizationStatus == "TOOLSDEPLOYPKG_SUCCEEDED", "it is not customized")
     ask = {"name": "hostname -f", "net": "ip -o -4 a show eth0", "dns": "cat /etc/resolv.conf", "root": "id -u"}
     with enter(site, vm) as shell:
-        told = shell.ask(ask)
-    assert (told["name"].text, told["root"].text) == ("node-1.lab.test", "0")
-    assert "10.203.7.11/24" in told["net"].out
-    assert told["dns"].out == "search lab.test\nnameserver 10.203.7.2\n"
+        answers = shell.ask(ask)
+    assert (answers["name"].text, answers["root"].text) == ("node-1.lab.test", "0")
+    assert "10.203.7.11/24" in answers["net"].out
+    assert answers["dns"].out == "search lab.test\nnameserver 10.203.7.2\n"
 
     finished(vm.PowerOff())
     finished(vm.PowerOn())

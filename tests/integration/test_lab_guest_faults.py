@@ -134,10 +134,10 @@ def test_a_guest_that_is_not_there_cannot_have_a_fault(site: Site, tmp_path: Pat
 
 def test_a_changed_host_key_is_noticed(site: Site, guest: Any) -> None:
     assert answers(site, guest)
-    told = published(guest)
+    text = published(guest)
     faults.change_host_key(site.home, guest._moId)
     until(lambda: code(site, guest) == "guest.host-key-changed", "nobody noticed")
-    assert firstboot.host_keys(published(guest)) == firstboot.host_keys(told)
+    assert firstboot.host_keys(published(guest)) == firstboot.host_keys(text)
 
 
 def code(site: Site, guest: Any) -> str:

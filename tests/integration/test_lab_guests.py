@@ -39,21 +39,23 @@ def test_a_vm_becomes_a_host_with_its_name_address_and_user(site: Site, guest: A
     assert guest.guest.ipAddress == "10.201.7.11"
     assert guest.guest.toolsRunningStatus == "guestToolsRunning"
     with site.shell(guest) as shell:
-        told = shell.ask({"name": "hostname", "who": "echo $SUDO_USER", "root": "id -u", "net": "ip -o -4 a show eth0"})
-    assert (told["name"].text, told["who"].text, told["root"].text) == ("node-1", "ubuntu", "0")
-    assert "10.201.7.11/24" in told["net"].out
+        answers = shell.ask(
+            {"name": "hostname", "who": "echo $SUDO_USER", "root": "id -u", "net": "ip -o -4 a show eth0"}
+        )
+    assert (answers["name"].text, answers["who"].text, answers["root"].text) == ("node-1", "ubuntu", "0")
+    assert "10.201.7.11/24" in answers["net"].out
 
 
 def test_a_guest_fills_its_links_without_pauses_whatever_the_machine_is_set_to(site: Site, guest: Any) -> None:
     with site.shell(guest) as shell:
-        told = shell.ask({"tcp": "cat /proc/sys/net/ipv4/tcp_congestion_control"})
-    assert told["tcp"].text in {"cubic", "reno"}
+        answers = shell.ask({"tcp": "cat /proc/sys/net/ipv4/tcp_congestion_control"})
+    assert answers["tcp"].text in {"cubic", "reno"}
 
 
 def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
     with site.shell(guest) as shell:
         shell.run("touch /etc/of-the-guest /usr/local/bin/of-the-guest && useradd stranger")
-        told = shell.ask(
+        answers = shell.ask(
             {
                 "processes": "ps -e -o args=",
                 "home": f"test ! -e {site.home}",
@@ -65,10 +67,10 @@ def test_what_a_guest_does_stays_in_the_guest(site: Site, guest: Any) -> None:
     assert not Path("/etc/of-the-guest").exists()
     assert not Path("/usr/local/bin/of-the-guest").exists()
     assert "stranger" not in Path("/etc/passwd").read_text()
-    assert str(os.getpid()) not in told["processes"].out
-    assert "python" not in told["processes"].out
-    assert told["home"].ok
-    assert {name for name in ("kernel", "device", "clock") if told[name].ok} == set()
+    assert str(os.getpid()) not in answers["processes"].out
+    assert "python" not in answers["processes"].out
+    assert answers["home"].ok
+    assert {name for name in ("kernel", "device", "clock") if answers[name].ok} == set()
 
 
 def test_a_reboot_keeps_the_disk_and_gives_another_boot_id(site: Site, guest: Any) -> None:
@@ -116,8 +118,10 @@ def test_guests_reach_each_other_however_they_got_their_addresses_and_leave_noth
     addresses = [vm.guest.ipAddress for vm in others]
     assert len({published(vm) for vm in [guest, *others]}) == 4
     with site.shell(guest) as shell:
-        told = shell.ask({each: f"timeout 50 bash -c 'read -n 4 x </dev/tcp/{each}/22; echo $x'" for each in addresses})
-    assert {answer.text for answer in told.values()} == {"SSH-"}
+        answers = shell.ask(
+            {each: f"timeout 50 bash -c 'read -n 4 x </dev/tcp/{each}/22; echo $x'" for each in addresses}
+        )
+    assert {answer.text for answer in answers.values()} == {"SSH-"}
     for vm in others:
         site.remove(vm)
     until(lambda: len(list((site.home / "vms").iterdir())) == 1, "a destroyed guest left something behind")

@@ -71,16 +71,16 @@ def host(session: Any) -> Callable[[str], Any]:
     ],
 )
 def test_each_version_has_ats_in_its_own_way(session: Any, host: Any, name: str, told: tuple[str, str, str]) -> None:
-    version, default, doors = told
+    version, default, accesses = told
     found = host(name)
     assert found.config.product.version == version
     options = found.configManager.advancedOption
-    if "option" in doors:
+    if "option" in accesses:
         assert options.QueryOptions(f"VMkernel.Boot.{OPTION}")[0].value is True
     else:
         with pytest.raises(vim.fault.InvalidName):
             options.QueryOptions(f"VMkernel.Boot.{OPTION}")
-    if doors == "none":
+    if accesses == "none":
         with pytest.raises(esxcli.EsxcliError, match=f"Invalid Key Name: {OPTION}"):
             esxcli.run(session, found, "system.settings.kernel.list", option=OPTION)
     else:
@@ -96,14 +96,14 @@ def test_shell_and_api_tell_of_one_state_and_the_boot_puts_it_in_force(
     with_ssh(found)
 
     def kernel() -> list[str]:
-        told = shells.run(name, f"esxcli system settings kernel list -o {OPTION}").out.splitlines()[-1].split()[2:5]
+        texts = shells.run(name, f"esxcli system settings kernel list -o {OPTION}").out.splitlines()[-1].split()[2:5]
         (row,) = esxcli.run(session, found, "system.settings.kernel.list", option=OPTION)
-        assert told == [row["Configured"], row["Runtime"], row["Default"]]
-        return told
+        assert texts == [row["Configured"], row["Runtime"], row["Default"]]
+        return texts
 
     def firmware() -> list[str]:
-        told = shells.run(name, f"{MLXCONFIG} -e query ATS_ENABLED").out
-        return next(line.replace("*", " ").split()[1:] for line in told.splitlines() if "ATS_ENABLED" in line)
+        texts = shells.run(name, f"{MLXCONFIG} -e query ATS_ENABLED").out
+        return next(line.replace("*", " ").split()[1:] for line in texts.splitlines() if "ATS_ENABLED" in line)
 
     assert kernel() == ["FALSE", "FALSE", "FALSE"]
     esxcli.run(session, found, "system.settings.kernel.set", setting=OPTION, value="TRUE")

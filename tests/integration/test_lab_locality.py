@@ -45,8 +45,8 @@ def test_every_node_ends_beside_the_gpu_that_esxi_chose_or_is_named(lab: Lab, no
     spec, clock, vcenter = load_text(text), SystemClock(), labs.gateway(lab)
     try:
         report = labs.brought(spec, lab, vcenter)
-        seen = look(spec, vcenter, tell=lambda _: None, clock=clock, why="first")
-        destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=clock)
+        seen = look(spec, vcenter, notify=lambda _: None, clock=clock, why="first")
+        destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=clock)
     finally:
         vcenter.close()
     torn = {name for name, devices in _sockets(seen).items() if len(devices) > 1}

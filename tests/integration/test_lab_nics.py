@@ -49,7 +49,7 @@ def topology(folder: Path) -> str:
     text = topology_file("spectrum-8.0u3").read_text()
     start = text.index("# Hosts whose ConnectX-6 Dx is the uplink")
     model = text[start : text.index("# Two GPUs in MIG mode")]
-    whole = (
+    entire = (
         model.replace("r750xa-pvrdma", "r750xa-whole")
         .replace("sriov_enabled = false", "passthrough = true")
         .replace(_SET_UP, "")
@@ -64,7 +64,7 @@ model = "r750xa-whole"
 
 """
     file = folder / "nics.toml"
-    file.write_text(text.replace(model, cluster + whole + bare))
+    file.write_text(text.replace(model, cluster + entire + bare))
     return str(file)
 
 
@@ -125,26 +125,28 @@ def _kind(device: VmDevice) -> str:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcenter: Gateway) -> None:
-    wish = spec(name, *(["pvrdma"] if name == "paravirtual" else []))
+    cluster_spec = spec(name, *(["pvrdma"] if name == "paravirtual" else []))
     try:
-        made = labs.brought(wish, lab, vcenter)
+        made = labs.brought(cluster_spec, lab, vcenter)
         assert made.done, made.error and made.error.details
-        seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
+        seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
         assert [fast(seen, f"{name}-{number}") for number in (1, 2)] == [KINDS[name][2]] * 2
         settings = [vm.settings for vm in seen.vms if vm.settings is not None]
         macs = [card.mac for each in settings for card in each.devices if isinstance(card, EthernetCard)]
         assert len(set(macs)) == len(macs)
-        assert not labs.brought(wish, lab, vcenter).acted
+        assert not labs.brought(cluster_spec, lab, vcenter).acted
     finally:
-        assert destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+        assert destroy(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
 
 
-def planned(wish: ClusterSpec, lab: Lab, vcenter: Gateway) -> Seated:
+def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Seated:
     """Return the plan of a run that may make hosts ready."""
     session, clock = labs.sign_in(lab), SystemClock()
     try:
-        door = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
-        return plan(wish, vcenter, tell=lambda _: None, clock=clock, ready=HostConfiguration(wish, door, clock))
+        host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
+        return plan(
+            spec, vcenter, notify=lambda _: None, clock=clock, ready=HostConfiguration(spec, host_session, clock)
+        )
     finally:
         session.close()
 
@@ -153,7 +155,7 @@ def test_a_switchs_uplink_is_left_to_it_and_another_port_handed_over_whole(lab: 
     made = planned(by_ports(2), lab, vcenter)
     ports = {port.address: port.switch for host in made.inventory.hosts for port in host.nics if "pvrdma" in host.name}
     assert ports == {UPLINK: "dvs-gpu", OTHER: ""}
-    assert [seat.nics for seat in made.placement.seats] == [(OTHER,), (OTHER,)]
+    assert [placement.nics for placement in made.placement.seats] == [(OTHER,), (OTHER,)]
     assert {each.port for each in made.plan.host_changes if isinstance(each, SetPassthrough)} == {OTHER}
 
 
@@ -167,12 +169,12 @@ def test_nodes_that_only_uplinks_are_left_for_are_refused_with_that(lab: Lab, vc
 
 
 def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: Lab, vcenter: Gateway) -> None:
-    wish = spec("plain")
+    cluster_spec = spec("plain")
     try:
-        assert labs.brought(wish, lab, vcenter).done
-        seen = plan(wish, vcenter, tell=lambda _: None, clock=SystemClock()).inventory
+        assert labs.brought(cluster_spec, lab, vcenter).done
+        seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
         ours = {vm.name: vm for vm in seen.vms if vm.cluster_mark == "plain"}
         found = [list(each.uplinks.values()) for each in machines(seen, ours).values()]
         assert found == [[Uplink(switch="dvs-gpu", bits_per_s=100e9)]] * 2
     finally:
-        destroy(wish, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+        destroy(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())

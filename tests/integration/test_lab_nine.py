@@ -69,11 +69,11 @@ def test_the_counts_agree_when_more_is_taken(cluster: str, vcenter: Gateway) -> 
     before = sum(each.free or 0 for each in agreed(vcenter).hosts)
     spec = wish(cluster)
     try:
-        made = provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+        made = provision(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
         assert made.done, made.error
         assert sum(each.free or 0 for each in agreed(vcenter).hosts) < before
     finally:
-        assert destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+        assert destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
 
 
 def test_an_older_vcenter_is_not_asked(tmp_path_factory: pytest.TempPathFactory) -> None:

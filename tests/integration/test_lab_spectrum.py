@@ -64,7 +64,7 @@ def wish(name: str, *, more: int = 0) -> ClusterSpec:
 
 
 def brought(spec: ClusterSpec, vcenter: Gateway) -> Report:
-    return provision(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+    return provision(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -73,10 +73,10 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
     try:
         made = brought(spec, vcenter)
         assert made.done, made.error and made.error.details
-        assert len({seat.host for seat in made.lacking.seats}) == 2
+        assert len({placement.host for placement in made.lacking.seats}) == 2
         assert not brought(spec, vcenter).acted
     finally:
-        assert destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock()).done
+        assert destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -101,4 +101,4 @@ def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) ->
         assert users[2] == 2, "both sizes on the first GPU of each host, which consolidates"
     finally:
         for spec in (small, large):
-            destroy(spec, vcenter, approve=lambda _: True, tell=lambda _: None, clock=SystemClock())
+            destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())

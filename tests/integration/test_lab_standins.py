@@ -99,8 +99,8 @@ def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
 
 
 def test_stand_ins_say_so_and_stay_in_the_guest(shell: SshShell) -> None:
-    told = shell.ask({"ofed": "ofed_info -s", "gpus": "nvidia-smi -L", "package": "dpkg -s doca-ofed"})
-    assert "stand-in of the vsml lab" in told["ofed"].err
-    assert "stand-in of the vsml lab" in told["gpus"].err
-    assert "stand-in of the vsml lab" in told["package"].out
+    answers = shell.ask({"ofed": "ofed_info -s", "gpus": "nvidia-smi -L", "package": "dpkg -s doca-ofed"})
+    assert "stand-in of the vsml lab" in answers["ofed"].err
+    assert "stand-in of the vsml lab" in answers["gpus"].err
+    assert "stand-in of the vsml lab" in answers["package"].out
     assert shutil.which("ofed_info") is None

@@ -60,9 +60,9 @@ def says_yes(site: Site, guest: Any) -> bool:
 
 
 def test_status_tells_name_address_state_and_the_key_on_the_console(site: Site, guest: Any) -> None:
-    told = vsml(site, "status")["data"]
-    assert told["has_guests"]
-    (one,) = told["guests"]
+    found = vsml(site, "status")["data"]
+    assert found["has_guests"]
+    (one,) = found["guests"]
     assert (one["name"], one["state"], one["address"]) == ("node-1", "on", guest.guest.ipAddress)
     known = read_key(" ".join(firstboot.host_keys(published(guest))[0]))
     assert known is not None

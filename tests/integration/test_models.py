@@ -23,7 +23,7 @@ pytestmark = [
 def train(*options: str) -> dict[str, list[dict[str, float]]]:
     """Return the lines that the workload printed, by kind."""
     home = runtime.make_runtime()
-    told = subprocess.run(
+    completed = subprocess.run(
         [runtime.python(home), remote_job.WORKLOADS / "train.py", "--precision", "fp16", "--steps", "3", *options],
         capture_output=True,
         text=True,
@@ -31,7 +31,7 @@ def train(*options: str) -> dict[str, list[dict[str, float]]]:
         env=os.environ | {"LD_LIBRARY_PATH": str(home / "openmpi-5" / "lib")},
     )
     lines: dict[str, list[dict[str, float]]] = {}
-    for line in map(json.loads, told.stdout.splitlines()):
+    for line in map(json.loads, completed.stdout.splitlines()):
         lines.setdefault(line["kind"], []).append(line)
     return lines
 
@@ -40,14 +40,14 @@ def train(*options: str) -> dict[str, list[dict[str, float]]]:
     ("model", "parameters"), [("mobilenetv2", 2_236_682), pytest.param("resnet50", 23_555_082, marks=pytest.mark.long)]
 )
 def test_larger_models_train_with_compressed_gradients(model: str, parameters: int) -> None:
-    told = train("--model", model, "--batch", "8", "--image", "64")
-    assert told["model"][0]["parameters"] == parameters
-    assert len(told["step"]) == 3
-    assert all(math.isfinite(each["loss"]) for each in told["step"])
-    assert told["sync"][0]["finite"] is True
+    answers = train("--model", model, "--batch", "8", "--image", "64")
+    assert answers["model"][0]["parameters"] == parameters
+    assert len(answers["step"]) == 3
+    assert all(math.isfinite(each["loss"]) for each in answers["step"])
+    assert answers["sync"][0]["finite"] is True
 
 
 def test_weights_that_overflowed_are_told() -> None:
     """Two images of 32 pixels leave a feature map of one pixel: normalising it makes gradients beyond fp16."""
-    told = train("--model", "mobilenetv2", "--batch", "2", "--image", "32")
-    assert told["sync"][0]["finite"] is False
+    answers = train("--model", "mobilenetv2", "--batch", "2", "--image", "32")
+    assert answers["sync"][0]["finite"] is False

@@ -164,8 +164,8 @@ def test_mmio_space_comes_from_the_gpus_and_never_from_the_vms_memory(rig: Rig) 
     for gpus, space in ((1, "128"), (2, "256"), (4, "512")):
         for memory in (gib(32), gib(512)):
             wanted = node("n-1", cpus=4, memory=memory, gpu=GpuRequest(profile="A100-40C", count=gpus))
-            (seat,) = solve(cluster((wanted,)), site).seats
-            assert seat.target.extra_config[MMIO_SIZE] == space
+            (placement,) = solve(cluster((wanted,)), site).seats
+            assert placement.target.extra_config[MMIO_SIZE] == space
 
 
 def test_pools_of_one_name_are_refused_with_their_paths(rig: Rig, session: Session) -> None:
@@ -207,6 +207,6 @@ def test_memory_is_reserved_and_locked_in_one_spec_and_read_back(rig: Rig, sessi
     )
     WaitForTask(raw(session, "node-1").ReconfigVM_Task(unlocked))
     spec = cluster(nodes(1, cpus=8), name=rig.cluster)
-    lacks = [words for each in planned(spec, site_of(rig, spec)).changes for words in getattr(each, "lacks", ())]
+    missing = [words for each in planned(spec, site_of(rig, spec)).changes for words in getattr(each, "lacks", ())]
     wanted = {"memory reservation not locked → locked", "memory reservation 0 B → 64 GiB"}
-    assert {f"{words} (rule memory-reserved)" for words in wanted} <= set(lacks)
+    assert {f"{words} (rule memory-reserved)" for words in wanted} <= set(missing)

@@ -67,12 +67,12 @@ def test_nothing_is_placed_on_a_host_that_does_not_answer_and_the_plan_names_it(
 ) -> None:
     spec = load_text(labs.cluster_file("silent", cluster="gpu", gpu=GPU))
     gateway = between.gateway()
-    seat = plan(spec, gateway, tell=lambda _: None, clock=SystemClock()).plan.seats[0]
-    with between.breaking("RetrieveVendorDeviceGroupInfo", trouble, nth=None, words=f"-{seat.host}<"):
-        found = plan(spec, gateway, tell=lambda _: None, clock=SystemClock()).plan
+    placement = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan.seats[0]
+    with between.breaking("RetrieveVendorDeviceGroupInfo", trouble, nth=None, words=f"-{placement.host}<"):
+        found = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan
     gateway.close()
-    assert [(each.code, each.target) for each in found.findings] == [("host.no-answer", seat.host_name)]
-    assert found.seats[0].host != seat.host
+    assert [(each.code, each.target) for each in found.findings] == [("host.no-answer", placement.host_name)]
+    assert found.seats[0].host != placement.host
 
 
 def test_a_site_without_a_host_that_answers_says_why_of_each(between: Proxy) -> None:
@@ -80,7 +80,7 @@ def test_a_site_without_a_host_that_answers_says_why_of_each(between: Proxy) -> 
     gateway = between.gateway()
     silent = between.breaking("RetrieveVendorDeviceGroupInfo", SILENT["system error"], nth=None)
     with silent, pytest.raises(NotPossible) as refusal:
-        plan(spec, gateway, tell=lambda _: None, clock=SystemClock())
+        plan(spec, gateway, notify=lambda _: None, clock=SystemClock())
     gateway.close()
     assert sum("SystemError" in each for each in refusal.value.details) == 4
 

@@ -63,9 +63,9 @@ def test_a_fault_has_the_same_code_now_and_later(lab: Lab, rig: Rig, kind: str, 
 
 def test_a_missing_privilege_is_named_with_its_object(lab: Lab, rig: Rig) -> None:
     control.fail(lab, "CloneVM_Task", "NoPermission")
-    told = " ".join(failure(rig, "n-1").details)
-    assert "privilege" in told
-    assert " on " in told
+    text = " ".join(failure(rig, "n-1").details)
+    assert "privilege" in text
+    assert " on " in text
 
 
 def test_a_look_that_is_refused_says_so(lab: Lab, rig: Rig) -> None:
@@ -78,19 +78,19 @@ def test_a_look_that_is_refused_says_so(lab: Lab, rig: Rig) -> None:
 def test_the_sign_in_is_renewed_in_the_middle_of_waiting(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 1500})
-    ticket = rig.vcenter.start(change)
+    task = rig.vcenter.start(change)
     control.expire(lab)
-    assert rig.end(ticket) == [None]
+    assert rig.end(task) == [None]
     assert rig.vm("n-1").cluster_mark == rig.cluster
 
 
 def test_a_restart_in_the_middle_ends_the_change_with_a_word_on_what_to_do(lab: Lab, rig: Rig) -> None:
     rig.do(rig.clone("n-1"))
     control.ask(lab, "POST", "delays", {"PowerOnVM_Task": 1500})
-    ticket = rig.vcenter.start(PowerOn(vm="n-1"))
+    task = rig.vcenter.start(PowerOn(vm="n-1"))
     control.restart(lab, down_ms=0)
     time.sleep(0.5)
-    (error,) = rig.end(ticket)
+    (error,) = rig.end(task)
     assert error is None or (error.code == "vsphere.task-lost" and "run the same command again" in error.hint)
     assert rig.vm("n-1").powered_on == (error is None)
 
@@ -119,10 +119,10 @@ def test_a_shut_down_is_asked_of_a_guest_with_tools_first(lab: Lab, rig: Rig) ->
 def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 5000})
-    ticket = rig.vcenter.start(change)
+    task = rig.vcenter.start(change)
     seen: list[Update] = []
     while not any(update.done for update in seen):
-        seen += rig.vcenter.wait([ticket], 10)
+        seen += rig.vcenter.wait([task], 10)
     percents = [update.percent for update in seen if update.percent is not None]
     assert percents == sorted(percents)
     assert percents
@@ -131,10 +131,10 @@ def test_progress_is_told_while_a_task_runs(lab: Lab, rig: Rig) -> None:
 def test_waiting_ends_when_its_time_is_over(lab: Lab, rig: Rig) -> None:
     change = rig.clone("n-1")
     control.ask(lab, "POST", "delays", {"CloneVM_Task": 3_600_000})
-    ticket = rig.vcenter.start(change)
-    assert not [update for update in rig.vcenter.wait([ticket], 1.0) if update.done]
+    task = rig.vcenter.start(change)
+    assert not [update for update in rig.vcenter.wait([task], 1.0) if update.done]
     control.forgive(lab)
-    assert rig.end(ticket) == [None]
+    assert rig.end(task) == [None]
 
 
 def test_a_look_asks_nothing_newer_than_the_server(lab: Lab, rig: Rig) -> None:

@@ -189,8 +189,8 @@ def test_nothing_is_changed_any_more_once_the_lock_is_lost(
                 child.Destroy_Task()
         assert gateway._lock is not None
         gateway._lock._lost.wait(PATIENCE_S)
-        ticket = gateway.start(CreateFolder(path="late", marks=Marks(cluster=CLUSTER)))
-        (update,) = gateway.wait([ticket], PATIENCE_S)
+        task = gateway.start(CreateFolder(path="late", marks=Marks(cluster=CLUSTER)))
+        (update,) = gateway.wait([task], PATIENCE_S)
         assert update.error is not None
         assert update.error.code == "lock.lost"
     assert "late" not in {folder.path for folder in gateway.look(Scope()).folders}

@@ -81,9 +81,9 @@ def gateway(server: str) -> Iterator[Gateway]:
 
 
 def settle(gateway: Gateway, change: Change) -> VsmlError | None:
-    ticket = gateway.start(change)
+    task = gateway.start(change)
     for _ in range(100):
-        for update in gateway.wait([ticket], 10):
+        for update in gateway.wait([task], 10):
             if update.done:
                 return update.error
     pytest.fail(f"{change} does not end")

@@ -30,11 +30,13 @@ def test_an_administrator_lacks_nothing(session: Session) -> None:
 
 def test_what_is_granted_nowhere_is_named(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def limited(entity: list[object], sessionId: str, privId: list[str]) -> list[object]:  # noqa: N803 - the API's names
-        told = [
+        availabilities = [
             vim.AuthorizationManager.PrivilegeAvailability(privId=each, isGranted=each != "Folder.Create")
             for each in privId
         ]
-        return [vim.AuthorizationManager.EntityPrivilege(entity=each, privAvailability=told) for each in entity]
+        return [
+            vim.AuthorizationManager.EntityPrivilege(entity=each, privAvailability=availabilities) for each in entity
+        ]
 
     # The lab grants everything, as the simulator does, so the answer of a limited account is made here.
     monkeypatch.setattr(type(session.content.authorizationManager), "HasPrivilegeOnEntities", staticmethod(limited))

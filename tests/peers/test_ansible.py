@@ -64,10 +64,10 @@ def play(ansible: Path, lab: Lab, tmp_path: Path, text: str) -> dict[str, Any]:
 
 
 def test_vmware_guest_clones_powers_tells_facts_and_removes(ansible: Path, lab: Lab, tmp_path: Path) -> None:
-    told = play(ansible, lab, tmp_path, STORY)
-    assert told["clone"]["changed"]
-    assert told["power on"]["instance"]["hw_power_status"] == "poweredOn"
-    assert not told["clone again"]["changed"], "a second run of the same task changes nothing"
-    assert told["facts"]["instance"]["hw_processor_count"] == 8
-    assert told["facts"]["instance"]["hw_memtotal_mb"] == 16384
-    assert told["remove"]["changed"]
+    answers = play(ansible, lab, tmp_path, STORY)
+    assert answers["clone"]["changed"]
+    assert answers["power on"]["instance"]["hw_power_status"] == "poweredOn"
+    assert not answers["clone again"]["changed"], "a second run of the same task changes nothing"
+    assert answers["facts"]["instance"]["hw_processor_count"] == 8
+    assert answers["facts"]["instance"]["hw_memtotal_mb"] == 16384
+    assert answers["remove"]["changed"]

@@ -29,9 +29,9 @@ def clean(clone: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_cache_goes_first_and_each_thing_is_named_with_its_size(clone: Path) -> None:
-    told = clean(clone).stdout.splitlines()
-    assert told[0] == "vsml lab build --clean"
-    removed = {line.removeprefix("removed ").partition(", ")[::2] for line in told[1:]}
+    texts = clean(clone).stdout.splitlines()
+    assert texts[0] == "vsml lab build --clean"
+    removed = {line.removeprefix("removed ").partition(", ")[::2] for line in texts[1:]}
     assert {name for name, _ in removed} == {".venv", ".mypy_cache", "htmlcov", ".coverage.host.1"}
     assert all(size[:1].isdigit() for _, size in removed)
     assert {each.name for each in clone.iterdir()} == {"scripts", "vsphere_ml"}

@@ -106,5 +106,5 @@ def test_many_failures_or_other_trouble_are_not_tried_again(
 
 def test_what_passed_only_when_tried_again_is_told_at_the_end(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
     rings.tell([rings.Ring("e2e", 0, 3.0, {"test_it": 1.0}, ["test_it"])], [])
-    [told] = [line.split() for line in capsys.readouterr().out.splitlines() if "UNSTEADY," in line]
-    assert (told[0], told[-1]) == ("e2e", "test_it")
+    [texts] = [line.split() for line in capsys.readouterr().out.splitlines() if "UNSTEADY," in line]
+    assert (texts[0], texts[-1]) == ("e2e", "test_it")

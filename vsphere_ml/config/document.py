@@ -81,8 +81,8 @@ def _duplicate_hint(error: toml.NotToml, text: str) -> str:
     if header is None:
         return "this key or table is there twice; leave one of them out"
     others = (_HEADER.match(each) for each in text.splitlines()[: (error.line or 1) - 1])
-    brackets = {len(each[1]) for each in others if each and each[2] == header[2]}
-    if brackets == {3 - len(header[1])}:
+    bounds = {len(each[1]) for each in others if each and each[2] == header[2]}
+    if bounds == {3 - len(header[1])}:
         return f"`{clip(header[2])}` stands in single and in double brackets; write the same ones everywhere"
     return "this table is there twice; leave one of them out, or write both as one"
 

@@ -90,10 +90,10 @@ class _Sections:
         raw = self.raw.get("nodes", [])
         if not isinstance(raw, list) or not raw:
             if not self.mistakes.told(("nodes",)):
-                told = (
+                text = (
                     "expected [[nodes]], in double brackets" if raw else "there are none; write at least one [[nodes]]"
                 )
-                self.mistakes.add(("nodes",), told)
+                self.mistakes.add(("nodes",), text)
             return []
         blocks = [(at, read(schema.Nodes, each, ("nodes", at), self.mistakes)) for at, each in enumerate(raw)]
         return [(at, block) for at, block in blocks if block is not None]

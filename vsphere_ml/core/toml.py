@@ -53,11 +53,11 @@ def _check_numbers(value: object) -> None:
         raise ValueError("more than a float holds")
 
 
-def _not_toml(text: str, told: str) -> NotToml:
-    place = _PLACE.search(told)
+def _not_toml(text: str, message: str) -> NotToml:
+    place = _PLACE.search(message)
     if place is None:
         return NotToml("a value that cannot be read", _line_of_long_number(text))
-    why = _PLACE.sub("", told)
+    why = _PLACE.sub("", message)
     if place[1] is None:
         return NotToml(why, text.count("\n") + 1)
     return NotToml(why, int(place[1]), int(place[2]))

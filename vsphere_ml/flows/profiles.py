@@ -32,5 +32,5 @@ def profiles(vcenter: VCenter, datacenter: str | None, host: str = EVERY_HOST) -
     inventory = vcenter.look(Scope(datacenter=datacenter, direct_path=True))
     found = stock(inventory, host)
     counts = vcenter.counts(asks(found, inventory, clusters=host == EVERY_HOST))
-    told = with_vcenter_counts(found, counts)
-    return OfferedProfiles(hosts=told, clusters=sums(told, counts), differences=tuple(differences(told)))
+    rows = with_vcenter_counts(found, counts)
+    return OfferedProfiles(hosts=rows, clusters=sums(rows, counts), differences=tuple(differences(rows)))

@@ -73,29 +73,29 @@ def check_all(playbooks: Sequence[Playbook], probe: Probe, facts: GuestFacts) ->
 
 
 def _outcome(step: Step, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> StepOutcome:
-    lack = step.lack(seen, facts)
-    return StepOutcome(step=step.title, state=StepState.OK if lack is None else StepState.LACKING, lack=lack)
+    missing = step.lack(seen, facts)
+    return StepOutcome(step=step.title, state=StepState.OK if missing is None else StepState.LACKING, lack=missing)
 
 
 def converge(
-    playbook: Playbook, shell: Shell, facts: GuestFacts, tell: GuestListener, selection: Selection | None = None
+    playbook: Playbook, shell: Shell, facts: GuestFacts, notify: GuestListener, selection: Selection | None = None
 ) -> Convergence:
     """Bring the guest to the playbook and return what became of each step; GuestError at the first that fails.
 
     A guest that lacks nothing costs one round trip. Steps that ask for a reboot get one between them, after the others;
     those that need what the reboot brings are left for after it.
     """
-    reached, error = converge_as_far(playbook, shell, facts, tell, selection)
+    reached, error = converge_as_far(playbook, shell, facts, notify, selection)
     if error is not None:
         raise error
     return reached
 
 
 def converge_as_far(
-    playbook: Playbook, shell: Shell, facts: GuestFacts, tell: GuestListener, selection: Selection | None = None
+    playbook: Playbook, shell: Shell, facts: GuestFacts, notify: GuestListener, selection: Selection | None = None
 ) -> tuple[Convergence, VsmlError | None]:
     """As `converge`, with the error beside what became of the steps before it: those were changed all the same."""
-    run = _Run(playbook, shell, facts, tell, _selected_steps(playbook, selection))
+    run = _Run(playbook, shell, facts, notify, _selected_steps(playbook, selection))
     try:
         run.whole()
     except VsmlError as error:
@@ -130,21 +130,21 @@ class _Run:
     def once(self) -> tuple[str, ...]:
         """Provide in order what lacks; return the steps that want a reboot."""
         seen = _ask(self.shell, self.steps, self.facts)
-        lacks = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
-        lacking = sum(lack is not None for lack in lacks)
+        gaps = [step.lack(seen[at], self.facts) for at, step in enumerate(self.steps)]
+        pending = sum(missing is not None for missing in gaps)
         self.tell(
-            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=lacking)
+            GuestChecked(node=self.facts.name, playbook=self.playbook.name, steps=len(self.steps), lacking=pending)
         )
-        for at, lack in enumerate(lacks):
-            if lack is not None:
-                self.lacked.setdefault(at, lack)
+        for at, missing in enumerate(gaps):
+            if missing is not None:
+                self.lacked.setdefault(at, missing)
         wanting: list[str] = []
         for at, step in enumerate(self.steps):
-            lack = step.lack(seen[at], self.facts)
-            if lack is None or (wanting and waits_for_reboot(step)):
+            missing = step.lack(seen[at], self.facts)
+            if missing is None or (wanting and waits_for_reboot(step)):
                 continue
-            self.lacked.setdefault(at, lack)
-            need = self._apply(at, lack)
+            self.lacked.setdefault(at, missing)
+            need = self._apply(at, missing)
             self.applied.add(at)  # before it is looked at: where the connection breaks now, it is changed all the same
             seen = _ask(self.shell, self.steps, self.facts, start=at)
             if need is StepNeed.REBOOT:
@@ -158,9 +158,9 @@ class _Run:
         """Look once more at everything: a step must not undo what an earlier one did."""
         seen = _ask(self.shell, self.steps, self.facts)
         for at, step in enumerate(self.steps):
-            lack = step.lack(seen[at], self.facts)
-            if lack is not None:
-                raise _step_error(self.facts, step.title, f"a later step undid it: {lack}")
+            missing = step.lack(seen[at], self.facts)
+            if missing is not None:
+                raise _step_error(self.facts, step.title, f"a later step undid it: {missing}")
 
     def convergence(self) -> Convergence:
         outcomes = tuple(
@@ -180,7 +180,7 @@ class _Run:
             return StepState.CHANGED
         return StepState.LACKING if at in self.lacked else StepState.OK
 
-    def _apply(self, at: int, lack: str) -> StepNeed:
+    def _apply(self, at: int, missing: str) -> StepNeed:
         step, count = self.steps[at], len(self.steps)
         self.tell(
             Applying(
@@ -189,7 +189,7 @@ class _Run:
                 number=at + 1,
                 steps=count,
                 step=step.title,
-                lack=lack,
+                lack=missing,
             )
         )
         try:
@@ -199,11 +199,11 @@ class _Run:
 
     def _believe(self, at: int, seen: Mapping[str, CommandAnswer]) -> None:
         step = self.steps[at]
-        lack = step.lack(seen, self.facts)
-        if lack is not None:
+        missing = step.lack(seen, self.facts)
+        if missing is not None:
             self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
-            raise _step_error(self.facts, step.title, f"it was applied, and still {lack}", commands)
+            raise _step_error(self.facts, step.title, f"it was applied, and still {missing}", commands)
 
 
 def waits_for_reboot(step: Step) -> bool:

@@ -117,8 +117,8 @@ def _build(program: Program, path: Path, say: Callable[[str], None]) -> None:
     say(f"built {path} in {time.monotonic() - began:.0f} s")
 
 
-def _build_failed(program: Program, told: str) -> NotPossible:
-    lines = tuple(told.strip().splitlines()[-ERROR_LINES:])
+def _build_failed(program: Program, text: str) -> NotPossible:
+    lines = tuple(text.strip().splitlines()[-ERROR_LINES:])
     offline = any("dial tcp" in line or "lookup " in line for line in lines)
     return NotPossible(
         f"building {program.name} failed",

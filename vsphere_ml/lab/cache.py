@@ -57,20 +57,20 @@ def contents() -> list[Cached]:
 
 def remove() -> tuple[list[Cached], list[Cached]]:
     """Remove what nothing uses; return that and what stays. NotPossible `lab.no-folder` when it cannot be removed."""
-    removed, kept = [], []
+    removed, preserved = [], []
     for each in contents():
         with _nobody_makes(each.path) as free:
             if not free:
-                kept.append(replace(each, user="whoever is making it"))
+                preserved.append(replace(each, user="whoever is making it"))
             elif each.user:
-                kept.append(each)
+                preserved.append(each)
             else:
                 _remove(each.path)
                 removed.append(each)
     for lock in folders.cache().glob(f"*{LOCK}"):
         with _nobody_makes(lock.with_suffix("")):
             pass  # a lock whose thing is gone goes too
-    return removed, kept
+    return removed, preserved
 
 
 def _what(path: Path) -> str:

@@ -75,14 +75,14 @@ def change(
 def access(name: str) -> HostAccess | None:
     """Return the way into the hosts of the lab called `name`; None when it has no shells."""
     home = state.folder(name)
-    told = _read_list(home / "esxi_hosts.json")
-    if not told:
+    answers = _read_list(home / "esxi_hosts.json")
+    if not answers:
         return None
     return HostAccess(
         user="root",
         key_file=home / KEY,
-        fingerprints={str(each["name"]): str(each["fingerprint"]) for each in told},
-        addresses={str(each["name"]): f"{each['address']}:{each['port']}" for each in told},
+        fingerprints={str(each["name"]): str(each["fingerprint"]) for each in answers},
+        addresses={str(each["name"]): f"{each['address']}:{each['port']}" for each in answers},
         service=HostService.START,
     )
 
@@ -95,6 +95,6 @@ def _read_list(file: Path) -> list[dict[str, object]]:
     return found if isinstance(found, list) else []
 
 
-def _host(told: Mapping[str, Any]) -> LabHost:
-    values = {name: told[name] for name in LabHost.__dataclass_fields__}
-    return LabHost(**(values | {"faults": tuple(told["faults"])}))
+def _host(answers: Mapping[str, Any]) -> LabHost:
+    values = {name: answers[name] for name in LabHost.__dataclass_fields__}
+    return LabHost(**(values | {"faults": tuple(answers["faults"])}))

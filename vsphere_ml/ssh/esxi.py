@@ -149,14 +149,14 @@ def _translate_error(error: GuestError, target: SshTarget) -> VSphereError:
     if code == "host.key-unknown":
         why = f"the SSH host key of {target.name} ({target.place}) is not known, and nobody vouches for it"
     elif code == "host.sign-in":
-        way = (
+        option = (
             "the password"
             if target.password
             else f"the key {target.key_file}"
             if target.key_file
             else "the agent's keys"
         )
-        why = f"{target.name} ({target.place}) refuses {way} for user {target.user}"
+        why = f"{target.name} ({target.place}) refuses {option} for user {target.user}"
     hint = _HINTS.get(code, error.hint)
     return VSphereError(
         why, code=_CODES.get(error.code, UNREACHABLE), target=target.name, hint=hint, details=error.details

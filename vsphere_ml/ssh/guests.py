@@ -125,19 +125,19 @@ class SshGuests:
 
     def _is_of_another_vm(self, place: GuestPlace) -> bool:
         """Return whether the address is pinned to what a VM published that had it before this one."""
-        remarks = self.known_hosts.remarks(place.address, self.access.port)
+        diagnostics = self.known_hosts.remarks(place.address, self.access.port)
         mark = f"published by {place.vm},"
-        return bool(remarks) and all("published by " in each and mark not in each for each in remarks)
+        return bool(diagnostics) and all("published by " in each and mark not in each for each in diagnostics)
 
     def _pin(self, place: GuestPlace) -> None:
         """Pin what a guest published, once for each VM: what a pinned VM publishes later changes nothing."""
         known, port = self.known_hosts, self.access.port
         published = [key for text in place.published.split(",") if (key := read_key(text)) is not None]
         mark = f"published by {place.vm},"
-        if not published or any(mark in remark for remark in known.remarks(place.address, port)):
+        if not published or any(mark in note for note in known.remarks(place.address, port)):
             return
         # Pinned for another VM at this address, by vCenter's word: that one is gone. What a person pinned stays.
-        if any("published by " not in remark for remark in known.remarks(place.address, port)):
+        if any("published by " not in note for note in known.remarks(place.address, port)):
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         known.pin(place.address, port, published, comment=f"{place.name}: {mark} {now}")

@@ -47,9 +47,9 @@ def _wait_for_one(
 ) -> GuestError | None:
     """Return None when it answered, else the last thing that stood in the way."""
     while True:
-        patience = max(1.0, min(target.timeout_s, until - clock.now()))
+        timeouts = max(1.0, min(target.timeout_s, until - clock.now()))
         try:
-            attempt(replace(target, timeout_s=patience))
+            attempt(replace(target, timeout_s=timeouts))
         except GuestError as error:
             if clock.now() + PAUSE_S > until:
                 return error

@@ -107,8 +107,8 @@ class Gateway:
     def file_size(self, file: str) -> int:
         return self._reading(lambda: self._files().size(file), f"looking for {file}")
 
-    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
-        return self._reading(lambda: self._files().fetch(file, tell), f"fetching {file}")
+    def fetch(self, file: str, notify: Callable[[int, int], None]) -> Path:
+        return self._reading(lambda: self._files().fetch(file, notify), f"fetching {file}")
 
     def _files(self) -> Files:
         return Files(self._session, self._acts.site.datacenter, self._cache)
@@ -128,8 +128,8 @@ class Gateway:
             self._lock.assert_held()
         yield from self._acts.steps(change)
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
-        return self._tickets.wait(tickets, timeout_s)
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        return self._tickets.wait(tasks, timeout_s)
 
     def _explain(self, fault: BaseException, change: Change) -> VsmlError:
         if isinstance(fault, VsmlError):

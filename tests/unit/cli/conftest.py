@@ -59,7 +59,7 @@ def vsml(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def run(*arguments: str) -> Ended:
         status = app.run(list(arguments))
         sys.stdout.flush()
-        told = capfd.readouterr()
-        return Ended(status, told.out, told.err)
+        result = capfd.readouterr()
+        return Ended(status, result.out, result.err)
 
     return run

@@ -42,8 +42,8 @@ def completed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(Path(__file__).parents[3]),
     }
-    told = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True, cwd=folder)
-    return dict(zip(WORDS, (set(line.split()) for line in told.stdout.splitlines()), strict=True))
+    process = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, check=True, cwd=folder)
+    return dict(zip(WORDS, (set(line.split()) for line in process.stdout.splitlines()), strict=True))
 
 
 @pytest.mark.parametrize("case", WORDS)

@@ -64,8 +64,8 @@ def test_yes_goes_on_after_the_plan_was_shown(
     person(answer)
     made = shown()
     assert consent.approval(made.terminal, view.text, yes=False)(PLAN)
-    told = made.err.getvalue()
-    assert told.index("node-1: power on") < told.index("Continue? [y/N]")
+    text = made.err.getvalue()
+    assert text.index("node-1: power on") < text.index("Continue? [y/N]")
     assert made.out.getvalue() == ""
 
 

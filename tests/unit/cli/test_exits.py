@@ -59,9 +59,9 @@ def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.Captu
         hint="lower `nodes.gpus`",
     )
     ending(GlobalOptions(), error)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err == (
+    result = capsys.readouterr()
+    assert result.out == ""
+    assert result.err == (
         "error: no host can take node-3\n  esx-01: 1 of 4 GPUs free, 2 needed\nhint: lower `nodes.gpus`\n"
     )
 
@@ -106,18 +106,18 @@ def test_an_interrupt_names_what_may_go_on_in_guests_and_the_logs(capsys: pytest
 
 def test_an_interrupt_names_what_vcenter_still_works_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert ending(GlobalOptions(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=())) == 130
-    told = capsys.readouterr().err
-    assert told.startswith("error: interrupted\n  still running in vCenter: ")
-    assert "node-01" in told
-    assert "hint: " in told
+    text = capsys.readouterr().err
+    assert text.startswith("error: interrupted\n  still running in vCenter: ")
+    assert "node-01" in text
+    assert "hint: " in text
 
 
 def test_an_interrupt_names_the_vms_that_it_leaves_off(capsys: pytest.CaptureFixture[str]) -> None:
     off = tuple(Done(change=PowerOff(vm=name), seconds=1.0) for name in ("node-01", "node-02"))
     ending(GlobalOptions(), Interrupted(running=(PowerOn(vm="node-01"),), outcomes=off))
-    told = capsys.readouterr().err
-    assert "govc vm.power -on node-02" in told
-    assert "govc vm.power -on node-01" not in told, "it is being started"
+    text = capsys.readouterr().err
+    assert "govc vm.power -on node-02" in text
+    assert "govc vm.power -on node-01" not in text, "it is being started"
 
 
 def test_being_told_to_end_is_as_ctrl_c() -> None:
@@ -133,12 +133,12 @@ def test_being_told_to_end_is_as_ctrl_c() -> None:
 )
 def test_an_error_in_json_is_one_envelope_on_stdout(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     ending(JSON, error)
-    told = capsys.readouterr()
-    document = json.loads(told.out)
+    result = capsys.readouterr()
+    document = json.loads(result.out)
     assert set(document) == {"schema", "command", "status", "data", "messages", "errors"}
     assert (document["schema"], document["command"], document["status"]) == ("vsml/1", "plan", "error")
     assert set(document["errors"][0]) == {"code", "message", "target", "hint", "details"}
-    assert told.err.startswith("error: ")
+    assert result.err.startswith("error: ")
 
 
 def test_an_answer_with_errors_is_partial(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,6 +157,6 @@ def test_what_was_said_on_the_way_is_among_the_messages(capsys: pytest.CaptureFi
         return Answer(text="not shown", data=1)
 
     exits.run("plan", JSON, body)
-    told = capsys.readouterr()
-    assert json.loads(told.out)["messages"] == ["looking"]
-    assert told.err == "looking\n"
+    result = capsys.readouterr()
+    assert json.loads(result.out)["messages"] == ["looking"]
+    assert result.err == "looking\n"

@@ -154,7 +154,7 @@ def test_every_command_of_a_cluster_file_takes_it_as_an_option() -> None:
 def test_a_wrong_value_is_told_in_our_words(
     arguments: tuple[str, ...], wanted: str, vsml: Callable[..., Ended]
 ) -> None:
-    told = vsml(*arguments)
-    assert (told.status, wanted in told.err) == (2, True), told.err
-    assert "Input should" not in told.err
-    assert "Value error" not in told.err
+    ended = vsml(*arguments)
+    assert (ended.status, wanted in ended.err) == (2, True), ended.err
+    assert "Input should" not in ended.err
+    assert "Value error" not in ended.err

@@ -55,9 +55,9 @@ def test_ctrl_c_during_an_import_is_told_as_any_other(module: str) -> None:
 
 
 def imported_by(arguments: list[str]) -> set[str]:
-    told = subprocess.run(
+    text = subprocess.run(
         [sys.executable, "-c", PROBE, json.dumps(arguments)], capture_output=True, text=True, check=True
     ).stdout
-    imported = set(json.loads(told.splitlines()[-1]))
+    imported = set(json.loads(text.splitlines()[-1]))
     assert "typer" in imported
     return imported

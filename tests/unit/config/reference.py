@@ -44,8 +44,8 @@ def tables() -> str:
 
 
 def _section(title: str, name: str, model: type[BaseModel], without: type[BaseModel] | None = None) -> Iterator[str]:
-    told = schema.ClusterFile.model_fields[name].description or ""
-    yield f"## {title}\n\n{told[:1].upper()}{told[1:]}.\n"
+    text = schema.ClusterFile.model_fields[name].description or ""
+    yield f"## {title}\n\n{text[:1].upper()}{text[1:]}.\n"
     yield "| key | type | meaning |\n|---|---|---|"
     yield from _rows(model, "", set(without.model_fields) if without else set())
     yield ""

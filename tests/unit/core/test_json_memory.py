@@ -32,9 +32,9 @@ def test_values_take_no_more_than_estimated(values: list[str]) -> None:
     text = f"[{','.join(values)}]"
     tracemalloc.start()
     try:
-        kept = json.loads(text)
+        preserved = json.loads(text)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(kept) == COUNT
+    assert len(preserved) == COUNT
     assert taken <= memory(text) - sys.getsizeof(text)

@@ -41,7 +41,7 @@ def provision(
     site: FakeVCenter,
     *,
     approve: Callable[[Plan], bool] = yes,
-    told: Told | None = None,
+    event: Told | None = None,
     parallel: int = 16,
     allow_downtime: bool = False,
     allow_delete: bool = False,
@@ -56,9 +56,9 @@ def provision(
         site,
         approve=lambda proposal: approve(proposal.plan),
         given=given,
-        tell=Told() if told is None else told,
+        notify=Told() if event is None else event,
         clock=site.clock,
-        pace=ApplyLimits(parallel=parallel),
+        rate=ApplyLimits(parallel=parallel),
         consent=Consent(downtime=allow_downtime, deletion=allow_delete, confirmed=confirmed),
         dry_run=dry_run,
         saved=saved,
@@ -69,4 +69,4 @@ def provision(
 def destroy(
     spec: ClusterSpec, site: FakeVCenter, *, approve: Callable[[Plan], bool] = yes, only: tuple[str, ...] = ()
 ) -> Report:
-    return destroying.destroy(spec, site, approve=approve, tell=Told(), clock=site.clock, only=only)
+    return destroying.destroy(spec, site, approve=approve, notify=Told(), clock=site.clock, only=only)

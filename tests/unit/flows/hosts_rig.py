@@ -48,8 +48,8 @@ class Rig:
             ),
             Task(leave=leave, **task),  # type: ignore[arg-type]
             approve=approve,
-            tell=lambda _event: None,
-            tell_host=self.told.append,
+            notify=lambda _event: None,
+            notify_host=self.told.append,
             clock=self.site.clock,
         )
 

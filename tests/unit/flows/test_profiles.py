@@ -57,16 +57,16 @@ def test_vcenters_count_goes_before_vsmls_and_the_difference_is_told() -> None:
 def test_a_cluster_is_counted_by_vcenter_or_summed_up() -> None:
     site = quad_8u3()
     summed = profiles(FakeVCenter(site, told={(FIRST, WHOLE): count(1)}), None)
-    told = profiles(FakeVCenter(site, told={(InCluster(CLUSTER), WHOLE): count(2, reserved=2)}), None)
+    offered_profiles = profiles(FakeVCenter(site, told={(InCluster(CLUSTER), WHOLE): count(2, reserved=2)}), None)
     (by_hosts,) = [each for each in summed.clusters if each.name == WHOLE.profile]
-    (by_cluster,) = [each for each in told.clusters if each.name == WHOLE.profile]
+    (by_cluster,) = [each for each in offered_profiles.clusters if each.name == WHOLE.profile]
     assert (by_hosts.free, by_hosts.counted, by_hosts.counted_by) == (12, 15, Counter.VSML)
     assert (by_cluster.free, by_cluster.counted, by_cluster.counted_by) == (2, 15, Counter.VCENTER)
 
 
 def test_what_one_asks_with_a_glob_is_not_asked_of_whole_clusters() -> None:
-    told: Told = {(InCluster(CLUSTER), WHOLE): count(2)}
-    found = profiles(FakeVCenter(quad_8u3(), told=told), None, "esx-01*")
+    event: Told = {(InCluster(CLUSTER), WHOLE): count(2)}
+    found = profiles(FakeVCenter(quad_8u3(), told=event), None, "esx-01*")
     assert [each.free for each in found.clusters if each.name == WHOLE.profile] == [4]
 
 
@@ -86,8 +86,8 @@ def test_gpus_without_a_label_are_not_asked_for_beside_labelled_ones() -> None:
 
 
 def test_the_tables_say_who_counted_what_is_reserved_and_what_differs() -> None:
-    told: Told = {(FIRST, WHOLE): count(1), (InCluster(CLUSTER), WHOLE): count(2, reserved=2)}
-    found = profiles(FakeVCenter(one_host(), told=told), None)
+    event: Told = {(FIRST, WHOLE): count(1), (InCluster(CLUSTER), WHOLE): count(2, reserved=2)}
+    found = profiles(FakeVCenter(one_host(), told=event), None)
     data = view.data(found)
     assert data["differences"] == list(found.differences) != []
     assert data["offers"][0]["told"] == {"consumed": 3, "remaining": 1, "most": 4, "reserved": 0}

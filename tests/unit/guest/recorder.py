@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def answer(told: str | Mapping[str, Any]) -> CommandAnswer:
+def answer(text: str | Mapping[str, Any]) -> CommandAnswer:
     """Return an answer as a case writes it: a text, which is a success, or a table."""
     return (
-        CommandAnswer(0, told) if isinstance(told, str) else CommandAnswer(told.get("status", 0), told.get("out", ""))
+        CommandAnswer(0, text) if isinstance(text, str) else CommandAnswer(text.get("status", 0), text.get("out", ""))
     )
 
 

@@ -94,9 +94,9 @@ def test_steps_that_undo_each_other_are_told() -> None:
 
 
 def test_listeners_hear_what_happens() -> None:
-    heard: list[GuestEvent] = []
-    converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, heard.append)
-    assert heard == [
+    events: list[GuestEvent] = []
+    converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, events.append)
+    assert events == [
         GuestChecked(node="node-1", playbook="lamps", steps=1, lacking=1),
         Applying(node="node-1", playbook="lamps", number=1, steps=1, step="lamp a", lack="a is dark"),
         Applied(node="node-1", step="lamp a", needs_reboot=True),

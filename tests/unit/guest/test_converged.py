@@ -152,8 +152,8 @@ def test_whatever_the_fields_a_guest_once_made_needs_nothing(kinds: list[str], c
     assert not converge(book, made, facts(), lambda _event: None).changed
     assert (made.history, made.round_trips) == ([], 1)
     made.reboot()
-    lacking = {each.step: each.lack for each in check(book, made, facts()).lacking}
-    assert not lacking
+    missing = {each.step: each.lack for each in check(book, made, facts()).lacking}
+    assert not missing
 
 
 @given(text=TEXTS)

@@ -86,11 +86,11 @@ def test_the_extra_config_is_what_cloud_inits_vmware_datasource_reads() -> None:
 
 def test_a_nodes_first_boot_remembers_its_address_and_takes_the_templates_host_keys_away() -> None:
     static = node(Address(address="10.0.0.11/24", gateway="10.0.0.1", dns=("10.0.0.2",)), name="node-2")
-    told = first_boots(replace(cluster(), nodes=(node(), static)), (KEY, "ssh-rsa AAAAB3 agent"))
-    assert told["node-1"].keys[ADDRESS_KEY] == "DHCP"
-    assert told["node-2"].keys[ADDRESS_KEY] == "10.0.0.11/24 by way of 10.0.0.1, DNS 10.0.0.2"
-    assert told["node-1"].keys[HOST_KEYS] == ""
-    text = decoded(dict(told["node-1"].keys), "userdata")
+    answers = first_boots(replace(cluster(), nodes=(node(), static)), (KEY, "ssh-rsa AAAAB3 agent"))
+    assert answers["node-1"].keys[ADDRESS_KEY] == "DHCP"
+    assert answers["node-2"].keys[ADDRESS_KEY] == "10.0.0.11/24 by way of 10.0.0.1, DNS 10.0.0.2"
+    assert answers["node-1"].keys[HOST_KEYS] == ""
+    text = decoded(dict(answers["node-1"].keys), "userdata")
     assert f'      - "{KEY}"\n      - "ssh-rsa AAAAB3 agent"\n' in text
 
 
@@ -125,17 +125,17 @@ network:
 
 def test_a_pvrdma_nodes_management_nic_is_told_by_the_mac_that_its_clone_was_given() -> None:
     pvrdma = replace(node(Address(address="10.0.0.11/24")), nic=NicRequest(kind=NicKind.PVRDMA))
-    told = first_boots(replace(cluster(), nodes=(pvrdma, node(name="node-2"))), (KEY,))
+    answers = first_boots(replace(cluster(), nodes=(pvrdma, node(name="node-2"))), (KEY,))
     cards = [
         _device.VirtualVmxnet3Vrdma(macAddress="00:50:56:01:02:04"),
         _device.VirtualVmxnet3(macAddress="00:50:56:01:02:AA"),
     ]
-    made = specs.metadata(told["node-1"], cards)
+    made = specs.metadata(answers["node-1"], cards)
     assert made is not None
     (option,) = made.extraConfig
     (ethernet,) = yaml.safe_load(base64.b64decode(option.value))["network"]["ethernets"].values()
     assert (option.key, ethernet["match"]) == ("guestinfo.metadata", {"macaddress": "00:50:56:01:02:aa"})
-    assert specs.metadata(told["node-2"], cards) is None
+    assert specs.metadata(answers["node-2"], cards) is None
 
 
 def test_an_address_of_ipv6_has_a_way_out_of_ipv6() -> None:
@@ -174,9 +174,9 @@ def test_host_keys_are_read_as_they_are_published(tmp_path: Path) -> None:
     tools.chmod(0o755)
     script = render.shipped_template("cloud-init/publish-hostkeys.sh").replace("/etc/ssh", str(tmp_path))
     subprocess.run(["/bin/sh", "-c", script], env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True)
-    told = (tmp_path / "told").read_text()
-    assert told == "info-set guestinfo.vsml.hostkeys ssh-ed25519 AAAA1,ssh-rsa AAAA2"
-    published = told.removeprefix("info-set guestinfo.vsml.hostkeys ")
+    text = (tmp_path / "told").read_text()
+    assert text == "info-set guestinfo.vsml.hostkeys ssh-ed25519 AAAA1,ssh-rsa AAAA2"
+    published = text.removeprefix("info-set guestinfo.vsml.hostkeys ")
     assert host_keys(published) == (("ssh-ed25519", "AAAA1"), ("ssh-rsa", "AAAA2"))
 
 

@@ -62,8 +62,8 @@ def test_everything_is_named_with_its_size_and_removed_with_its_lock(home: Path)
         "what lab guests train with",
     ]
     assert all(100_000 <= each.size < 150_000 for each in cache.contents())
-    removed, kept = cache.remove()
-    assert (names(removed), kept) == ([BUILD, IMAGE, RUNTIME], [])
+    removed, cacheds = cache.remove()
+    assert (names(removed), cacheds) == ([BUILD, IMAGE, RUNTIME], [])
     assert list(home.iterdir()) == []
 
 
@@ -90,8 +90,8 @@ def test_what_go_keeps_read_only_is_removed(home: Path) -> None:
 
 def test_the_program_of_a_running_lab_is_kept(home: Path) -> None:
     with running(sys.executable, "-c", WAIT, home / BUILD / "vsml-lab-vcenter") as pid:
-        removed, (kept,) = cache.remove()
-    assert (kept.name, kept.user.split()[1]) == (BUILD, str(pid))
+        removed, (cached,) = cache.remove()
+    assert (cached.name, cached.user.split()[1]) == (BUILD, str(pid))
     assert BUILD not in names(removed)
     assert (home / BUILD / "vsml-lab-vcenter").exists()
     assert names(cache.remove()[0]) == [BUILD]
@@ -99,8 +99,8 @@ def test_the_program_of_a_running_lab_is_kept(home: Path) -> None:
 
 def test_what_somebody_is_making_is_kept(home: Path) -> None:
     with folders.hold_lock(home / f"{RUNTIME}.lock"):
-        removed, kept = cache.remove()
-    assert names(kept) == [RUNTIME]
+        removed, cacheds = cache.remove()
+    assert names(cacheds) == [RUNTIME]
     assert names(removed) == [BUILD, IMAGE]
     assert (home / f"{RUNTIME}.lock").exists()
 
@@ -110,10 +110,10 @@ def test_what_the_guests_of_a_running_lab_are_given_is_kept(home: Path) -> None:
     (at / "guests").mkdir(parents=True)
     (at / "guests" / "runtime").symlink_to(home / RUNTIME)
     with running(sys.executable, "-c", WAIT, "serve", at) as pid:
-        told = dict.fromkeys(("url", "address", "username", "ca_file"), "x") | {"pid": pid}
-        (at / "server.json").write_text(json.dumps(told))
-        _, kept = cache.remove()
-    assert [(each.name, each.user) for each in kept] == [(RUNTIME, "lab default")]
+        answers = dict.fromkeys(("url", "address", "username", "ca_file"), "x") | {"pid": pid}
+        (at / "server.json").write_text(json.dumps(answers))
+        _, cacheds = cache.remove()
+    assert [(each.name, each.user) for each in cacheds] == [(RUNTIME, "lab default")]
     assert names(cache.remove()[0]) == [RUNTIME], "a lab that ended uses nothing"
 
 
@@ -122,8 +122,8 @@ def test_what_is_mounted_in_a_guest_is_kept(home: Path, tmp_path: Path) -> None:
     (tmp_path / "guest").mkdir()
     mount = f"mount --bind {home / IMAGE / 'root'} {tmp_path / 'guest'} && cd / && echo && exec sleep 600"
     with running("unshare", "--mount", "sh", "-c", mount):
-        _, kept = cache.remove()
-        assert names(kept) == [IMAGE]
+        _, cacheds = cache.remove()
+        assert names(cacheds) == [IMAGE]
     assert names(cache.remove()[0]) == [IMAGE]
 
 

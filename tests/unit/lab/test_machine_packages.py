@@ -86,10 +86,10 @@ def test_root_gets_what_is_missing_installed_and_nothing_else(script: Path) -> N
 
 
 def test_anybody_else_is_told_in_one_line_what_to_type(script: Path) -> None:
-    status, told, asked = typed(script, "one", "two", uid=1000)
+    status, text, asked = typed(script, "one", "two", uid=1000)
     assert (status, asked) == (2, "")
-    assert told.count("\n") == 1
-    assert told.split()[-3:] == ["nofile", "nosuch", "other"]
+    assert text.count("\n") == 1
+    assert text.split()[-3:] == ["nofile", "nosuch", "other"]
 
 
 def test_a_check_installs_nothing(script: Path) -> None:

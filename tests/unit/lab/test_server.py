@@ -104,8 +104,8 @@ def test_what_a_killed_lab_left_behind_is_no_lab_and_does_not_hinder_the_next(in
 def test_another_process_with_the_same_id_is_not_taken_for_the_lab(install: Callable[[str], None]) -> None:
     install(standin.GOOD)
     lab, _ = server.start_lab()
-    told = state.folder("default") / "server.json"
-    told.write_text(told.read_text().replace(f'"pid": {lab.pid}', f'"pid": {os.getpid()}'))
+    path = state.folder("default") / "server.json"
+    path.write_text(path.read_text().replace(f'"pid": {lab.pid}', f'"pid": {os.getpid()}'))
     assert state.find() is None
     assert not server.stop_lab()
     assert not state.runs(lab.pid, state.folder("default"))  # the one we started is ended all the same

@@ -46,6 +46,6 @@ def test_the_reference_has_a_row_for_every_key_that_the_lab_reads() -> None:
     sources = (ROOT / "vsphere_ml" / "lab" / "vcenter" / "topology").glob("*.go")
     keys = {key for file in sources for key in re.findall(r'toml:"([a-z0-9_]+)', file.read_text())}
     lines = (ROOT / "docs" / "reference" / "lab-topology.md").read_text().splitlines()
-    told = {word for line in lines for cell in line.split("|")[1:3] for word in re.findall(r"[a-z0-9_]+", cell)}
+    answers = {word for line in lines for cell in line.split("|")[1:3] for word in re.findall(r"[a-z0-9_]+", cell)}
     assert len(keys) > 80
-    assert not keys - told
+    assert not keys - answers

@@ -69,8 +69,8 @@ def test_openssh_reads_the_options_as_they_are_meant(tmp_path: Path) -> None:
     target = guests(folder, user="root", key_file=tmp_path / "id", jump=jump).target(place(None))
     line = openssh.command(target, ["ls", "-l", "/a b"])
     assert line[-2:] == ["root@10.0.0.11", "ls -l '/a b'"]
-    told = subprocess.run([line[0], "-G", *line[1:]], capture_output=True, text=True, check=True).stdout.splitlines()
-    options = dict(each.partition(" ")[::2] for each in told)
+    texts = subprocess.run([line[0], "-G", *line[1:]], capture_output=True, text=True, check=True).stdout.splitlines()
+    options = dict(each.partition(" ")[::2] for each in texts)
     assert options["stricthostkeychecking"] == "true"
     assert options["userknownhostsfile"] == str(folder / "known_hosts")
     assert options["forwardagent"] == "no"
@@ -99,9 +99,9 @@ def test_openssh_reads_the_block_of_a_guest_as_vsml_goes_there(tmp_path: Path) -
     file.write_text(openssh.config("node-1", ("node-1.train",), ours.target(place(None))) + "\n")
     for name in ("node-1", "node-1.train"):
         read = subprocess.run(["ssh", "-G", "-F", file, name], capture_output=True, text=True, check=True).stdout
-        told = dict(line.partition(" ")[::2] for line in read.splitlines())
-        assert (told["hostname"], told["port"], told["user"]) == ("10.0.0.11", "2200", "ml")
-        assert told["stricthostkeychecking"] in {"true", "yes"}
-        assert told["identitiesonly"] == "yes"
-        assert told["userknownhostsfile"].strip('"') == str(folder / "known_hosts")
-        assert "ops@jump.lab.test" in told["proxycommand"]
+        answers = dict(line.partition(" ")[::2] for line in read.splitlines())
+        assert (answers["hostname"], answers["port"], answers["user"]) == ("10.0.0.11", "2200", "ml")
+        assert answers["stricthostkeychecking"] in {"true", "yes"}
+        assert answers["identitiesonly"] == "yes"
+        assert answers["userknownhostsfile"].strip('"') == str(folder / "known_hosts")
+        assert "ops@jump.lab.test" in answers["proxycommand"]

@@ -95,15 +95,15 @@ def _read_figures(mine: Sequence[Run], other: Sequence[Run], titles: Titles) -> 
 
 
 def _row(measured: _Figures, said: Judgement) -> ComparisonRow:
-    told = ratio(*measured.values)
+    estimate = ratio(*measured.values)
     middle = ratio([1.0], measured.values[0]).value
     return ComparisonRow(
         configuration=measured.configuration,
         title=measured.title,
         metric=measured.metric,
         first=middle,
-        second=middle * told.value,
-        ratio=told,
+        second=middle * estimate.value,
+        ratio=estimate,
         answer=said.answer,
         reason=said.reason,
         margin=said.margin,
@@ -168,7 +168,7 @@ def _find_differences(first: Sequence[Run], second: Sequence[Run]) -> Iterator[s
 
 def _places(runs: Sequence[Run], key: str) -> set[str]:
     """Return what is known of where ranks ran; what nobody told is no difference."""
-    return {told for run in runs for place in run.placement if (told := getattr(place, key))}
+    return {found for run in runs for place in run.placement if (found := getattr(place, key))}
 
 
 def _lab(run: Run) -> bool:
@@ -189,11 +189,11 @@ def _words(values: set[bool]) -> str:
 
 
 def _differences(pairs: Sequence[tuple[Sequence[Run], Sequence[Run]]]) -> tuple[str, ...]:
-    told: dict[str, None] = {}
+    answers: dict[str, None] = {}
     for mine, other in pairs:
         for each in (*_of_pair(mine[0], other[0]), *_sizes_left_out((*mine, *other))):
-            told.setdefault(each)
-    return tuple(told)
+            answers.setdefault(each)
+    return tuple(answers)
 
 
 def _sizes_left_out(runs: Sequence[Run]) -> Iterator[str]:

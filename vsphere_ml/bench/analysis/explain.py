@@ -47,8 +47,8 @@ def explain(seen: Study) -> tuple[Remark, ...]:
     )
 
 
-def _list_once(remarks: Iterator[Remark | None]) -> list[Remark]:
-    return [each for each in dict.fromkeys(remarks) if each is not None]
+def _list_once(diagnostics: Iterator[Remark | None]) -> list[Remark]:
+    return [each for each in dict.fromkeys(diagnostics) if each is not None]
 
 
 def _failures(seen: Study) -> Iterator[Remark]:
@@ -111,15 +111,15 @@ def _stragglers(point: Point) -> Iterator[Remark]:
 
 def _links(seen: Study) -> Iterator[Remark]:
     yield from _slow_links(seen.links)
-    wires = [(each.point.wire, each.point.configuration) for each in seen.scalings]
-    wires += [(each.wire, each.configuration) for each in seen.sweeps]
+    links = [(each.point.wire, each.point.configuration) for each in seen.scalings]
+    links += [(each.wire, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
-    wires += [(wire, asked) for asked, wire in seen.link_wires if asked.transport is Transport.TCP]
-    for asked, wire in seen.link_wires:
-        if wire.share is not None and wire.share > AT_CEILING:
-            yield _report_above_link(seen.titles(asked), wire.share)
-    for wire, asked in {each[0]: each for each in wires}.values():
-        usable, carried = wire.usable_bytes_per_s, wire.calibrated_bytes_per_s
+    links += [(capacity, asked) for asked, capacity in seen.link_wires if asked.transport is Transport.TCP]
+    for asked, capacity in seen.link_wires:
+        if capacity.share is not None and capacity.share > AT_CEILING:
+            yield _report_above_link(seen.titles(asked), capacity.share)
+    for capacity, asked in {each[0]: each for each in links}.values():
+        usable, carried = capacity.usable_bytes_per_s, capacity.calibrated_bytes_per_s
         if usable is not None and carried is not None and carried < LINK_WELL * usable:
             yield Remark(
                 code="bench.slow-link",
@@ -161,11 +161,11 @@ def _is_same_measurement(one: LinkResult, other: LinkResult) -> bool:
 
 def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:
     where = scaling.point.title
-    told, bounds = scaling.efficiency, scaling.bracket
-    if told is None or bounds is None or scaling.point.configuration.nodes == 1:
+    estimate, bounds = scaling.efficiency, scaling.bracket
+    if estimate is None or bounds is None or scaling.point.configuration.nodes == 1:
         return
     between = f"{figures.percent(bounds.floor)} and {figures.percent(bounds.ceiling)}"
-    measured = f"efficiency {figures.percent(told.value)} {figures.plus_minus(told)}"
+    measured = f"efficiency {figures.percent(estimate.value)} {figures.plus_minus(estimate)}"
     if scaling.standing is BoundsCheck.BELOW:
         yield Remark(
             code="bench.below-floor",
@@ -204,16 +204,16 @@ def _explain_network_share(scaling: Scaling, message: str) -> Remark:
 
 def _sweep(sweep: Sweep) -> Iterator[Remark]:
     where = sweep.title
-    best, wire, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
+    best, rate, share = peak(sweep.sizes), sweep.bound_bytes_per_s, sweep.share
     what = collective(sweep.configuration).replace("_", "-")
     if share is not None and share > AT_CEILING:
         yield _report_above_link(where, share)
-    if best is not None and wire is not None and share is not None and share < COLLECTIVE_WELL:
+    if best is not None and rate is not None and share is not None and share < COLLECTIVE_WELL:
         yield Remark(
             code="bench.collective",
             target=where,
             message=f"{what} gets at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth, "
-            f"{figures.percent(share)} of the {figures.bandwidth(wire)} that the link allows",
+            f"{figures.percent(share)} of the {figures.bandwidth(rate)} that the link allows",
             hint=_collective_hint(sweep.configuration),
         )
     for size in sweep.sizes:

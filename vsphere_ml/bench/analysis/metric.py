@@ -25,10 +25,10 @@ def metric(run: Run, only: Collection[int] | None = None) -> tuple[str, float] |
     Training: the rate of its mean step. A sweep: the geometric mean bus bandwidth of messages of 4 MiB and more, or of
     all when none is that large; `only` leaves out other sizes than these. Links: the geometric mean of all.
     """
-    told = training(run)
-    if told is not None:
-        rate = told.samples_per_s
-        return (SAMPLES, rate.value) if rate is not None else (STEPS, 1 / told.step.value)
+    answers = training(run)
+    if answers is not None:
+        rate = answers.samples_per_s
+        return (SAMPLES, rate.value) if rate is not None else (STEPS, 1 / answers.step.value)
     swept = run.sweep if only is None else [point for point in run.sweep if point.size_bytes in only]
     if swept and run.configuration.ranks > 1:
         measured = sizes(swept, run.configuration.ranks, collective(run.configuration))

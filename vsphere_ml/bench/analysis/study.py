@@ -105,12 +105,12 @@ class Sweep:
         peak, bound = sweeps.peak(self.sizes), self.bound_bytes_per_s
         return None if peak is None or bound is None else peak.bus_bytes_per_s / bound
 
-    def bound_of(self, wire: float | None) -> float | None:
+    def bound_of(self, rate: float | None) -> float | None:
         """Return the most bus bandwidth over a link of this many bytes per second."""
         asked = self.configuration
-        if wire is None or asked.nodes == 1:
+        if rate is None or asked.nodes == 1:
             return None
-        return sweeps.node_level(wire, asked.ranks, asked.nodes, sweeps.collective(asked))
+        return sweeps.node_level(rate, asked.ranks, asked.nodes, sweeps.collective(asked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +161,11 @@ def _complete(runs: Iterable[Run]) -> list[Run]:
 def _slowest_link(runs: Sequence[Run]) -> LinkCapacity:
     """Return the link with the smallest share of its own, and what headers leave it."""
     of_run = usable_of_link(runs[0].link, runs[0].configuration.transport)
-    wires = [
+    capacities = [
         LinkCapacity(usable_bytes_per_s=usable_of_link_result(each) or of_run, calibrated_bytes_per_s=each.bytes_per_s)
         for each in _links(runs)
     ]
-    return min(wires, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
+    return min(capacities, key=lambda each: (each.share or 0.0, each.calibrated_bytes_per_s or 0.0))
 
 
 def _links(runs: Iterable[Run]) -> tuple[LinkResult, ...]:
@@ -193,7 +193,7 @@ def _order(asked: Configuration) -> tuple[str, str, str, str, int, int]:
 
 
 def _point(runs: tuple[Run, ...], titles: Titles) -> Point | None:
-    launches = tuple(told for run in runs if (told := training(run)) is not None)
+    launches = tuple(answers for run in runs if (answers := training(run)) is not None)
     if not launches:
         return None
     step = step_time(launches)
@@ -241,13 +241,13 @@ def _find(points: Sequence[Point], asked: Configuration, *, nodes: int, ranks: i
 
 
 def _bracket(point: Point, base: Point | None) -> EfficiencyBounds | None:
-    asked, wire = point.configuration, point.wire.bytes_per_s
-    if base is None or wire is None or asked.parameters is None or asked.gradients not in GRADIENT_BYTES:
+    asked, rate = point.configuration, point.wire.bytes_per_s
+    if base is None or rate is None or asked.parameters is None or asked.gradients not in GRADIENT_BYTES:
         return None
     return bracket(
         size_bytes=gradient_bytes(asked.parameters, asked.gradients),
         shape=LaunchShape(ranks=asked.ranks, nodes=asked.nodes),
-        bytes_per_s=wire,
+        bytes_per_s=rate,
         base_s=base.step.value,
     )
 

@@ -88,16 +88,16 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
 
 def _tolerance_percent(same: Sequence[Run]) -> float:
     """Return how much slower later launches may be: 5 %, or more where these differ too much to tell so little."""
-    within = margin_of_no_change([told[1] for run in same if (told := metric(run)) is not None])
+    within = margin_of_no_change([texts[1] for run in same if (texts := metric(run)) is not None])
     return max(TOLERANCE * 100, math.ceil(within * 1000) / 10)
 
 
 def _describe_estimate(same: Sequence[Run]) -> str:
     measured = [each for run in same if (each := metric(run)) is not None]
-    told = across_launches([value for _, value in measured])
+    estimate = across_launches([value for _, value in measured])
     name = measured[0][0]
-    value = figures.bandwidth(told.value) if name in {BUS, LINK} else f"{figures.number(told.value)} {name}"
-    return f"{value} {figures.plus_minus(told)}, {told.basis}"
+    value = figures.bandwidth(estimate.value) if name in {BUS, LINK} else f"{figures.number(estimate.value)} {name}"
+    return f"{value} {figures.plus_minus(estimate)}, {estimate.basis}"
 
 
 def _has_no_failed_proof(run: Run) -> bool:

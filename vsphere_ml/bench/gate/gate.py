@@ -107,13 +107,13 @@ def _outcomes(seen: Study) -> Iterator[GateCheck]:
     for run in seen.runs:
         if _is_repeated(run, seen.runs):
             continue
-        whole = run.outcome is Outcome.COMPLETE
-        told = [run.outcome.value, *filter(None, [run.reason])]
+        full = run.outcome is Outcome.COMPLETE
+        texts = [run.outcome.value, *filter(None, [run.reason])]
         yield GateCheck(
             name=f"{seen.titles(run.configuration)}, launch {run.launch}",
             kind="outcome",
-            passed=Passed.YES if whole else Passed.NO,
-            message=": ".join(told) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
+            passed=Passed.YES if full else Passed.NO,
+            message=": ".join(texts) + (f"; path not proven: {why}" if (why := unproven(run)) else ""),
         )
 
 
@@ -158,19 +158,19 @@ def _values(runs: Iterable[Run], row: ComparisonRow) -> list[float]:
         for run in runs
         if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, row.configuration)
     ]
-    return [told[1] for run in of if (told := metric(run)) is not None]
+    return [texts[1] for run in of if (texts := metric(run)) is not None]
 
 
 def _check_regression(row: ComparisonRow, tolerance: float, before: Sequence[float], now: Sequence[float]) -> GateCheck:
     """A regression takes both: a figure beyond the tolerance, and an interval that leaves 1 out."""
-    told = row.ratio
-    change = f"{figures.percent(told.value - 1)} against the baseline, {figures.plus_minus(told)}"
+    estimate = row.ratio
+    change = f"{figures.percent(estimate.value - 1)} against the baseline, {figures.plus_minus(estimate)}"
     passed = Passed.YES
-    if told.low is None or told.high is None:
+    if estimate.low is None or estimate.high is None:
         passed = Passed.UNKNOWN
-    elif told.value < 1 - tolerance and told.high < 1:
+    elif estimate.value < 1 - tolerance and estimate.high < 1:
         passed = Passed.NO
-    elif told.low < 1 - tolerance:
+    elif estimate.low < 1 - tolerance:
         passed = Passed.UNKNOWN  # a regression beyond the tolerance cannot be ruled out
     noisy = passed is Passed.UNKNOWN
     return GateCheck(
@@ -179,7 +179,7 @@ def _check_regression(row: ComparisonRow, tolerance: float, before: Sequence[flo
         passed=passed,
         message=change,
         noisy=noisy,
-        launches=launches_for(before, now, _margin(told.value, tolerance)) if noisy else None,
+        launches=launches_for(before, now, _margin(estimate.value, tolerance)) if noisy else None,
     )
 
 
@@ -194,7 +194,7 @@ def _margin(ratio: float, tolerance: float) -> float:
 def _bounds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[GateCheck]:
     """Yield a check for each bound that is asked about; one node alone has none."""
     shares = [(each.configuration, "bus bandwidth", each.share) for each in seen.sweeps]
-    shares += [(configuration, "the slowest link", wire.share) for configuration, wire in seen.link_wires]
+    shares += [(configuration, "the slowest link", capacity.share) for configuration, capacity in seen.link_wires]
     for configuration, what, share in shares:
         wanted = limits(thresholds, configuration).of_bound
         if wanted is not None and configuration.nodes > 1:
@@ -232,11 +232,11 @@ def _check_thresholds(seen: Study, thresholds: Sequence[Threshold]) -> Iterator[
 
 def _check_lower_limit(title: str, name: str, values: Sequence[float], least: float) -> GateCheck:
     """A figure is too low when its whole interval is; of one launch the figure itself decides."""
-    told = across_launches(values)
-    high = told.high if told.high is not None else told.value
-    low = told.low if told.low is not None else told.value
+    estimate = across_launches(values)
+    high = estimate.high if estimate.high is not None else estimate.value
+    low = estimate.low if estimate.low is not None else estimate.value
     passed = Passed.YES if low >= least else Passed.NO if high < least else Passed.UNKNOWN
-    message = f"{_value(name, told.value)} {figures.plus_minus(told)}, at least {_value(name, least)} wanted"
+    message = f"{_value(name, estimate.value)} {figures.plus_minus(estimate)}, at least {_value(name, least)} wanted"
     return GateCheck(name=f"{title}: {name}", kind="absolute", passed=passed, message=message)
 
 

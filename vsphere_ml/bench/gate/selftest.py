@@ -50,8 +50,8 @@ def usable_rate(bits_per_s: float) -> float:
 
 def sweeps_s(nodes: Iterable[int], bits_per_s: float) -> float:
     """Return about how many seconds a launch on each of these numbers of nodes takes on an idle machine."""
-    wire = usable_rate(bits_per_s)
-    return sum(START_S + links_s(each) + REPEATS * sum(ring_s(size, each, wire) for size in SIZES) for each in nodes)
+    rate = usable_rate(bits_per_s)
+    return sum(START_S + links_s(each) + REPEATS * sum(ring_s(size, each, rate) for size in SIZES) for each in nodes)
 
 
 def links_s(nodes: int) -> float:
@@ -70,9 +70,9 @@ def checks_of_rate(swept: Sequence[Run], bits_per_s: float) -> tuple[SelftestChe
     Nothing makes a repeat faster than the link, and whatever else runs makes some slower: so more launches hide no
     mistake, and make up for what a busy machine spoilt.
     """
-    wire, by_ranks = usable_rate(bits_per_s), _by_ranks(swept)
-    found = [_check_proofs(swept), _link(swept, wire)]
-    found += [each for ranks, points in by_ranks.items() for each in _bounds(ranks, points, wire)]
+    rate, by_ranks = usable_rate(bits_per_s), _by_ranks(swept)
+    found = [_check_proofs(swept), _link(swept, rate)]
+    found += [each for ranks, points in by_ranks.items() for each in _bounds(ranks, points, rate)]
     return (*found, _constant(by_ranks))
 
 
@@ -108,20 +108,20 @@ def _check_proofs(runs: Sequence[Run]) -> SelftestCheck:
     return SelftestCheck(name="proven", held=bool(runs) and not wrong, message=said)
 
 
-def _link(runs: Sequence[Run], wire: float) -> SelftestCheck:
+def _link(runs: Sequence[Run], rate: float) -> SelftestCheck:
     shares: dict[tuple[str, str], float] = {}
     for each in (link for run in runs for link in run.link_results):
-        way = (each.sender, each.receiver)
-        shares[way] = max(each.bytes_per_s / wire, shares.get(way, 0.0))
+        option = (each.sender, each.receiver)
+        shares[option] = max(each.bytes_per_s / rate, shares.get(option, 0.0))
     if not shares:
         return SelftestCheck(name="link", held=False, message="nothing measured the links: iperf3 lacks")
-    said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(wire)} that the rate leaves for TCP"
+    said = f"iperf3 got {_range(shares.values())} of the {figures.bandwidth(rate)} that the rate leaves for TCP"
     return SelftestCheck(name="link", held=all(abs(share - 1) <= LINK for share in shares.values()), message=said)
 
 
-def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[SelftestCheck]:
+def _bounds(ranks: int, points: Sequence[SweepPoint], rate: float) -> Iterator[SelftestCheck]:
     times = [
-        (time / ring_s(point.size_bytes, ranks, wire), point.size_bytes)
+        (time / ring_s(point.size_bytes, ranks, rate), point.size_bytes)
         for point in points
         if point.size_bytes >= LARGE
         for time in point.time_s
@@ -138,9 +138,9 @@ def _bounds(ranks: int, points: Sequence[SweepPoint], wire: float) -> Iterator[S
 def _constant(by_ranks: Mapping[int, Sequence[SweepPoint]]) -> SelftestCheck:
     largest = {ranks: sizes(points, ranks)[-1] for ranks, points in by_ranks.items()}
     bus = {ranks: size.best_bus_bytes_per_s for ranks, size in largest.items()}
-    told = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
+    text = ", ".join(f"{ranks} nodes: {figures.bandwidth(each)}" for ranks, each in sorted(bus.items()))
     off = 1 - min(bus.values()) / max(bus.values()) if bus else 1.0
-    message = f"bus bandwidth differs by {figures.percent(off)} ({told or 'nothing was measured'})"
+    message = f"bus bandwidth differs by {figures.percent(off)} ({text or 'nothing was measured'})"
     return SelftestCheck(name="bus bandwidth", held=len(bus) > 1 and off <= CONSTANT, message=message)
 
 
@@ -148,8 +148,8 @@ def _slow_link(runs: Sequence[Run], node: str) -> SelftestCheck:
     """Return whether the links of the slowed node, and no others, are named."""
     named = [each.target for each in explain(study(runs)) if each.code == "bench.slow-link"]
     held = bool(named) and all(node in target.split(" to ") for target in named)
-    told = ", ".join(named) or "no link"
-    return SelftestCheck(name="slow link", held=held, message=f"{node} was slowed; explain names {told}")
+    text = ", ".join(named) or "no link"
+    return SelftestCheck(name="slow link", held=held, message=f"{node} was slowed; explain names {text}")
 
 
 def _range(shares: Collection[float]) -> str:

@@ -60,8 +60,8 @@ class CollectiveRow:
         """Return whether the printed bus bandwidth is size by time with this factor, within what printing rounds."""
         low = self.size_bytes / (self.time_s + self.time_bound_s) * factor
         high = self.size_bytes / max(self.time_s - self.time_bound_s, 1e-12) * factor
-        room = self.bus_bound + _EXACT * self.bus
-        return low <= self.bus + room and self.bus - room <= high
+        capacity = self.bus_bound + _EXACT * self.bus
+        return low <= self.bus + capacity and self.bus - capacity <= high
 
 
 def find_collectives(lines: Iterable[str]) -> frozenset[str]:

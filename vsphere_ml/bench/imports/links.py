@@ -193,7 +193,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
         options={
             "collective": "all_reduce",
             "statistic": "longest rank" if longest else "mean over ranks",
-            **({"type": told} if (told := first_group(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
+            **({"type": text} if (text := first_group(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
             **sizes_of(points),
         },
         remarks=(*(() if longest else (_OSU_MEANS,)), *left_out(OSU, broken), _OSU_END),
@@ -202,11 +202,11 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
 
 def unnamed_osu(title: str) -> ConfigError:
     """Return the error of another of OSU's benchmarks."""
-    told = unnamed_collective("OSU", (title,))
+    error = unnamed_collective("OSU", (title,))
     return ConfigError(
         f"this is OSU's {title}; only its Allreduce is read",
-        code=told.code,
-        target=told.target,
+        code=error.code,
+        target=error.target,
         hint="give the output of osu_allreduce",
     )
 

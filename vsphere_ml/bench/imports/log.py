@@ -80,22 +80,22 @@ class _Kept:
 
 def read(pieces: Iterable[bytes], name: str) -> Log:
     """Return the log that these bytes are. Raises ConfigError `import.too-large` when more must be kept than fits."""
-    digest, kept = hashlib.sha256(), _Kept(name)
+    digest, remaining = hashlib.sha256(), _Kept(name)
     rest = ""
     for text in _decode_pieces(pieces, digest):
         *lines, rest = _BREAK.split(rest + text)
         for line in lines:
-            kept.add(line)
+            remaining.add(line)
         if len(rest) > LARGEST_TEXT // 4:
             raise too_large(name, "in one line", "is it the output of a benchmark?")
     if rest:
-        kept.add(rest)
-    lines = list(without_names(kept.lines))
+        remaining.add(rest)
+    lines = list(without_names(remaining.lines))
     return Log(
         name=name,
         digest=digest.hexdigest(),
         lines=tuple(lines),
-        nccl="\n".join(kept.nccl),
+        nccl="\n".join(remaining.nccl),
         document=_document(lines, name),
     )
 

@@ -277,7 +277,7 @@ def _add_row(table: _Table, columns: _Columns, line: str) -> None:
     if row is not None:
         figures = cells[-len(columns.figures) :]
         width = len(columns.figures) // columns.ways
-        table.bus += [float(figures[way * width + 2]) for way in range(columns.ways)]
+        table.bus += [float(figures[option * width + 2]) for option in range(columns.ways)]
         counts = [figures[at] for at, title in enumerate(columns.figures) if title == "#wrong"]
         table.wrong += _describe_wrong_values((row.size_bytes, count) for count in counts)
 
@@ -330,8 +330,11 @@ def _is_count(cell: str, title: str) -> bool:
 
 def _read_operation(cells: Sequence[str], titles: Sequence[str]) -> tuple[str | None, int | None] | None:
     """Return operation and root of a row; a cell less than titles means that the operation is blank."""
-    told = dict(zip(reversed(titles), reversed(cells), strict=False))
-    root, operation = told.get("root"), next((told[title] for title in titles if title in _OPERATIONS & set(told)), "")
+    answers = dict(zip(reversed(titles), reversed(cells), strict=False))
+    root, operation = (
+        answers.get("root"),
+        next((answers[title] for title in titles if title in _OPERATIONS & set(answers)), ""),
+    )
     if root is not None and re.fullmatch(r"-1|\d{1,9}", root) is None:
         return None
     if _OPERATIONS.isdisjoint(titles):
@@ -345,8 +348,8 @@ def _in_place(out: str, within: str) -> bool | None:
 
 def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Remark]:
     """Yield what shows that rows are missing: no end, or an average that is another than that of the rows."""
-    told = first_group(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
-    average = parse_number(told)
+    text = first_group(r"Avg bus bandwidth\s*:\s*(\S+)", lines)
+    average = parse_number(text)
     if average is None:
         yield from truncated_diagnostics(TOOL, "its average")
         return
@@ -358,10 +361,10 @@ def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Rem
 
 def _row_of(result: Any) -> CollectiveRow:
     """Return the row that a result of the JSON file is; KeyError and others where it is none."""
-    way = result.get("out_of_place") or result["in_place"]
-    if "cpu_time" in way and "time" not in way:
+    option = result.get("out_of_place") or result["in_place"]
+    if "cpu_time" in option and "time" not in option:
         raise other_statistic(TOOL, "the CPU's time of the calls (-C 1)", "run it without -C")
-    time, algorithm, bus = (_read_positive(way[key], key) for key in ("time", "alg_bw", "bus_bw"))
+    time, algorithm, bus = (_read_positive(option[key], key) for key in ("time", "alg_bw", "bus_bw"))
     reduction, root = str(result.get("redop", "")), parse_integer(str(result.get("root", "")).strip())
     return CollectiveRow(
         size_bytes=_read_integer(result["size"]),
@@ -380,7 +383,7 @@ def _row_of(result: Any) -> CollectiveRow:
 
 
 def _checked_in_place(result: Any) -> bool | None:
-    out, within = ((result.get(way) or {}).get("nwrong") for way in ("out_of_place", "in_place"))
+    out, within = ((result.get(option) or {}).get("nwrong") for option in ("out_of_place", "in_place"))
     return None if out is None else within is not None
 
 
@@ -400,22 +403,24 @@ def _read_integer(value: Any) -> int:
 
 def _iterations(result: Any) -> tuple[float, ...]:
     """Return each iteration's time, of its slowest rank, in seconds; those that were to be skipped are left out."""
-    way = "out_of_place" if result.get("out_of_place") else "in_place"
-    told = result.get(f"{way}_per_iter") or {}
-    times = [value for each in told.get("times_us") or () if (value := number(str(each))) is not None]
-    return tuple(value * 1e-6 for value in times[int(told.get("skipped_iterations") or 0) :])
+    option = "out_of_place" if result.get("out_of_place") else "in_place"
+    answers = result.get(f"{option}_per_iter") or {}
+    times = [value for each in answers.get("times_us") or () if (value := number(str(each))) is not None]
+    return tuple(value * 1e-6 for value in times[int(answers.get("skipped_iterations") or 0) :])
 
 
 def _count_wrong_values(results: Any) -> Iterator[tuple[int, Any]]:
     """Yield each size with its number of wrong values; null where none was looked for (`-c 0`)."""
     for each in results:
-        for way in ("out_of_place", "in_place"):
-            yield _read_integer(each["size"]), (each.get(way) or {}).get("nwrong")
+        for option in ("out_of_place", "in_place"):
+            yield _read_integer(each["size"]), (each.get(option) or {}).get("nwrong")
 
 
 def _describe_wrong_values(counted: Iterable[tuple[int, Any]]) -> tuple[str, ...]:
     return tuple(
-        f"{count:g} wrong values at {size} bytes" for size, told in counted if (count := number(str(told))) is not None
+        f"{count:g} wrong values at {size} bytes"
+        for size, found in counted
+        if (count := number(str(found))) is not None
     )
 
 

@@ -84,12 +84,12 @@ def differs(tool: str, why: str, hint: str = "check the log; it may be edited, o
 
 def several_series_error(tool: str, what: str, values: Iterable[str], option: str) -> ConfigError:
     """Return the error of output that holds several series of which one has to be chosen."""
-    told = sorted(values)
+    texts = sorted(values)
     return ConfigError(
-        f"this {tool} output holds several {what}: {', '.join(told)}",
+        f"this {tool} output holds several {what}: {', '.join(texts)}",
         code="import.several",
         target=tool,
-        hint=f"{option} {told[0]}" if option else "give each a file of its own",
+        hint=f"{option} {texts[0]}" if option else "give each a file of its own",
     )
 
 
@@ -135,9 +135,9 @@ def left_out(tool: str, lines: Sequence[str]) -> tuple[Remark, ...]:
     return (Remark(code="import.left-out", target=tool, message=message, hint="give the whole output"),)
 
 
-def truncated_diagnostics(tool: str, lacking: str) -> tuple[Remark, ...]:
+def truncated_diagnostics(tool: str, missing: str) -> tuple[Remark, ...]:
     """Return the remark of output that does not show that the run came to its end."""
-    message = f"nothing shows that the run ended ({lacking} is not there): results may be missing"
+    message = f"nothing shows that the run ended ({missing} is not there): results may be missing"
     return (Remark(code="import.unended", target=tool, message=message, hint="give the whole output"),)
 
 

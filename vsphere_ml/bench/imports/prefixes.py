@@ -74,9 +74,9 @@ def without_names(lines: Sequence[str]) -> tuple[str, ...]:
 
 def _names(lines: Sequence[str]) -> frozenset[str]:
     filled = [line for line in lines if line.strip()]
-    told = Counter(match["name"] for line in filled if (match := _NAMED.match(line)) and _is_name(match))
-    often = {name for name, count in told.items() if count >= max(_FEWEST, len(filled) / 100)}
-    return frozenset(often) if sum(told[name] for name in often) >= _ALL * max(len(filled), _FEWEST) else frozenset()
+    counter = Counter(match["name"] for line in filled if (match := _NAMED.match(line)) and _is_name(match))
+    often = {name for name, count in counter.items() if count >= max(_FEWEST, len(filled) / 100)}
+    return frozenset(often) if sum(counter[name] for name in often) >= _ALL * max(len(filled), _FEWEST) else frozenset()
 
 
 def _is_name(match: re.Match[str]) -> bool:

@@ -176,9 +176,9 @@ def _model(tool: str, lines: Sequence[str]) -> str:
     return next(iter(models), "")
 
 
-def _one(tool: str, what: str, told: Sequence[str]) -> int | None:
+def _one(tool: str, what: str, texts: Sequence[str]) -> int | None:
     """Return the number that all these lines tell; None where there is none."""
-    values = {parse_integer(each) for each in told} - {None, 0}
+    values = {parse_integer(each) for each in texts} - {None, 0}
     if len(values) > 1:
         raise joined_runs_error(tool, f"its {what} is {' and '.join(map(str, sorted(filter(None, values))))}")
     return next(iter(values), None)

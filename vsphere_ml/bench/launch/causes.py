@@ -117,5 +117,5 @@ def find_cause(log: str) -> Cause | None:
 
 def last_lines(log: str) -> tuple[str, ...]:
     """Return the last lines that may explain something."""
-    told = (line for line in _TRACEBACK.sub("", log).splitlines() if line.strip() and not _NOISE.search(line))
-    return tuple(told)[-LAST_LINES:]
+    texts = (line for line in _TRACEBACK.sub("", log).splitlines() if line.strip() and not _NOISE.search(line))
+    return tuple(texts)[-LAST_LINES:]

@@ -207,8 +207,8 @@ def _mpirun(job: Job, settings: Mapping[str, str]) -> tuple[str, ...]:
 def _open_mpi(job: Job) -> tuple[str, ...]:
     shared_memory = "vader" if job.runtime.mpi_version < (_PRRTE,) else "sm"
     over = ("--mca", "pml", "ob1", "--mca", "btl", f"tcp,self,{shared_memory}")
-    wire = ("--mca", "btl_tcp_if_include", job.interface)
-    return (*_prefix(job), *over, *wire)
+    link = ("--mca", "btl_tcp_if_include", job.interface)
+    return (*_prefix(job), *over, *link)
 
 
 def _prefix(job: Job) -> tuple[str, ...]:

@@ -53,36 +53,36 @@ class PlannedLaunch:
     done: Run | None = None
 
 
-def expand(wish: BenchSpec) -> tuple[Configuration, ...]:
+def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
     """Return each configuration once: by number of nodes, then workload, transport and gradients."""
     return tuple(
-        _configuration(wish, workload, nodes, transport, gradients)
-        for nodes in sorted(set(wish.nodes))
+        _configuration(spec, workload, nodes, transport, gradients)
+        for nodes in sorted(set(spec.nodes))
         for workload in _WORKLOADS
-        if workload in wish.workloads and (nodes >= _PAIR or workload in _ALONE)
+        if workload in spec.workloads and (nodes >= _PAIR or workload in _ALONE)
         for transport in (_TRANSPORTS if nodes >= _PAIR else _TRANSPORTS[:1])
-        if transport in _transports(wish, workload) or nodes < _PAIR
-        for gradients in (sorted(set(wish.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
+        if transport in _transports(spec, workload) or nodes < _PAIR
+        for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
     )
 
 
-def check_wish(wish: BenchSpec) -> None:
+def check_wish(spec: BenchSpec) -> None:
     """Raise ConfigError `usage` when the wish comes to no launch, or to more step times than a record is read with.
 
     What is measured between nodes needs two of them.
     """
-    configurations = expand(wish)
+    configurations = expand(spec)
     if not configurations:
-        named = ", ".join(each.value for each in wish.workloads)
+        named = ", ".join(each.value for each in spec.workloads)
         raise ConfigError(
             f"nothing to measure: {named} between nodes, and one node is asked for", code="usage", hint="--nodes 2"
         )
-    _check_step_times(wish, sum(each.ranks for each in configurations if each.workload is Workload.TRAIN))
+    _check_step_times(spec, sum(each.ranks for each in configurations if each.workload is Workload.TRAIN))
 
 
-def _check_step_times(wish: BenchSpec, ranks: int) -> None:
-    a_step = _TIMES * ranks * wish.repeats
-    steps = int(wish.options.get(Workload.TRAIN, {}).get("steps", "0"))
+def _check_step_times(spec: BenchSpec, ranks: int) -> None:
+    a_step = _TIMES * ranks * spec.repeats
+    steps = int(spec.options.get(Workload.TRAIN, {}).get("steps", "0"))
     if a_step * steps > MOST_STEP_TIMES:
         raise ConfigError(
             f"{steps} steps are {a_step * steps:,} times to record, and a record of more than {MOST_STEP_TIMES:,} "
@@ -92,11 +92,11 @@ def _check_step_times(wish: BenchSpec, ranks: int) -> None:
         )
 
 
-def _transports(wish: BenchSpec, workload: Workload) -> tuple[Transport, ...]:
-    return (wish.link_transports or wish.transports) if workload is Workload.LINK else wish.transports
+def _transports(spec: BenchSpec, workload: Workload) -> tuple[Transport, ...]:
+    return (spec.link_transports or spec.transports) if workload is Workload.LINK else spec.transports
 
 
-def plan(wish: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
+def plan(spec: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
     """Return every launch in order; those that are complete in the record are not made again.
 
     A repeat is a whole launch, and each configuration is launched once before any is launched again: what drifts on
@@ -104,22 +104,22 @@ def plan(wish: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
     """
     complete = [run for run in recorded if run.outcome is Outcome.COMPLETE]
     planned = []
-    for launch in range(1, wish.repeats + 1):
-        for configuration in expand(wish):
+    for launch in range(1, spec.repeats + 1):
+        for configuration in expand(spec):
             runs = [run for run in complete if is_same_configuration(run.configuration, configuration)]
             done = runs[launch - 1] if len(runs) >= launch else None
             planned.append(PlannedLaunch(configuration=configuration, launch=launch, done=done))
     return tuple(planned)
 
 
-def over_mpi(wish: BenchSpec, runtime: Runtime) -> BenchSpec:
+def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:
     """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
-    over = _WORKLOADS[1:] if wish.backend == MPI else (Workload.NCCL,)
+    over = _WORKLOADS[1:] if spec.backend == MPI else (Workload.NCCL,)
     if not runtime.mpi_version:
-        return wish
+        return spec
     version = ".".join(map(str, runtime.mpi_version))
     mpi = {"mpi": version if runtime.mpi == OPEN_MPI else f"{runtime.mpi} {version}"}
-    return replace(wish, options={**wish.options, **{each: {**wish.options.get(each, {}), **mpi} for each in over}})
+    return replace(spec, options={**spec.options, **{each: {**spec.options.get(each, {}), **mpi} for each in over}})
 
 
 def is_same_configuration(one: Configuration, other: Configuration) -> bool:
@@ -128,25 +128,25 @@ def is_same_configuration(one: Configuration, other: Configuration) -> bool:
 
 
 def _configuration(
-    wish: BenchSpec, workload: Workload, nodes: int, transport: Transport, gradients: str
+    spec: BenchSpec, workload: Workload, nodes: int, transport: Transport, gradients: str
 ) -> Configuration:
     training = workload is Workload.TRAIN
     launched, nccl = workload is not Workload.LINK, workload is Workload.NCCL
-    inside = launched and wish.within is not RunIn.GUEST  # another configuration: other libraries, other results
+    inside = launched and spec.within is not RunIn.GUEST  # another configuration: other libraries, other results
     return Configuration(
         workload=workload,
         nodes=nodes,
-        ranks=nodes * wish.slots if launched else nodes,
+        ranks=nodes * spec.slots if launched else nodes,
         transport=transport,
-        launcher=MPIRUN if nccl else wish.launcher if launched else "",
-        backend=NCCL if nccl else wish.backend if launched else "",
-        model=wish.model if training else "",
-        batch=wish.batch if training else None,
+        launcher=MPIRUN if nccl else spec.launcher if launched else "",
+        backend=NCCL if nccl else spec.backend if launched else "",
+        model=spec.model if training else "",
+        batch=spec.batch if training else None,
         gradients=gradients,
         options={
-            **wish.options.get(workload, {}),
-            **({"in": wish.within.value} if inside else {}),
-            **(_variables_option(wish.variables) if launched else {}),
+            **spec.options.get(workload, {}),
+            **({"in": spec.within.value} if inside else {}),
+            **(_variables_option(spec.variables) if launched else {}),
         },
     )
 

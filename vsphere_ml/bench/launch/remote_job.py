@@ -219,15 +219,15 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     )
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
-    told = shell.run(f"setsid {_enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
-    if not told.isdigit():
+    text = shell.run(f"setsid {_enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
+    if not text.isdigit():
         raise BenchError(
             f"{shell.name}: the benchmark could not be started",
             code="bench.not-started",
             target=shell.name,
-            details=tuple(told.splitlines()[:5]),
+            details=tuple(text.splitlines()[:5]),
         )
-    return int(told)
+    return int(text)
 
 
 def _enter_command(job: Job) -> str:

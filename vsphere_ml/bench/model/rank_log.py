@@ -47,19 +47,19 @@ def read(texts: Mapping[str, str]) -> tuple[RankLog, ...]:
 
     BenchError `bench.bad-line` when a line of the schema is not what it should be.
     """
-    told: list[RankLog] = []
+    logs: list[RankLog] = []
     for node, text in texts.items():
         current: RankLog | None = None
         for line in lines(text):
             try:
                 if line["kind"] == "place":
                     current = _place(node, line)
-                    told.append(current)
+                    logs.append(current)
                 elif current is not None:
                     _add(current, line)
             except (KeyError, TypeError, ValueError) as error:
                 raise _bad_line_error(node, line, error) from error
-    return tuple(sorted(told, key=lambda each: each.rank))
+    return tuple(sorted(logs, key=lambda each: each.rank))
 
 
 def lines(text: str) -> Iterator[Mapping[str, Any]]:
@@ -88,41 +88,41 @@ def _place(node: str, line: Mapping[str, Any]) -> RankLog:
     )
 
 
-def _add(told: RankLog, line: Mapping[str, Any]) -> None:
+def _add(log: RankLog, line: Mapping[str, Any]) -> None:
     match line["kind"]:
         case "model":
-            told.model = line
+            log.model = line
         case "step":
-            _step(told, line)
+            _step(log, line)
         case "sweep":
-            _sweep(told, line)
+            _sweep(log, line)
         case "sync":
-            told.weights = str(line["weights"])
-            told.finite = bool(line.get("finite", True))
+            log.weights = str(line["weights"])
+            log.finite = bool(line.get("finite", True))
         case "traffic":
-            told.sent = {str(name): int(count) for name, count in line["bytes"].items()}
-            told.peers = tuple(line["peers"])
+            log.sent = {str(name): int(count) for name, count in line["bytes"].items()}
+            log.peers = tuple(line["peers"])
         case "clocks":
-            told.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
+            log.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
         case "elastic":
-            told.worlds.append((int(line["size"]), int(line["step"]), len(told.step_s)))
+            log.worlds.append((int(line["size"]), int(line["step"]), len(log.step_s)))
         case "end":
-            told.ended = True
+            log.ended = True
 
 
-def _sweep(told: RankLog, line: Mapping[str, Any]) -> None:
-    told.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
+def _sweep(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
     if "sent" in line:
         counters = {str(name): (int(count), int(packets)) for name, (count, packets) in line["sent"].items()}
-        told.sent_by_size[int(line["size_bytes"])] = (int(line["exchanges"]), counters)
+        log.sent_by_size[int(line["size_bytes"])] = (int(line["exchanges"]), counters)
     if not line["right"]:
-        told.wrong.append(f"the sum over {line['size_bytes']} bytes")
+        log.wrong.append(f"the sum over {line['size_bytes']} bytes")
 
 
-def _step(told: RankLog, line: Mapping[str, Any]) -> None:
-    told.step_s.append(float(line["seconds"]))
+def _step(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.step_s.append(float(line["seconds"]))
     if "compute_s" in line:
-        told.compute_s.append(float(line["compute_s"]))
+        log.compute_s.append(float(line["compute_s"]))
 
 
 def _bad_line_error(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:

@@ -56,7 +56,7 @@ def _differs(key: str, words: str, other: dict[str, str]) -> bool:
 
 def _words(asked: Configuration) -> dict[str, str]:
     """Return all that a title may have besides size, transport and gradients, in the order in which it is told."""
-    told = {
+    answers = {
         "launcher": asked.launcher,
         "backend": asked.backend,
         "batch": "" if asked.batch is None else f"batch {asked.batch}",
@@ -64,7 +64,7 @@ def _words(asked: Configuration) -> dict[str, str]:
         "parameters": "" if asked.parameters is None else f"{asked.parameters:,} parameters",
         **{f"option {key}": _option(key, value) for key, value in asked.options.items()},
     }
-    return {key: words for key, words in told.items() if words}
+    return {key: words for key, words in answers.items() if words}
 
 
 def _option(key: str, value: str) -> str:

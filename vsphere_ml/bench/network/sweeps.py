@@ -63,8 +63,8 @@ class Size:
 
 def collective(asked: Configuration) -> str:
     """Return the collective of a configuration's sweep; ours are all-reduces."""
-    told = asked.options.get("collective", ALL_REDUCE)
-    return told if told in _BUS_FACTORS else ALL_REDUCE
+    text = asked.options.get("collective", ALL_REDUCE)
+    return text if text in _BUS_FACTORS else ALL_REDUCE
 
 
 def sizes(points: Sequence[SweepPoint], ranks: int, of: str = ALL_REDUCE) -> tuple[Size, ...]:

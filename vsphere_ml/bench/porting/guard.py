@@ -19,11 +19,11 @@ _LEAVES = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 def guard(script: Script) -> FoundStep:
     """Return whether every save is guarded so that rank 0 does it, and only rank 0."""
-    told = [_save(script, call) for call in places.saves(script)]
-    if not told:
+    steps = [_save(script, call) for call in places.saves(script)]
+    if not steps:
         return FoundStep(step=GUARD, state=PortingState.NOT_NEEDED, line=None, message="the script saves no checkpoint")
     order = {PortingState.WRONG: 0, PortingState.MISSING: 1, PortingState.FOUND: 2}
-    return min(told, key=lambda each: (order[each.state], each.line or 0))
+    return min(steps, key=lambda each: (order[each.state], each.line or 0))
 
 
 def _save(script: Script, call: ast.Call) -> FoundStep:

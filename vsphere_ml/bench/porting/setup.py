@@ -67,9 +67,9 @@ def scale(script: Script) -> FoundStep:
     made = list(places.optimizers(script))
     for call in made:
         rate = argument(call, _rate_position(script), "learning_rate", "lr")
-        told = _judge_learning_rate(script, rate) if rate is not None else None
-        if told is not None:
-            state, message = told
+        states = _judge_learning_rate(script, rate) if rate is not None else None
+        if states is not None:
+            state, message = states
             return FoundStep(step=SCALE, state=state, line=call.lineno, message=message)
     for call in script.calls(".LearningRateWarmupCallback", ".LearningRateScheduleCallback"):
         if script.mentions(call, "hvd.size"):
@@ -105,9 +105,9 @@ def _has_division(script: Script, rate: ast.expr) -> bool:
 
 def shard(script: Script) -> FoundStep:
     """Return whether each rank reads another part of the data."""
-    told = [*_shards(script), *_samplers(script), *_slices(script), *_elastic_samplers(script)]
-    if told:
-        return min(told, key=lambda each: (each.state is PortingState.FOUND, each.line or 0))
+    steps = [*_shards(script), *_samplers(script), *_slices(script), *_elastic_samplers(script)]
+    if steps:
+        return min(steps, key=lambda each: (each.state is PortingState.FOUND, each.line or 0))
     line = next((each.lineno for each in (*places.datasets(script), *places.fits(script))), None)
     message = "every rank would train on the same data"
     divided = next((call for call in places.fits(script) if _steps_divided(script, call)), None)

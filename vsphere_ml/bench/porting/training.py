@@ -95,8 +95,8 @@ def _keras_variables(script: Script, sources: ast.expr) -> bool:
     """Return whether these are a model's variables as Keras gives them, and not the TensorFlow variables in them."""
     reached = list(script.reach(sources))
     inner = any(isinstance(each, ast.Attribute) and each.attr in {"value", "_value"} for each in reached)
-    whole = any(isinstance(each, ast.Attribute) and each.attr == "trainable_variables" for each in reached)
-    return whole and not inner
+    full = any(isinstance(each, ast.Attribute) and each.attr == "trainable_variables" for each in reached)
+    return full and not inner
 
 
 def broadcast(script: Script, *, keras3: bool) -> FoundStep:

@@ -56,10 +56,10 @@ def transport(name: str) -> Transport:
 
 def collective(name: str) -> str:
     """Return the name of a collective, `_perf` left out; empty where none is named. Raises ConfigError else."""
-    told = name.removesuffix("_perf").replace("-", "_")
-    if told and told not in COLLECTIVES:
+    text = name.removesuffix("_perf").replace("-", "_")
+    if text and text not in COLLECTIVES:
         raise _usage(f"--collective {name}: it is one of {', '.join(COLLECTIVES)}")
-    return told
+    return text
 
 
 def check_finite(*values: float | None) -> None:

@@ -70,28 +70,28 @@ class Prediction:
     jumbo_gain: float | None  # how much more payload an MTU of 9000 would carry, where that is worth a word
 
 
-def predict(job: TrainingModel, wire: LinkModel, nodes: tuple[int, ...]) -> Prediction:
+def predict(job: TrainingModel, model: LinkModel, nodes: tuple[int, ...]) -> Prediction:
     """Return the exchange on each number of nodes."""
     size = bounds.gradient_bytes(job.parameters, job.gradients)
-    limit = bounds.limit_s(size, wire.line_bytes_per_s)
+    limit = bounds.limit_s(size, model.line_bytes_per_s)
     return Prediction(
         job=job,
-        wire=wire,
+        wire=model,
         size_bytes=size,
-        exchanges=tuple(_exchange(job, wire, size, each) for each in nodes),
+        exchanges=tuple(_exchange(job, model, size, each) for each in nodes),
         limit_s=limit,
         limit_hours=_hours(limit, job.iterations),
-        jumbo_gain=jumbo_gain(wire.transport, wire.mtu_bytes),
+        jumbo_gain=jumbo_gain(model.transport, model.mtu_bytes),
     )
 
 
-def _exchange(job: TrainingModel, wire: LinkModel, size: int, nodes: int) -> Exchange:
+def _exchange(job: TrainingModel, model: LinkModel, size: int, nodes: int) -> Exchange:
     shape = LaunchShape(ranks=nodes * job.ranks_per_node, nodes=nodes)
-    usable = wire.usable_bytes_per_s
+    usable = model.usable_bytes_per_s
     made = bounds.bracket(
-        size_bytes=size, shape=shape, bytes_per_s=usable, base_s=job.base_step_s or 1.0, latency_s=wire.latency_s
+        size_bytes=size, shape=shape, bytes_per_s=usable, base_s=job.base_step_s or 1.0, latency_s=model.latency_s
     )
-    line = bounds.ring_s(size, shape.ranks, wire.line_bytes_per_s) if shape.nodes > 1 else 0.0
+    line = bounds.ring_s(size, shape.ranks, model.line_bytes_per_s) if shape.nodes > 1 else 0.0
     known = job.base_step_s is not None
     turning = None
     if job.flops is not None and job.flops_per_sample is not None:
@@ -127,10 +127,10 @@ class UsedShare:
     of_usable: float
 
 
-def share(bytes_per_s: float, wire: LinkModel) -> UsedShare:
+def share(bytes_per_s: float, model: LinkModel) -> UsedShare:
     """Return a bandwidth as shares of the line rate, and of what headers leave of it."""
     return UsedShare(
         bytes_per_s=bytes_per_s,
-        of_line=bytes_per_s / wire.line_bytes_per_s,
-        of_usable=bytes_per_s / wire.usable_bytes_per_s,
+        of_line=bytes_per_s / model.line_bytes_per_s,
+        of_usable=bytes_per_s / model.usable_bytes_per_s,
     )

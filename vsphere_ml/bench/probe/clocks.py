@@ -24,9 +24,9 @@ _REASONS = {
 }
 
 
-def by_node(told: Sequence[RankLog]) -> dict[str, str]:
+def by_node(logs: Sequence[RankLog]) -> dict[str, str]:
     """Return each node's GPUs in words; nodes whose driver told nothing are left out."""
-    looks = {each.node: each.clocks for each in told if each.clocks}
+    looks = {each.node: each.clocks for each in logs if each.clocks}
     return {node: _words(rows) for node, rows in looks.items()}
 
 

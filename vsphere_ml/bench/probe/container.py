@@ -83,8 +83,8 @@ def check(of: Mapping[str, ContainerInfo | None], tools: Tools) -> None:
         _check_container(node, container, tools.ssh_port)
     images = {node: container.image_id for node, container in of.items() if container}
     if len(set(images.values())) > 1:
-        told = ", ".join(f"{node}: {image}" for node, image in images.items())
-        raise _container_error(next(iter(of)), f"the containers are not of one image ({told})")
+        text = ", ".join(f"{node}: {image}" for node, image in images.items())
+        raise _container_error(next(iter(of)), f"the containers are not of one image ({text})")
 
 
 def _check_container(node: str, container: ContainerInfo | None, ssh_port: int) -> None:

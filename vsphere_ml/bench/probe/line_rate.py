@@ -41,12 +41,12 @@ def line_rate(
     """
     if given_bits_per_s is not None:
         return LineRate(bits_per_s=given_bits_per_s, source="given with --link-gbit")
-    told = [_of_node(each, interface, transport, machines.get(each.node, Machine())) for each in surveyed]
-    silent = next((each for each in told if each.bits_per_s is None), None)
-    if silent is not None or not told:
+    rates = [_of_node(each, interface, transport, machines.get(each.node, Machine())) for each in surveyed]
+    silent = next((each for each in rates if each.bits_per_s is None), None)
+    if silent is not None or not rates:
         return silent or LineRate(bits_per_s=None, source="no guest was asked")
-    slowest = min(told, key=lambda each: each.bits_per_s or 0.0)
-    return LineRate(bits_per_s=slowest.bits_per_s, source=slowest.source, nics=min(each.nics for each in told))
+    slowest = min(rates, key=lambda each: each.bits_per_s or 0.0)
+    return LineRate(bits_per_s=slowest.bits_per_s, source=slowest.source, nics=min(each.nics for each in rates))
 
 
 def _of_node(seen: Surveyed, interface: str, transport: Transport, machine: Machine) -> LineRate:

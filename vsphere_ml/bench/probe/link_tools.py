@@ -25,8 +25,8 @@ TOOLS = {
 
 def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
     """Return in words what guests lack for this transport's tool; None when the links can be measured."""
-    told = ((each.node, _lack(transport, each)) for each in surveyed)
-    of = {node: why for node, why in told if why}
+    answers = ((each.node, _lack(transport, each)) for each in surveyed)
+    of = {node: why for node, why in answers if why}
     return f"{', '.join(of)}: {next(iter(of.values()))}" if of else None
 
 

@@ -73,9 +73,9 @@ def probe(path: str) -> str:
     return _PROBE.format(places=" ".join(map(shlex.quote, places)))
 
 
-def parse_probe(told: str) -> AllReducePerf | None:
+def parse_probe(text: str) -> AllReducePerf | None:
     """Return what the guest answered; None when it has no such program."""
-    path, _, rest = told.partition("\n")
+    path, _, rest = text.partition("\n")
     linked, _, usage = rest.partition("\n")
     if not path.startswith("/"):
         return None
@@ -88,9 +88,9 @@ def same_program(of: Mapping[str, AllReducePerf | None], runtime: Runtime) -> Al
 
     NotPossible `bench.no-nccl-tests` where it lacks, lies elsewhere than in the others, or was built without MPI.
     """
-    lacking = [node for node, each in of.items() if each is None]
-    if lacking:
-        raise _missing_error(lacking, f"no all_reduce_perf of nccl-tests is in the {runtime.within}", runtime)
+    missing = [node for node, each in of.items() if each is None]
+    if missing:
+        raise _missing_error(missing, f"no all_reduce_perf of nccl-tests is in the {runtime.within}", runtime)
     have = {node: each for node, each in of.items() if each is not None}
     alone = [node for node, each in have.items() if not each.over_mpi]
     if alone:
@@ -133,13 +133,13 @@ def parse_result(log: str, result: str, ranks: int) -> Parsed:
     BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
     """
     try:
-        told = imports.json(json.loads(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
+        parsed = imports.json(json.loads(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, ConfigError) as error:
         raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
-    if {each.rank for each in told.devices} != set(range(ranks)):
-        counted = ", ".join(str(each.rank) for each in told.devices) or "none"
+    if {each.rank for each in parsed.devices} != set(range(ranks)):
+        counted = ", ".join(str(each.rank) for each in parsed.devices) or "none"
         raise _nothing(f"all_reduce_perf told of ranks {counted}, and {ranks} were started as one job")
-    return replace(told, remarks=(*told.remarks, *_left_out(log)))
+    return replace(parsed, remarks=(*parsed.remarks, *_left_out(log)))
 
 
 def _bare_lines(log: str) -> list[str]:
@@ -155,7 +155,7 @@ def _left_out(log: str) -> tuple[Remark, ...]:
     return (Remark(code="bench.not-measured", target="all_reduce_perf", message=message, hint="--nccl-sizes FROM:TO"),)
 
 
-def with_measurements(told: Sequence[RankLog], measured: Parsed) -> tuple[RankLog, ...]:
+def with_measurements(logs: Sequence[RankLog], measured: Parsed) -> tuple[RankLog, ...]:
     """Return the ranks with what the program measured for them all; each names the GPU it used."""
     index = {each.rank: each.index for each in measured.devices}
     sweep = [(point.size_bytes, point.time_s) for point in measured.sweep]
@@ -169,7 +169,7 @@ def with_measurements(told: Sequence[RankLog], measured: Parsed) -> tuple[RankLo
             model={"device": f"GPU:{index[each.rank]}", "versions": measured.versions} if each.rank in index else {},
             ended=True,
         )
-        for each in told
+        for each in logs
     )
 
 

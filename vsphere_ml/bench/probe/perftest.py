@@ -68,9 +68,9 @@ class End:
     dma_buf: bool = False  # by which the GPU's memory is reached; otherwise by nvidia-peermem
 
 
-def parse_probe(told: str) -> Perftest | None:
+def parse_probe(text: str) -> Perftest | None:
     """Return what `PROBE` printed; None when there is no such program."""
-    path, *options = told.split() or [""]
+    path, *options = text.split() or [""]
     if not path.startswith("/"):
         return None
     return Perftest(path=path, cuda="--use_cuda" in options, dma_buf="--use_cuda_dmabuf" in options)
@@ -79,13 +79,13 @@ def parse_probe(told: str) -> Perftest | None:
 def command(end: End, server: str = "") -> tuple[str, ...]:
     """Return the call: the receiving end's, or with `server` the address that the sending end goes to."""
     port, gid = end.rail.port, end.rail.gid
-    way = ("-d", port.device, "-i", str(port.number), "-x", str(gid.index), "-p", str(PORT))
+    option = ("-d", port.device, "-i", str(port.number), "-x", str(gid.index), "-p", str(PORT))
     # -a: every size from 2 bytes to 8 MiB. -F: whatever the CPU's frequency does.
     how = ("-a", "-n", str(ITERATIONS), "-q", "1", "-F", "--report_gbits")
     cuda = () if end.gpu is None else (f"--use_cuda={end.gpu}", *(("--use_cuda_dmabuf",) if end.dma_buf else ()))
     # Without RDMA-CM (-R) it is --tclass; --tos has no effect then (perftest, perftest_parameters.c).
     marked = () if end.traffic_class is None else (f"--tclass={end.traffic_class}",)
-    return (end.tool.path, *way, *how, *marked, *cuda, *((server,) if server else ()))
+    return (end.tool.path, *option, *how, *marked, *cuda, *((server,) if server else ()))
 
 
 def serve(shell: Shell, end: End, run_id: str) -> None:

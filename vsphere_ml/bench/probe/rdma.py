@@ -96,9 +96,9 @@ def common(of: Mapping[str, Sequence[Rail]]) -> tuple[tuple[str, ...], int | Non
     ports itself, from NCCL 2.21 on (net_ib/connect.cc: IB_GID_INDEX is -1, IB_ROCE_VERSION_NUM is 2). NotPossible
     `bench.no-rdma` when a node has no such port, `bench.rdma-differs` when the ports' names differ.
     """
-    lacking = [node for node, each in of.items() if not each]
-    if lacking:
-        raise none_on(lacking)
+    missing = [node for node, each in of.items() if not each]
+    if missing:
+        raise none_on(missing)
     names = {tuple(rail.port.name for rail in each) for each in of.values()}
     indexes = {rail.gid.index for each in of.values() for rail in each}
     if len(names) > 1:

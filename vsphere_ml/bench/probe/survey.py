@@ -163,16 +163,16 @@ def interface(seen: Sequence[Surveyed], nodes: Sequence[Peer], wanted: str = "")
     Horovod and MPI know one name for all nodes. BenchError `bench.interface` when there is none, or it cannot be meant.
     """
     if wanted:
-        lacking = [each.node for each in seen if wanted not in each.addresses.values()]
-        if lacking:
-            raise _no_interface(f"{', '.join(lacking)}: there is no interface {wanted} with an IPv4 address", seen)
+        missing = [each.node for each in seen if wanted not in each.addresses.values()]
+        if missing:
+            raise _no_interface(f"{', '.join(missing)}: there is no interface {wanted} with an IPv4 address", seen)
         _check_named(wanted, seen)
         return wanted
     of = {node.name: each.addresses.get(node.address, "") for node, each in zip(nodes, seen, strict=True)}
     names = set(of.values())
     if len(names) != 1 or "" in names:
-        told = ", ".join(f"{node}: {name or 'none'}" for node, name in of.items())
-        raise _no_interface(f"the nodes' addresses are not on one interface of the same name ({told})", seen)
+        text = ", ".join(f"{node}: {name or 'none'}" for node, name in of.items())
+        raise _no_interface(f"the nodes' addresses are not on one interface of the same name ({text})", seen)
     name = names.pop()
     if name.startswith(STRAY):
         raise _no_interface(f"the nodes' addresses are on {name}, which leads to no other node", seen)
@@ -218,9 +218,9 @@ def runtime(seen: Sequence[Surveyed], tools: Tools, needs: Needs = Needs.HOROVOD
     """
     if tools.within is RunIn.CONTAINER:
         inside.check({each.node: each.container for each in seen}, tools)
-    lacking = [each.node for each in seen if not _meets(each, needs)]
-    if lacking:
-        raise _no_runtime(lacking, tools, needs.value)
+    missing = [each.node for each in seen if not _meets(each, needs)]
+    if missing:
+        raise _no_runtime(missing, tools, needs.value)
     first = seen[0]
     same = all(
         (each.mpirun, each.mpi, each.mpi_version) == (first.mpirun, first.mpi, first.mpi_version) for each in seen
@@ -242,15 +242,15 @@ def _meets(each: Surveyed, needs: Needs) -> bool:
     return {Needs.NOTHING: True, Needs.PYTHON: bool(each.python), Needs.HOROVOD: each.runtime}[needs]
 
 
-def _no_runtime(lacking: Sequence[str], tools: Tools, what: str) -> BenchError:
+def _no_runtime(missing: Sequence[str], tools: Tools, what: str) -> BenchError:
     mend = '`vsml configure` with the playbook "runtime", or name yours: [guest] settings = { runtime_path = … }'
     if tools.within is RunIn.CONTAINER:
         mend = "name the image's: [guest] settings = { container_python = … }; or another image"
     where = "" if tools.within is RunIn.GUEST else f" in container {container.NAME}"
     return BenchError(
-        f"{', '.join(lacking)}: {tools.python} is no {what}{where}",
+        f"{', '.join(missing)}: {tools.python} is no {what}{where}",
         code="bench.no-runtime",
-        target=lacking[0],
+        target=missing[0],
         hint=mend,
     )
 

@@ -23,37 +23,37 @@ if TYPE_CHECKING:
     from vsphere_ml.core.errors import VsmlError
 
 
-def run(scene: LaunchContext, told: Sequence[RankLog], log: str, stop: Stop | None = None) -> Run:
+def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | None = None) -> Run:
     """Return the record of a launch that ended well; it is invalid when a proof fails."""
-    job = scene.job
-    lost = _lost_nodes(job, told)
+    job = context.job
+    lost = _lost_nodes(job, logs)
     if job.least_nodes:
-        told = [each for each in told if each.ended]
-    _complete(job, told, log)
-    went = channels.of_nccl(log) or paths.of_sockets(job, told)
-    by = paths.proof(job, told, went, scene.surveyed, log)
-    proofs = tuple(each for each in (*proof.proofs(job, told), by, scene.clean) if each is not None)
-    counts = ledger.count(job, told)
+        logs = [each for each in logs if each.ended]
+    _complete(job, logs, log)
+    went = channels.of_nccl(log) or paths.of_sockets(job, logs)
+    by = paths.proof(job, logs, went, context.surveyed, log)
+    proofs = tuple(each for each in (*proof.proofs(job, logs), by, context.clean) if each is not None)
+    counts = ledger.count(job, logs)
     failed = [each for each in proofs if each.verdict is Verdict.NO]
     return replace(
-        blank(scene),
+        blank(context),
         outcome=Outcome.INVALID if failed else Outcome.COMPLETE,
         reason="; ".join(f"{each.name}: {each.evidence}" for each in failed),
-        configuration=_with_parameters(job, told),
-        environment=environment(scene, told, log),
-        method=method(job, told, stop),
-        placement=proof.places(told, scene.machines),
-        steps=None if failed or lost else _steps(job.configuration, told),
-        worlds=_worlds(told),
-        sweep=() if failed else _sweep(told),
+        configuration=_with_parameters(job, logs),
+        environment=environment(context, logs, log),
+        method=method(job, logs, stop),
+        placement=proof.places(logs, context.machines),
+        steps=None if failed or lost else _steps(job.configuration, logs),
+        worlds=_worlds(logs),
+        sweep=() if failed else _sweep(logs),
         traffic=counts,
         proofs=proofs,
         paths=went,
         remarks=(
-            *scene.wire.remarks,
-            *proof.shared_hosts(job, scene.hosts),
-            *version_mismatches(scene),
-            *_diverged_weights(job, told),
+            *context.wire.remarks,
+            *proof.shared_hosts(job, context.hosts),
+            *version_mismatches(context),
+            *_diverged_weights(job, logs),
             *_stopped_early(job, stop),
             *lost,
             *ledger.diagnose(counts),
@@ -61,29 +61,29 @@ def run(scene: LaunchContext, told: Sequence[RankLog], log: str, stop: Stop | No
     )
 
 
-def link_run(scene: LaunchContext) -> Run:
+def link_run(context: LaunchContext) -> Run:
     """Return the record of a launch that only measured the links."""
     return replace(
-        blank(scene),
-        method=method(scene.job, (), None),
-        proofs=(scene.clean,) if scene.clean else (),
-        remarks=(*scene.wire.remarks, *proof.shared_hosts(scene.job, scene.hosts)),
+        blank(context),
+        method=method(context.job, (), None),
+        proofs=(context.clean,) if context.clean else (),
+        remarks=(*context.wire.remarks, *proof.shared_hosts(context.job, context.hosts)),
     )
 
 
-def failed_run(scene: LaunchContext, error: VsmlError) -> Run:
+def failed_run(context: LaunchContext, error: VsmlError) -> Run:
     """Return the record of a launch that gave nothing to measure."""
-    return _without_figures(scene, Outcome.FAILED, error.message)
+    return _without_figures(context, Outcome.FAILED, error.message)
 
 
-def cut(scene: LaunchContext, why: str) -> Run:
+def cut(context: LaunchContext, why: str) -> Run:
     """Return the record of a launch whose end vsml has not seen."""
-    return _without_figures(scene, Outcome.CUT, why)
+    return _without_figures(context, Outcome.CUT, why)
 
 
-def _without_figures(scene: LaunchContext, outcome: Outcome, why: str) -> Run:
-    proofs = (scene.clean,) if scene.clean else ()
-    return replace(blank(scene), outcome=outcome, reason=why, proofs=proofs)
+def _without_figures(context: LaunchContext, outcome: Outcome, why: str) -> Run:
+    proofs = (context.clean,) if context.clean else ()
+    return replace(blank(context), outcome=outcome, reason=why, proofs=proofs)
 
 
 def objection(run: Run) -> BenchError | None:
@@ -110,11 +110,11 @@ def objection(run: Run) -> BenchError | None:
     )
 
 
-def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -> BenchError:
+def ended_badly(job: Job, status: int, log: str, faults: Sequence[str] = ()) -> BenchError:
     """Return the error for a launcher that ended with another status than 0; `troubles` are the guest's own."""
     limit = f" (its limit of {job.limit_s:g} s passed)" if status == 124 else ""  # noqa: PLR2004 - timeout(1)'s status
     cause = causes.find_cause(log)
-    why = "".join(f": {each}" for each in ([cause.why] if cause else troubles))
+    why = "".join(f": {each}" for each in ([cause.why] if cause else faults))
     return BenchError(
         f"{job.configuration.launcher} on {job.nodes[0].name} ended with status {status}{limit}{why}",
         code="bench.launch-failed",
@@ -124,12 +124,12 @@ def ended_badly(job: Job, status: int, log: str, troubles: Sequence[str] = ()) -
     )
 
 
-def _complete(job: Job, told: Sequence[RankLog], log: str) -> None:
+def _complete(job: Job, logs: Sequence[RankLog], log: str) -> None:
     """Raise BenchError `bench.no-samples` when ranks are missing or did not come to their end."""
     if job.configuration.workload is Workload.SCRIPT:
         return
-    if not told or not all(each.ended for each in told):
-        silent = [str(each.rank) for each in told if not each.ended]
+    if not logs or not all(each.ended for each in logs):
+        silent = [str(each.rank) for each in logs if not each.ended]
         what = f"ranks {', '.join(silent)} did not come to their end" if silent else "no rank told anything"
         raise BenchError(
             f"{what}, though {job.configuration.launcher} ended well",
@@ -139,9 +139,9 @@ def _complete(job: Job, told: Sequence[RankLog], log: str) -> None:
         )
 
 
-def _lost_nodes(job: Job, told: Sequence[RankLog]) -> tuple[Remark, ...]:
+def _lost_nodes(job: Job, logs: Sequence[RankLog]) -> tuple[Remark, ...]:
     """Return which nodes an elastic job lost."""
-    ended = {each.node for each in told if each.ended}
+    ended = {each.node for each in logs if each.ended}
     lost = [node.name for node in job.nodes if node.name not in ended]
     if not job.least_nodes or not lost:
         return ()
@@ -149,9 +149,9 @@ def _lost_nodes(job: Job, told: Sequence[RankLog]) -> tuple[Remark, ...]:
     return tuple(Remark(code="bench.lost-node", target=name, message=message) for name in lost)
 
 
-def _diverged_weights(job: Job, told: Sequence[RankLog]) -> tuple[Remark, ...]:
+def _diverged_weights(job: Job, logs: Sequence[RankLog]) -> tuple[Remark, ...]:
     """Return a remark where weights are no numbers any more: fp16 overflows where few images make large gradients."""
-    if all(each.finite for each in told):
+    if all(each.finite for each in logs):
         return ()
     message = "the weights became NaN or infinite: whether the ranks stayed in sync cannot be told"
     hint = "more --batch, a larger --image, or --gradients fp32"
@@ -164,38 +164,38 @@ def _stopped_early(job: Job, stop: Stop | None) -> tuple[Remark, ...]:
     return (Remark(code="bench.stopped", target=job.run_id, message=f"ended before its last step: {stop.value}"),)
 
 
-def _with_parameters(job: Job, told: Sequence[RankLog]) -> Configuration:
-    parameters = told[0].model.get("parameters") if told else None
+def _with_parameters(job: Job, logs: Sequence[RankLog]) -> Configuration:
+    parameters = logs[0].model.get("parameters") if logs else None
     return replace(job.configuration, parameters=int(parameters)) if parameters else job.configuration
 
 
-def _steps(asked: Configuration, told: Sequence[RankLog]) -> Steps | None:
-    if not told or not told[0].step_s or len({len(each.step_s) for each in told}) > 1:
+def _steps(asked: Configuration, logs: Sequence[RankLog]) -> Steps | None:
+    if not logs or not logs[0].step_s or len({len(each.step_s) for each in logs}) > 1:
         return None
-    computed = all(len(each.compute_s) == len(each.step_s) for each in told)
+    computed = all(len(each.compute_s) == len(each.step_s) for each in logs)
     return Steps(
-        step_s=tuple(tuple(each.step_s) for each in told),
-        compute_s=tuple(tuple(each.compute_s) for each in told) if computed else (),
+        step_s=tuple(tuple(each.step_s) for each in logs),
+        compute_s=tuple(tuple(each.compute_s) for each in logs) if computed else (),
         samples_per_step=asked.batch,
     )
 
 
-def _worlds(told: Sequence[RankLog]) -> tuple[World, ...]:
+def _worlds(logs: Sequence[RankLog]) -> tuple[World, ...]:
     """Return how an elastic job's ranks became fewer or more; empty for a job of fixed size."""
-    if not told or not told[0].worlds:
+    if not logs or not logs[0].worlds:
         return ()
-    starts = [start for *_, start in told[0].worlds]
-    ends = [*starts[1:], len(told[0].step_s)]
+    starts = [start for *_, start in logs[0].worlds]
+    ends = [*starts[1:], len(logs[0].step_s)]
     return tuple(
-        World(ranks=ranks, first_step=step, step_s=tuple(told[0].step_s[start:end]))
-        for (ranks, step, start), end in zip(told[0].worlds, ends, strict=True)
+        World(ranks=ranks, first_step=step, step_s=tuple(logs[0].step_s[start:end]))
+        for (ranks, step, start), end in zip(logs[0].worlds, ends, strict=True)
     )
 
 
-def _sweep(told: Sequence[RankLog]) -> tuple[SweepPoint, ...]:
+def _sweep(logs: Sequence[RankLog]) -> tuple[SweepPoint, ...]:
     """Return each size's times, those of the slowest rank in each repeat."""
-    points = zip(*(each.sweep for each in told), strict=True)
-    iterations = told[0].iterations_s if told else {}
+    points = zip(*(each.sweep for each in logs), strict=True)
+    iterations = logs[0].iterations_s if logs else {}
     return tuple(
         SweepPoint(
             size_bytes=ranks[0][0],

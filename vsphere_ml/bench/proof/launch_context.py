@@ -89,85 +89,85 @@ class LaunchContext:
         return {name: machine.host for name, machine in self.machines.items() if machine.host}
 
 
-def blank(scene: LaunchContext) -> Run:
+def blank(context: LaunchContext) -> Run:
     """Return the record of a launch of which no rank has told anything yet."""
     return Run(
-        run_id=scene.job.run_id,
-        launch=scene.launch,
-        lab=scene.lab,
-        started=scene.started,
-        ended=scene.ended,
+        run_id=context.job.run_id,
+        launch=context.launch,
+        lab=context.lab,
+        started=context.started,
+        ended=context.ended,
         outcome=Outcome.COMPLETE,
-        configuration=scene.job.configuration,
-        cluster=_cluster(scene),
-        environment=environment(scene, ()),
-        link=_link(scene),
-        link_results=scene.wire.links,
+        configuration=context.job.configuration,
+        cluster=_cluster(context),
+        environment=environment(context, ()),
+        link=_link(context),
+        link_results=context.wire.links,
     )
 
 
-def environment(scene: LaunchContext, told: Sequence[RankLog], log: str = "") -> Environment:
+def environment(context: LaunchContext, logs: Sequence[RankLog], log: str = "") -> Environment:
     """Return what ran the launch; ranks know their versions better than the survey."""
-    how = launch(scene.job) if scene.job.program else None
-    versions = {"vsml": __version__, **scene.surveyed[0].versions}
-    versions |= {key: str(value) for key, value in (told[0].model.get("versions") or {}).items()} if told else {}
+    how = launch(context.job) if context.job.program else None
+    versions = {"vsml": __version__, **context.surveyed[0].versions}
+    versions |= {key: str(value) for key, value in (logs[0].model.get("versions") or {}).items()} if logs else {}
     if nccl := _NCCL.search(log):
         versions |= nccl.groupdict()
     return Environment(
         versions=versions,
         variables=dict(how.variables) if how else {},
         command=how.command if how else (),
-        invocation=scene.origin.invocation,
-        git_commit=scene.origin.git_commit,
-        container=_image(scene),
-        timezone=scene.origin.timezone,
-        clocks=clocks.by_node(told),
+        invocation=context.origin.invocation,
+        git_commit=context.origin.git_commit,
+        container=_image(context),
+        timezone=context.origin.timezone,
+        clocks=clocks.by_node(logs),
     )
 
 
-def _image(scene: LaunchContext) -> str:
+def _image(context: LaunchContext) -> str:
     """Return the image that the ranks run in, with its digest; empty where they run in the guests themselves."""
-    inside = scene.surveyed[0].container
+    inside = context.surveyed[0].container
     return f"{inside.image} {inside.image_id}" if inside is not None else ""
 
 
-def _cluster(scene: LaunchContext) -> Cluster:
+def _cluster(context: LaunchContext) -> Cluster:
     """Return the cluster with the settings of the VMs that took part, and whether ATS is on inside them."""
-    ats = {each.node: "on" if each.ats else "off" for each in scene.surveyed if each.ats is not None}
+    ats = {each.node: "on" if each.ats else "off" for each in context.surveyed if each.ats is not None}
     settings = {
         node.name: {
-            **(scene.machines[node.name].settings if node.name in scene.machines else {}),
+            **(context.machines[node.name].settings if node.name in context.machines else {}),
             **({"ats_in_guest": ats[node.name]} if node.name in ats else {}),
         }
-        for node in scene.job.nodes
+        for node in context.job.nodes
     }
-    return replace(scene.cluster, vm_settings={name: each for name, each in settings.items() if each})
+    return replace(context.cluster, vm_settings={name: each for name, each in settings.items() if each})
 
 
-def _link(scene: LaunchContext) -> Link:
-    asked = scene.job.configuration
+def _link(context: LaunchContext) -> Link:
+    asked = context.job.configuration
     rate = line_rate(
-        scene.surveyed,
-        scene.job.interface,
+        context.surveyed,
+        context.job.interface,
         asked.transport,
-        scene.machines,
-        scene.origin.link_bits_per_s,
+        context.machines,
+        context.origin.link_bits_per_s,
     )
     return Link(
         line_rate_bits_per_s=rate.bits_per_s,
         line_rate_source=rate.source,
         nics=rate.nics,
-        interface=scene.job.interface,
-        mtu_bytes=_mtu(scene),
-        congestion_control=", ".join(sorted({each.congestion_control for each in scene.surveyed} - {""})),
-        calibrated_bytes_per_s=scene.wire.bytes_per_s,
+        interface=context.job.interface,
+        mtu_bytes=_mtu(context),
+        congestion_control=", ".join(sorted({each.congestion_control for each in context.surveyed} - {""})),
+        calibrated_bytes_per_s=context.wire.bytes_per_s,
     )
 
 
-def method(job: Job, told: Sequence[RankLog], stop: Stop | None) -> Method:
+def method(job: Job, logs: Sequence[RankLog], stop: Stop | None) -> Method:
     """Return how the launch was measured, and why it ended."""
     data, together = _OF_WORKLOAD[job.configuration.workload]
-    seed = told[0].model.get("seed") if told else None
+    seed = logs[0].model.get("seed") if logs else None
     return Method(
         seed=int(seed) if seed is not None else None,
         data=data,
@@ -176,21 +176,21 @@ def method(job: Job, told: Sequence[RankLog], stop: Stop | None) -> Method:
     )
 
 
-def _mtu(scene: LaunchContext) -> int | None:
+def _mtu(context: LaunchContext) -> int | None:
     """Return the MTU that all nodes have where the job goes by; None when they differ."""
-    over_rdma = scene.job.configuration.transport is not Transport.TCP
+    over_rdma = context.job.configuration.transport is not Transport.TCP
     found = {
         each.mtu.get(name)
-        for each in scene.surveyed
-        for name in (rdma.interfaces(each.ports) if over_rdma else [scene.job.interface])
+        for each in context.surveyed
+        for name in (rdma.interfaces(each.ports) if over_rdma else [context.job.interface])
     }
     return next(iter(found)) if len(found) == 1 else None
 
 
-def version_mismatches(scene: LaunchContext) -> tuple[Remark, ...]:
+def version_mismatches(context: LaunchContext) -> tuple[Remark, ...]:
     """Return which versions differ between nodes: the record names those of the first."""
-    names = dict.fromkeys(name for each in scene.surveyed for name in each.versions)
-    of = {name: {each.node: each.versions.get(name, "none") for each in scene.surveyed} for name in names}
+    names = dict.fromkeys(name for each in context.surveyed for name in each.versions)
+    of = {name: {each.node: each.versions.get(name, "none") for each in context.surveyed} for name in names}
     return tuple(
         Remark(
             code="bench.versions-differ",

@@ -22,9 +22,9 @@ def unproven(run: Run) -> str:
     asked = run.configuration
     if run.outcome is not Outcome.COMPLETE or asked.nodes == 1 or asked.workload is Workload.LINK:
         return ""
-    told = next((each for each in run.proofs if each.name == PATH), None)
-    if told is not None:
-        return told.evidence if told.verdict is Verdict.UNKNOWN else ""
+    proof = next((each for each in run.proofs if each.name == PATH), None)
+    if proof is not None:
+        return proof.evidence if proof.verdict is Verdict.UNKNOWN else ""
     return "" if asked.transport is Transport.TCP else f"{run.source} tells nothing of it"
 
 

@@ -43,11 +43,11 @@ class JobNodes:
     of_rank: Mapping[str, str] = field(default_factory=dict)  # node by rank, of the job's own communicator
 
     @classmethod
-    def of_ranks(cls, told: Sequence[RankLog]) -> JobNodes:
+    def of_ranks(cls, logs: Sequence[RankLog]) -> JobNodes:
         """Return the nodes whose guests the ranks' files lay in."""
-        nodes = {each.node for each in told}
-        hosts = {_shorten(each.hostname): each.node for each in told if each.hostname}
-        by_rank = {str(each.rank): each.node for each in told}
+        nodes = {each.node for each in logs}
+        hosts = {_shorten(each.hostname): each.node for each in logs if each.hostname}
+        by_rank = {str(each.rank): each.node for each in logs}
         # Guests that have one name, such as clones of a template, are not told apart by it.
         return cls(count=len(nodes), of_host=hosts if len(hosts) == len(nodes) else {}, of_rank=by_rank)
 
@@ -99,7 +99,7 @@ class JobNodes:
             yield SEND, self.of_host.get(path.other_host, "") if self.of_host else path.other_host
 
 
-def of_sockets(job: Job, told: Sequence[RankLog]) -> tuple[Path, ...]:
+def of_sockets(job: Job, logs: Sequence[RankLog]) -> tuple[Path, ...]:
     """Return the TCP connections that ranks held to other nodes, as each rank's kernel told.
 
     None where NCCL carries the collectives: its ranks hold MPI's sockets too.
@@ -116,14 +116,14 @@ def of_sockets(job: Job, told: Sequence[RankLog]) -> tuple[Path, ...]:
             evidence=f"rank {each.rank} on {each.node}: {peer['own']} to {peer['other']}, {peer['sockets']} sockets; "
             f"{_sent_bytes(each)}",
         )
-        for each in told
+        for each in logs
         for peer in each.peers
         if nodes.get(peer["other"], each.node) != each.node
     )
 
 
 def proof(
-    job: Job, told: Sequence[RankLog], paths: Sequence[Path], surveyed: Sequence[Surveyed], log: str = ""
+    job: Job, logs: Sequence[RankLog], paths: Sequence[Path], surveyed: Sequence[Surveyed], log: str = ""
 ) -> Proof | None:
     """Return whether what was asked for was used between nodes; None on one node, where nothing goes anywhere.
 
@@ -131,15 +131,15 @@ def proof(
     """
     if len(job.nodes) < 2:  # noqa: PLR2004 - nobody to talk to
         return None
-    asked, nodes = job.configuration.transport, JobNodes.of_ranks(told)
+    asked, nodes = job.configuration.transport, JobNodes.of_ranks(logs)
     between = nodes.find_crossing(paths)
     # The sockets of MPI and of Horovod's controller say nothing of what NCCL used.
     by_nccl = any(each.carrier.startswith(NET) for each in between)
     if asked is Transport.TCP and not by_nccl and job.configuration.backend != NCCL:
-        return _over_sockets(job, told, paths)
-    if not by_nccl and not (between and _without_nccl(told)):
+        return _over_sockets(job, logs, paths)
+    if not by_nccl and not (between and _without_nccl(logs)):
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silencing_variable(job) or _NO_CHANNEL)
-    if asked is Transport.TCP and (elsewhere := _elsewhere(job, told)):
+    if asked is Transport.TCP and (elsewhere := _elsewhere(job, logs)):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
     causes = "; ".join([*_nccl_statements(log), *_causes(asked, _wrong_paths(asked, between), surveyed)])
     return _judge_paths(asked, between, nodes, log=log, causes=causes or "the guests show no cause")
@@ -159,9 +159,9 @@ def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str)
     )
 
 
-def _without_nccl(told: Sequence[RankLog]) -> bool:
+def _without_nccl(logs: Sequence[RankLog]) -> bool:
     """Return whether every rank says that its Horovod was built without NCCL, so that its sockets carried the data."""
-    return all("nccl" not in each.model.get("built", ("nccl",)) for each in told)
+    return all("nccl" not in each.model.get("built", ("nccl",)) for each in logs)
 
 
 def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
@@ -228,31 +228,31 @@ def _silencing_variable(job: Job) -> str:
     return "NCCL_DEBUG_FILE takes NCCL's lines elsewhere" if "NCCL_DEBUG_FILE" in job.variables else ""
 
 
-def _over_sockets(job: Job, told: Sequence[RankLog], paths: Sequence[Path]) -> Proof:
+def _over_sockets(job: Job, logs: Sequence[RankLog], paths: Sequence[Path]) -> Proof:
     """Return whether each rank of a job without NCCL held a connection to another node on the chosen interface."""
-    if elsewhere := _elsewhere(job, told):
+    if elsewhere := _elsewhere(job, logs):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
-    silent = [each.rank for each in told if not any(path.sender == str(each.rank) for path in paths)]
+    silent = [each.rank for each in logs if not any(path.sender == str(each.rank) for path in paths)]
     if silent:
         evidence = f"no connection to another node was seen of ranks {', '.join(map(str, silent))}"
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=evidence)
-    sent = ", ".join(f"rank {each.rank}: {_sent_bytes(each)}" for each in told)
+    sent = ", ".join(f"rank {each.rank}: {_sent_bytes(each)}" for each in logs)
     return Proof(name=PATH, verdict=Verdict.YES, evidence=f"TCP over {job.interface}; {sent}")
 
 
-def _elsewhere(job: Job, told: Sequence[RankLog]) -> str:
+def _elsewhere(job: Job, logs: Sequence[RankLog]) -> str:
     """Return which sockets of ranks are not on the chosen interface; empty when all are."""
     own = {node.name: node.address for node in job.nodes}
     strays = [
-        f"rank {each.rank}: {peer['own']}" for each in told for peer in each.peers if peer["own"] != own[each.node]
+        f"rank {each.rank}: {peer['own']}" for each in logs for peer in each.peers if peer["own"] != own[each.node]
     ]
     return f"sockets are not on {job.interface}: {', '.join(strays)}" if strays else ""
 
 
-def _sent_bytes(told: RankLog) -> str:
+def _sent_bytes(log: RankLog) -> str:
     """Return what the rank's guest sent meanwhile; ranks of one guest tell the same bytes."""
-    name = str(told.interface.get("name", ""))
-    return f"{amount(told.sent.get(name, 0))} sent by {name or 'no interface'}"
+    name = str(log.interface.get("name", ""))
+    return f"{amount(log.sent.get(name, 0))} sent by {name or 'no interface'}"
 
 
 def _nccl_statements(log: str) -> list[str]:

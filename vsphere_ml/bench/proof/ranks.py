@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 PLACEMENT, IN_SYNC, CLEAN = "placement", "in_sync", "clean"
 
 
-def placement(job: Job, told: Sequence[RankLog]) -> Proof:
+def placement(job: Job, logs: Sequence[RankLog]) -> Proof:
     """Return whether the ranks ran where they were asked to: each file of a rank lay in some node's guest."""
-    found = Counter(each.node for each in told)
+    found = Counter(each.node for each in logs)
     # What an elastic job has lost is not misplaced.
     asked = {node.name: job.slots for node in job.nodes if found[node.name] or not job.least_nodes}
     wrong = [f"{name}: {found[name]} ranks, {count} asked for" for name, count in asked.items() if found[name] != count]
-    sizes = {each.size for each in told} - {job.ranks}
+    sizes = {each.size for each in logs} - {job.ranks}
     if sizes:
         wrong.append(f"a rank counts {min(sizes)} ranks in its job, not {job.ranks}")
-    boots = Counter(each.boot_id for each in told)
+    boots = Counter(each.boot_id for each in logs)
     if len(boots) < len(found):
         wrong.append("nodes share a boot id: they are one system under several names")
-    where = ", ".join(f"{name}: {'+'.join(str(each.rank) for each in told if each.node == name)}" for name in asked)
+    where = ", ".join(f"{name}: {'+'.join(str(each.rank) for each in logs if each.node == name)}" for name in asked)
     evidence = "; ".join(wrong) or f"ranks by node: {where}"
     return Proof(name=PLACEMENT, verdict=Verdict.NO if wrong else Verdict.YES, evidence=evidence)
 
 
-def in_sync(told: Sequence[RankLog]) -> Proof:
+def in_sync(logs: Sequence[RankLog]) -> Proof:
     """Return whether all ranks ended with the same weights."""
-    hashes = {each.rank: each.weights for each in told}
+    hashes = {each.rank: each.weights for each in logs}
     missing = [rank for rank, weights in hashes.items() if not weights]
     if missing or not hashes:
         evidence = f"no hash of the weights from ranks {', '.join(map(str, missing))}" if missing else "no rank told"
@@ -44,32 +44,32 @@ def in_sync(told: Sequence[RankLog]) -> Proof:
     if len(set(hashes.values())) > 1:
         pairs = ", ".join(f"rank {rank}: {weights[:12]}" for rank, weights in hashes.items())
         return Proof(name=IN_SYNC, verdict=Verdict.NO, evidence=f"weights differ after training: {pairs}")
-    if not all(each.finite for each in told):
+    if not all(each.finite for each in logs):
         evidence = "the weights became NaN or infinite on every rank, so their equal hashes show nothing"
         return Proof(name=IN_SYNC, verdict=Verdict.UNKNOWN, evidence=evidence)
     same = next(iter(hashes.values()))[:12]
     return Proof(name=IN_SYNC, verdict=Verdict.YES, evidence=f"weights {same} on all {len(hashes)} ranks")
 
 
-def sums(told: Sequence[RankLog]) -> Proof:
+def sums(logs: Sequence[RankLog]) -> Proof:
     """Return whether every all-reduce of the sweep gave the sum it should."""
-    wrong = [f"rank {each.rank}: {what}" for each in told for what in each.wrong]
-    evidence = "; ".join(wrong) or f"every sum was right on {len(told)} ranks"
+    wrong = [f"rank {each.rank}: {what}" for each in logs for what in each.wrong]
+    evidence = "; ".join(wrong) or f"every sum was right on {len(logs)} ranks"
     return Proof(name=IN_SYNC, verdict=Verdict.NO if wrong else Verdict.YES, evidence=evidence)
 
 
-def proofs(job: Job, told: Sequence[RankLog]) -> tuple[Proof, ...]:
+def proofs(job: Job, logs: Sequence[RankLog]) -> tuple[Proof, ...]:
     """Return what can be proven of a launch that ended well."""
     match job.configuration.workload:
         case Workload.TRAIN:
-            return (placement(job, told), in_sync(told))
+            return (placement(job, logs), in_sync(logs))
         case Workload.ALLREDUCE | Workload.NCCL:
-            return (placement(job, told), sums(told))
+            return (placement(job, logs), sums(logs))
         case _:
-            return (placement(job, told),)
+            return (placement(job, logs),)
 
 
-def places(told: Sequence[RankLog], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
+def places(logs: Sequence[RankLog], machines: Mapping[str, Machine]) -> tuple[Place, ...]:
     """Return where each rank ran; `machines` are what vCenter tells of the nodes' VMs."""
     return tuple(
         Place(
@@ -84,7 +84,7 @@ def places(told: Sequence[RankLog], machines: Mapping[str, Machine]) -> tuple[Pl
             gpu_profile=machine.gpu_profile,
             locality=machine.locality,
         )
-        for each in told
+        for each in logs
         for machine in (machines.get(each.node, Machine()),)
     )
 
@@ -115,15 +115,15 @@ def shared_hosts(job: Job, hosts: Mapping[str, str]) -> tuple[Remark, ...]:
     )
 
 
-def _device(told: RankLog) -> str:
+def _device(log: RankLog) -> str:
     """Return the GPU that the rank used, by its UUID where the driver lists it."""
-    used = str(told.model.get("device", ""))
+    used = str(log.model.get("device", ""))
     if not used.startswith("GPU:"):
         return used.lower() or "cpu"
     at = int(used.removeprefix("GPU:"))
-    return str(told.gpus[at]["uuid"]) if at < len(told.gpus) else used
+    return str(log.gpus[at]["uuid"]) if at < len(log.gpus) else used
 
 
-def _nic(told: RankLog) -> str:
-    each = told.interface
+def _nic(log: RankLog) -> str:
+    each = log.interface
     return " ".join(str(part) for part in (each.get("name"), each.get("pci"), each.get("mac")) if part)

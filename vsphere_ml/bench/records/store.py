@@ -95,8 +95,8 @@ def read(*paths: Path) -> tuple[Run, ...]:
     if problems:
         raise _unreadable_error(problems)
     if not runs:
-        told = " and ".join(str(each) for each in paths)
-        raise ConfigError(f"there is no run in {told}", code="record.empty", target=told, hint="`vsml bench` makes one")
+        text = " and ".join(str(each) for each in paths)
+        raise ConfigError(f"there is no run in {text}", code="record.empty", target=text, hint="`vsml bench` makes one")
     runs = [run for at, run in enumerate(runs) if run not in runs[:at]]
     return tuple(sorted(runs, key=lambda run: (run.started, run.launch)))
 

@@ -105,10 +105,10 @@ class Canvas:
         place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}"'
         self.parts.append(f'<rect class="{style}" {place} rx="2"/>')
 
-    def dot(self, x: float, y: float, style: str, told: str, radius: float = 4) -> None:
+    def dot(self, x: float, y: float, style: str, text: str, radius: float = 4) -> None:
         """Draw a point that tells what it is when pointed at."""
         self.parts.append(
-            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(told)}</title></circle>'
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"><title>{escape(text)}</title></circle>'
         )
 
     def text(self, x: float, y: float, text: str, style: str = "label", anchor: str = "middle") -> None:

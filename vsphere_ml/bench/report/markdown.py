@@ -15,31 +15,31 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|])")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
-def markdown(told: ReportContent) -> str:
+def markdown(content: ReportContent) -> str:
     """Return the report."""
-    return "\n".join(_lines(told)) + "\n"
+    return "\n".join(_lines(content)) + "\n"
 
 
-def _lines(told: ReportContent) -> Iterator[str]:
-    yield f"# {_escape_text(told.title)}\n"
-    yield f"**{_escape_text(told.headline.text)}**\n"
-    for each in told.notices:
+def _lines(content: ReportContent) -> Iterator[str]:
+    yield f"# {_escape_text(content.title)}\n"
+    yield f"**{_escape_text(content.headline.text)}**\n"
+    for each in content.notices:
         yield f"> {_escape_text(each)}\n"
-    yield from (f"{_escape_text(each)}\n" for each in told.verdicts)
-    if told.remarks:
+    yield from (f"{_escape_text(each)}\n" for each in content.verdicts)
+    if content.remarks:
         yield "## What to change first\n"
-        for number, remark in enumerate(told.remarks, start=1):
-            hint = f" *{_escape_text(remark.hint)}*" if remark.hint else ""
-            yield f"{number}. **{_escape_text(remark.target)}**: {_escape_text(remark.message)}.{hint}"
+        for number, diagnostic in enumerate(content.remarks, start=1):
+            hint = f" *{_escape_text(diagnostic.hint)}*" if diagnostic.hint else ""
+            yield f"{number}. **{_escape_text(diagnostic.target)}**: {_escape_text(diagnostic.message)}.{hint}"
         yield ""
-    for table in (*told.tables, *([told.published] if told.published else [])):
+    for table in (*content.tables, *([content.published] if content.published else [])):
         yield from _table(table)
-    yield from (f"{_escape_text(each)}\n" for each in told.fits)
+    yield from (f"{_escape_text(each)}\n" for each in content.fits)
     yield "## Method\n"
-    yield from (f"- {_escape_text(each)}" for each in told.method)
-    if told.not_measured:
+    yield from (f"- {_escape_text(each)}" for each in content.method)
+    if content.not_measured:
         yield "\n## Not measured\n"
-        yield from (f"- {_escape_text(each)}" for each in told.not_measured)
+        yield from (f"- {_escape_text(each)}" for each in content.not_measured)
 
 
 def _table(table: ReportTable) -> Iterator[str]:

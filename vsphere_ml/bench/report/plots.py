@@ -123,9 +123,11 @@ def _series(canvas: Canvas, x: Axis, y: Axis, own: Sequence[Scaling], style: str
         curve = [(x.at(each.point.configuration.nodes), y.at(_efficiency(each))) for each in own]
         canvas.line(curve, f"{style} stroke")
     for each in own:
-        told, nodes = each.efficiency, each.point.configuration.nodes
-        if told is not None and told.low is not None and told.high is not None and nodes > 1:
-            canvas.line([(x.at(nodes), y.at(max(told.low, 0.0))), (x.at(nodes), y.at(told.high))], f"{style} stroke")
+        estimate, nodes = each.efficiency, each.point.configuration.nodes
+        if estimate is not None and estimate.low is not None and estimate.high is not None and nodes > 1:
+            canvas.line(
+                [(x.at(nodes), y.at(max(estimate.low, 0.0))), (x.at(nodes), y.at(estimate.high))], f"{style} stroke"
+            )
         name = f"{each.point.title}: {figures.percent(_efficiency(each))}"
         canvas.dot(x.at(nodes), y.at(_efficiency(each)), style, name)
 
@@ -138,15 +140,15 @@ def bandwidth(sweeps: Sequence[Sweep], titles: Titles, width: int = WIDTH) -> Pl
     """Return bus bandwidth over message sizes, the link's as a line across."""
     canvas = Canvas(title="All-reduce bus bandwidth", width=width)
     sizes = [float(size.size_bytes) for sweep in sweeps for size in sweep.sizes]
-    wires = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.bound_bytes_per_s) is not None))
+    links = list(dict.fromkeys(each for sweep in sweeps if (each := sweep.bound_bytes_per_s) is not None))
     values = [size.bus_bytes_per_s for sweep in sweeps for size in sweep.sizes]
-    y = linear_axis([*values, *wires], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
+    y = linear_axis([*values, *links], begin=HEIGHT - BOTTOM, end=TOP, label=_gigabytes(max(values)), zero=True)
     base = 4 if width > MANY else 16
     x = powers(sizes, begin=LEFT, end=canvas.right - 12, label=figures.message_size, base=base)
     canvas.axes(x, y, "message size", "bus bandwidth")
-    for wire in wires:
-        canvas.line([(LEFT, y.at(wire)), (canvas.right, y.at(wire))], "bound")
-        canvas.text(LEFT + 6, y.at(wire) - 6, f"the link: {figures.bandwidth(wire)}", anchor="start")
+    for rate in links:
+        canvas.line([(LEFT, y.at(rate)), (canvas.right, y.at(rate))], "bound")
+        canvas.text(LEFT + 6, y.at(rate) - 6, f"the link: {figures.bandwidth(rate)}", anchor="start")
     for number, sweep in enumerate(sweeps):
         _sweep(canvas, x, y, sweep, f"c{number % COLOURS}")
     canvas.legend([(f"c{at % COLOURS}", _sweep_title(sweep, titles)) for at, sweep in enumerate(sweeps[:COLOURS])])
@@ -174,25 +176,25 @@ def _gigabytes(largest: float) -> Callable[[float], str]:
 def step_times(points: Sequence[Point], width: int = WIDTH) -> Plot:
     """Return a row a configuration: every step of every launch, the middle half as a box, the median as a bar."""
     shown = points[:MOST_ROWS]
-    beside = width > MANY  # titles stand left of their rows, or above them
-    left = min(MOST_LEFT, max(250, 7 * max(len(point.title) for point in shown))) if beside else LEFT // 4
-    row_height = ROW if beside else ROW + 16
+    context = width > MANY  # titles stand left of their rows, or above them
+    left = min(MOST_LEFT, max(250, 7 * max(len(point.title) for point in shown))) if context else LEFT // 4
+    row_height = ROW if context else ROW + 16
     canvas = Canvas(
         title="Step times without warm-up", width=width, height=TOP + row_height * len(shown) + BOTTOM, left=left
     )
     values = [sorted(time for launch in point.launches for time in launch.times) for point in shown]
     ends = [percentile(each, share) for each in values for share in (5, 95)]
     x = linear_axis(ends, begin=left, end=canvas.right - 10, label=figures.seconds, zero=False)
-    canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median" if beside else "step time")
+    canvas.axes(x, None, "line: 5 to 95 %; box: the middle half; bar: the median" if context else "step time")
     for row, (point, times) in enumerate(zip(shown, values, strict=True)):
         middle = TOP + row_height * (row + 1) - ROW / 2
-        _row_title(canvas, point.title, left, middle, beside=beside)
+        _row_title(canvas, point.title, left, middle, context=context)
         _spread(canvas, x, middle, times)
     return Plot(canvas.title, canvas.svg())
 
 
-def _row_title(canvas: Canvas, title: str, left: int, middle: float, *, beside: bool) -> None:
-    if beside:
+def _row_title(canvas: Canvas, title: str, left: int, middle: float, *, context: bool) -> None:
+    if context:
         canvas.text(left - 12, middle + 4, title, anchor="end")
         return
     letters = int((canvas.right - left) / LETTER)
@@ -205,5 +207,5 @@ def _spread(canvas: Canvas, x: Axis, middle: float, times: Sequence[float]) -> N
     canvas.box(x.at(first), middle - 7, x.at(last) - x.at(first), 14, "c0 box")
     median = statistics.median(times)
     canvas.line([(x.at(median), middle - 9), (x.at(median), middle + 9)], "median")
-    told = f"median {figures.seconds(median)}, 5 % {figures.seconds(low)}, 95 % {figures.seconds(high)}"
-    canvas.dot(x.at(median), middle, "c0 hidden", told, 9)
+    text = f"median {figures.seconds(median)}, 5 % {figures.seconds(low)}, 95 % {figures.seconds(high)}"
+    canvas.dot(x.at(median), middle, "c0 hidden", text, 9)

@@ -53,18 +53,18 @@ class ReportContent:
 def story(seen: Study) -> ReportContent:
     """Return what the record says."""
     cluster = next((run.cluster.name for run in seen.runs if run.cluster is not None), "")
-    remarks = explain(seen)
+    diagnostics = explain(seen)
     return ReportContent(
         headline=headline(seen),
         facts=tuple(facts(seen)),
         tiles=tiles(seen),
-        actions=actions(remarks),
+        actions=actions(diagnostics),
         again=again.anew(seen.runs),
         title=f"Benchmark of cluster {cluster}" if cluster else "Benchmark",
         verdicts=tuple(_verdicts(seen)),
-        remarks=remarks,
+        remarks=diagnostics,
         tables=(*tables(seen), *_environment_tables(seen)),
-        fits=tuple(f"{each.title}: {told}" for each in seen.sweeps if (told := describe_fit(each))),
+        fits=tuple(f"{each.title}: {text}" for each in seen.sweeps if (text := describe_fit(each))),
         method=tuple(method(seen)),
         notices=notices(seen),
         not_measured=tuple(unmeasured_items(seen)),
@@ -90,8 +90,8 @@ def _verdicts(seen: Study) -> Iterator[str]:
     sweeps = [each for each in seen.sweeps if each.configuration.ranks > 1]
     for sweep in {_kind(each.configuration, seen): each for each in sweeps}.values():
         yield f"{_all_reduce(sweep)}; {_describe_rank_places(sweep.runs)}"
-    for asked, wire in {_kind(asked, seen): (asked, wire) for asked, wire in seen.link_wires}.values():
-        yield f"{seen.titles(asked)}: {_slowest_link(wire)}"
+    for asked, capacity in {_kind(asked, seen): (asked, capacity) for asked, capacity in seen.link_wires}.values():
+        yield f"{seen.titles(asked)}: {_slowest_link(capacity)}"
     untimed = [run for run in seen.runs if run.outcome is Outcome.COMPLETE and not _figures(run)]
     for same in groups(untimed):
         yield f"{seen.titles(same[0].configuration)}: {_describe_unmeasured(same)}; {_describe_rank_places(same)}"
@@ -114,9 +114,11 @@ def _kind(asked: Configuration, seen: Study) -> tuple[str, ...]:
     return asked.workload, asked.model, asked.transport, asked.gradients, *seen.titles.telling(asked)
 
 
-def _slowest_link(wire: LinkCapacity) -> str:
-    carried = figures.bandwidth(wire.calibrated_bytes_per_s or 0.0)
-    share = "" if wire.share is None else f", {figures.percent(wire.share)} of what headers leave of its line rate"
+def _slowest_link(capacity: LinkCapacity) -> str:
+    carried = figures.bandwidth(capacity.calibrated_bytes_per_s or 0.0)
+    share = (
+        "" if capacity.share is None else f", {figures.percent(capacity.share)} of what headers leave of its line rate"
+    )
     return f"the slowest link carries {carried}{share}"
 
 
@@ -138,9 +140,9 @@ def _describe_placement(runs: Sequence[Run]) -> str:
 
 def _all_reduce(sweep: Sweep) -> str:
     best = peak(sweep.sizes)
-    told = "no bus bandwidth" if best is None else f"at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
+    text = "no bus bandwidth" if best is None else f"at most {figures.bandwidth(best.bus_bytes_per_s)} of bus bandwidth"
     of_link = "" if sweep.share is None else f", {figures.percent(sweep.share)} of the link"
-    return f"{sweep.title}: {told}{of_link}"
+    return f"{sweep.title}: {text}{of_link}"
 
 
 def _training(each: Scaling) -> str:
@@ -153,13 +155,13 @@ def _training(each: Scaling) -> str:
     )
     if each.efficiency is None or point.configuration.nodes == 1:
         return f"{point.title}: {speed}"
-    told = f"{point.title}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
+    text = f"{point.title}: {speed}, {figures.percent(each.efficiency.value)} of one node times as many"
     if each.bracket is None:
-        return told
+        return text
     between = f"between {figures.percent(each.bracket.floor)} and {figures.percent(each.bracket.ceiling)}"
     reached = each.efficiency.value / each.bracket.ceiling
     share = f" ({figures.percent(reached)} of the ceiling)" if each.bracket.ceiling_is_network else ""
-    return f"{told}{share}; the wire allows {between}: {each.standing}"
+    return f"{text}{share}; the wire allows {between}: {each.standing}"
 
 
 def _environment_tables(seen: Study) -> Iterator[ReportTable]:
@@ -193,8 +195,8 @@ def _environment_tables(seen: Study) -> Iterator[ReportTable]:
 
 def _place(each: Place) -> tuple[str, ...]:
     numa = "" if each.numa_node is None else str(each.numa_node)
-    told = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
-    return (str(each.rank), each.node, *(cell or "-" for cell in told))
+    texts = (each.host, each.device, each.gpu_profile, each.nic, numa, each.locality)
+    return (str(each.rank), each.node, *(cell or "-" for cell in texts))
 
 
 def _paths(seen: Study) -> Iterator[tuple[str, ...]]:
@@ -223,7 +225,7 @@ def _latest(runs: Iterable[Run]) -> list[Run]:
 
 def _proofs(run: Run) -> tuple[str, ...]:
     carriers = ", ".join(dict.fromkeys(path.carrier for path in run.paths)) or "-"
-    told = {each.name: each.verdict.value for each in run.proofs}
-    verdicts = (told.get(name, "-") for name in PROOFS)
+    answers = {each.name: each.verdict.value for each in run.proofs}
+    verdicts = (answers.get(name, "-") for name in PROOFS)
     outcome = f"{run.outcome}{f': {run.reason}' if run.reason else ''}"
     return (str(run.launch), outcome, *verdicts, carriers)

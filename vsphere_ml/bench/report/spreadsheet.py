@@ -46,9 +46,9 @@ def _run_cells(run: Run) -> tuple[object, ...]:
 
 
 def _figures(run: Run) -> Iterator[tuple[object, ...]]:
-    told = training(run)
-    if told is not None:
-        yield from _of_training(run, told)
+    answers = training(run)
+    if answers is not None:
+        yield from _of_training(run, answers)
     bench = f"{'nccl' if run.configuration.workload is Workload.NCCL else 'horovod'}-bw"
     for size in sizes(run.sweep, run.configuration.ranks, collective(run.configuration)):
         name = f"{bench}/allreduce_{size.size_bytes}"
@@ -62,16 +62,16 @@ def _figures(run: Run) -> Iterator[tuple[object, ...]]:
         yield figure, "", link.bytes_per_s, name, link.bytes_per_s / 1e9
 
 
-def _of_training(run: Run, told: Training) -> Iterator[tuple[object, ...]]:
+def _of_training(run: Run, training: Training) -> Iterator[tuple[object, ...]]:
     asked = run.configuration
     name = f"horovod-train/{_part(asked.model or asked.workload)}_{asked.gradients}_train"
-    if told.samples_per_s is not None:
-        rate = told.samples_per_s.value
+    if training.samples_per_s is not None:
+        rate = training.samples_per_s.value
         yield "samples_per_s", "", rate, f"{name}_throughput", rate
-    yield "step_mean_s", "", told.summary.mean_s, f"{name}_step_time", told.summary.mean_s * 1e3
-    yield "step_median_s", "", told.summary.median_s, f"{name}_step_time_50", told.summary.median_s * 1e3
-    yield "step_p95_s", "", told.summary.p95_s, f"{name}_step_time_95", told.summary.p95_s * 1e3
-    yield "warm_up_steps", "", told.warm_up.dropped, "", ""
+    yield "step_mean_s", "", training.summary.mean_s, f"{name}_step_time", training.summary.mean_s * 1e3
+    yield "step_median_s", "", training.summary.median_s, f"{name}_step_time_50", training.summary.median_s * 1e3
+    yield "step_p95_s", "", training.summary.p95_s, f"{name}_step_time_95", training.summary.p95_s * 1e3
+    yield "warm_up_steps", "", training.warm_up.dropped, "", ""
 
 
 def _algorithm(size: Size, name: str) -> tuple[object, ...]:

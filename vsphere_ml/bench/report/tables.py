@@ -74,17 +74,17 @@ def step_times(seen: Study) -> ReportTable:
     rows = []
     for each in seen.scalings:
         for run, launch in zip(each.point.runs, each.point.launches, strict=True):
-            told = launch.summary
-            times = (told.median_s, told.mean_s, told.p5_s, told.p95_s, told.p99_s)
+            summary = launch.summary
+            times = (summary.median_s, summary.mean_s, summary.p5_s, summary.p95_s, summary.p99_s)
             rows.append(
                 (
                     each.point.title,
                     str(run.launch),
-                    str(told.count),
+                    str(summary.count),
                     f"{launch.warm_up.dropped}{'' if launch.warm_up.settled else ', not settled'}",
                     *map(figures.seconds, times),
-                    figures.percent(told.cv),
-                    f"{told.lag1:.2f}",
+                    figures.percent(summary.cv),
+                    f"{summary.lag1:.2f}",
                 )
             )
     return ReportTable(heading="Step times", titles=titles, rows=tuple(rows))
@@ -127,16 +127,16 @@ def _shares(sweep: Sweep) -> str:
     calibrated, usable_bound = (
         sweep.bound_of(each) for each in (sweep.wire.calibrated_bytes_per_s, sweep.wire.usable_bytes_per_s)
     )
-    told = ""
+    text = ""
     if best is not None and calibrated is not None:
-        told += f", at most {figures.percent(best.bus_bytes_per_s / calibrated)} of what a plain tool got"
+        text += f", at most {figures.percent(best.bus_bytes_per_s / calibrated)} of what a plain tool got"
     if best is not None and usable_bound is not None:
         mtu = sweep.runs[0].link.mtu_bytes or DEFAULT_MTU
-        told += (
+        text += (
             f", at most {figures.percent(best.bus_bytes_per_s / usable_bound)} of what headers leave of the "
             f"line rate ({sweep.configuration.transport}, MTU {mtu}: {figures.bandwidth(usable_bound)})"
         )
-    return told
+    return text
 
 
 def links(seen: Study) -> ReportTable:
@@ -185,8 +185,8 @@ def notices(seen: Study) -> tuple[str, ...]:
     if without:
         lines.append(f"no bracket for {'; '.join(without)}: the link's rate or the number of parameters is not known")
     if seen.left_out:
-        told = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.left_out)
-        lines.append(f"left out of every figure: {told}")
+        text = ", ".join(f"{run.run_id} ({run.outcome})" for run in seen.left_out)
+        lines.append(f"left out of every figure: {text}")
     return tuple(lines)
 
 

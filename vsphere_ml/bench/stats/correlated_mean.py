@@ -34,8 +34,8 @@ def within_launch(values: Sequence[float], *, averaged: bool = False) -> Estimat
     size = 1 if averaged else _batch_size(len(values), phi)
     count = len(values) // size
     used = values[len(values) - count * size :]  # the rest is at the beginning, nearest to the warm-up
-    means = [statistics.fmean(used[at : at + size]) for at in range(0, len(used), size)]
-    error = math.sqrt(_left_between(phi, size, count) * statistics.variance(means) / count)
+    settings = [statistics.fmean(used[at : at + size]) for at in range(0, len(used), size)]
+    error = math.sqrt(_left_between(phi, size, count) * statistics.variance(settings) / count)
     return student(statistics.fmean(values), error, count - 1, WITHIN)
 
 

@@ -126,7 +126,7 @@ def clocks() -> list[dict[str, str]]:
 def query_driver(fields: dict[str, str]) -> list[dict[str, str]]:
     """Return a row a GPU, by our own names of the driver's fields; nothing where there is no driver."""
     try:
-        told = subprocess.run(  # noqa: S603 - fields of ours
+        text = subprocess.run(  # noqa: S603 - fields of ours
             ["nvidia-smi", f"--query-gpu={','.join(fields.values())}", "--format=csv,noheader"],  # noqa: S607 - the guest's own PATH
             capture_output=True,
             text=True,
@@ -135,7 +135,7 @@ def query_driver(fields: dict[str, str]) -> list[dict[str, str]]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    rows = ([cell.strip() for cell in line.split(",", len(fields) - 1)] for line in told.splitlines() if line.strip())
+    rows = ([cell.strip() for cell in line.split(",", len(fields) - 1)] for line in text.splitlines() if line.strip())
     return [dict(zip(fields, row)) for row in rows]  # noqa: B905 - `strict` is not in Python 3.9
 
 

@@ -113,8 +113,8 @@ def dataset(tf: Any, hvd: Any, given: argparse.Namespace) -> Any:
         image = tf.random.stateless_uniform(shape, seed=(given.seed, index))
         return image, tf.cast(index % given.classes, tf.int32)
 
-    whole = tf.data.Dataset.range(2 * given.batch * hvd.size()).shard(hvd.size(), hvd.rank())
-    return whole.map(example).cache().repeat().batch(given.batch, drop_remainder=True).prefetch(2)
+    full = tf.data.Dataset.range(2 * given.batch * hvd.size()).shard(hvd.size(), hvd.rank())
+    return full.map(example).cache().repeat().batch(given.batch, drop_remainder=True).prefetch(2)
 
 
 def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Namespace) -> Any:

@@ -40,7 +40,7 @@ def timezone() -> str:
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        told = subprocess.run(  # noqa: S603 - words of ours
+        completed = subprocess.run(  # noqa: S603 - words of ours
             ["git", "-C", str(folder), *words],  # noqa: S607 - the operator's own git
             capture_output=True,
             text=True,
@@ -49,4 +49,4 @@ def _git(folder: Path, *words: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout.strip()
+    return completed.stdout.strip()

@@ -85,13 +85,13 @@ def predict(  # noqa: PLR0917 - options
         flops_per_sample=flops_per_sample,
         iterations=iterations,
     )
-    wire = flow.LinkModel(
+    link_model = flow.LinkModel(
         line_rate_bits_per_s=link_gbit * 1e9,
         nics=nics,
         transport=known_transport(transport),
         mtu_bytes=mtu,
         latency_s=latency_us / 1e6,
     )
-    made = flow.predict(wanted, wire, node_counts(nodes))
-    measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, wire)
+    made = flow.predict(wanted, link_model, node_counts(nodes))
+    measured = None if measured_gbytes is None else flow.share(measured_gbytes * 1e9, link_model)
     return Answer(text=view.text(made, measured), data=view.data(made, measured))

@@ -192,7 +192,7 @@ def run(
         )
     _check_program(script, arguments, workload, least_nodes)
     variables = _variables(variable or ())
-    wish = BenchSpec(
+    bench_spec = BenchSpec(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=counts,
         slots=slots or min(node.gpu.count for node in spec.nodes),
@@ -216,19 +216,19 @@ def run(
             Workload.NCCL: _message_sizes(nccl_sizes) | {"iterations": str(nccl_iterations)},
         },
     )
-    check_wish(wish)
+    check_wish(bench_spec)
     clock = site_wiring.SystemClock()
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        show_apply_progress(terminal.err) as tell,
-        following_bench(terminal.err) as tell_bench,
+        show_apply_progress(terminal.err) as notify,
+        following_bench(terminal.err) as notify_bench,
     ):
         done = bench(
             Benchmark(
                 spec=spec,
                 vcenter=vcenter,
                 guests=guest_wiring.guests(spec, clock),
-                wish=wish,
+                wish=bench_spec,
                 means=replace(
                     means(spec, RunIn(within), interface, limit),
                     enough=Enough(half_width=half_width / 100, seconds=seconds),
@@ -239,8 +239,8 @@ def run(
                     origin=origin(spec.file, link_gbit),
                 ),
                 folder=into or RECORDS / f"{datetime.now(UTC):%Y-%m-%dT%H%M%S}",
-                tell=tell,
-                tell_bench=tell_bench,
+                tell=notify,
+                tell_bench=notify_bench,
                 clock=clock,
                 only=only or (),
                 playbooks=guest_wiring.read_playbooks(spec),
@@ -292,9 +292,9 @@ def _identity(script: Path, arguments: str) -> dict[str, str]:
 
 def _variables(given: Sequence[str]) -> dict[str, str]:
     pairs = [each.partition("=") for each in given]
-    for whole, (name, equals, _) in zip(given, pairs, strict=True):
+    for entire, (name, equals, _) in zip(given, pairs, strict=True):
         if not equals or not _NAME.fullmatch(name) or name == MARK:
-            raise ConfigError(f"--variable {whole}", code="usage", hint="--variable NCCL_ALGO=RING")
+            raise ConfigError(f"--variable {entire}", code="usage", hint="--variable NCCL_ALGO=RING")
     return {name: value for name, _, value in pairs}
 
 

@@ -24,6 +24,6 @@ def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
 
     spec = load(file)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as listener:
-        inventory = look(spec, vcenter, tell=listener, clock=site_wiring.SystemClock(), why="first")
+        inventory = look(spec, vcenter, notify=listener, clock=site_wiring.SystemClock(), why="first")
     found = headroom(spec, inventory)
     return Answer(text=view.text(spec, found), data=view.data(spec, found))

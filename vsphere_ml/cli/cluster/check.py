@@ -41,16 +41,16 @@ def check(
     terminal.chat(f"read {file}")
     if spec.guest.playbooks:
         guest_wiring.playbooks(spec)
-    breaches = judge.of_file(spec)
+    diagnostics = judge.of_file(spec)
     facts = _template(spec, terminal) if template else ()
     errors = templates.errors(spec.source.template, facts)
     status = errors[0].status if errors else 0
     if terminal.settings.output is not Output.JSON:
-        shown = nodes.text(spec, rules.diagnostic_lines(breaches))
+        shown = nodes.text(spec, rules.diagnostic_lines(diagnostics))
         return Answer(text=templates.text(shown, facts) if template else shown, status=status, errors=errors)
     asked = {"template": templates.data(facts)} if template else {}
     return Answer(
-        data={**plain_value(spec), "rules": rules.broken_data(breaches), **asked}, status=status, errors=errors
+        data={**plain_value(spec), "rules": rules.broken_data(diagnostics), **asked}, status=status, errors=errors
     )
 
 

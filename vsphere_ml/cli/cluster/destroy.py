@@ -54,15 +54,15 @@ def destroy(
 
     with (
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
-        show_apply_progress(terminal.err, verbose=terminal.settings.verbose) as tell,
+        show_apply_progress(terminal.err, verbose=terminal.settings.verbose) as notify,
     ):
         report = take_away(
             spec,
             journal_changes(vcenter, open_journal(spec, "destroy")),
             approve=approve,
-            tell=tell,
+            notify=notify,
             clock=site_wiring.SystemClock(),
-            pace=ApplyLimits(parallel=parallel),
+            rate=ApplyLimits(parallel=parallel),
             only=tuple(only or ()),
             dry_run=dry_run,
         )

@@ -73,8 +73,8 @@ def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.plan import look
 
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
-        return look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock(), why="first")
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
+        return look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock(), why="first")
 
 
 def _mark_lab(spec: ClusterSpec, text: str) -> str:

@@ -42,8 +42,8 @@ def vhpc(
 
     made = translate(site_wiring.read(conf, LARGEST), str(conf))
     write_new(file, made.text)
-    lacking = mistakes_of(made.text, file)
-    for told in view.report_lines(made, str(conf), lacking):
-        terminal.say(told)
-    terminal.say(f"{'correct these' if lacking else 'see whether it is right'}, then type: vsml check {file}")
-    return Answer(text=view.text(made, str(file)), data=view.data(made, str(file), lacking))
+    problems = mistakes_of(made.text, file)
+    for text in view.report_lines(made, str(conf), problems):
+        terminal.say(text)
+    terminal.say(f"{'correct these' if problems else 'see whether it is right'}, then type: vsml check {file}")
+    return Answer(text=view.text(made, str(file)), data=view.data(made, str(file), problems))

@@ -46,11 +46,11 @@ def plan(
 
     spec = select_nodes(load(file), only or ())
     clock = site_wiring.SystemClock()
-    with following_both(terminal.err) as told:
-        given = guest_wiring.for_guests(spec, told.guests, clock, skip=skip_guests)
-        with host_wiring.vcenter_and_door(spec, terminal) as (vcenter, door):
-            ready = HostConfiguration(spec, door, clock) if door is not None else None
-            proposal = propose(spec, vcenter, given=given, tell=told.site, clock=clock, ready=ready)
+    with following_both(terminal.err) as both:
+        given = guest_wiring.for_guests(spec, both.guests, clock, skip=skip_guests)
+        with host_wiring.vcenter_and_door(spec, terminal) as (vcenter, session):
+            ready = HostConfiguration(spec, session, clock) if session is not None else None
+            proposal = propose(spec, vcenter, given=given, notify=both.site, clock=clock, ready=ready)
     if save is not None:
         site_wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")

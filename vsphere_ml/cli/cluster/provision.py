@@ -92,17 +92,17 @@ def provision(
     journal = open_journal(spec, "provision")
     clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
     ask = consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)
-    with following_both(terminal.err, verbose=terminal.settings.verbose) as told:
-        given = guest_wiring.for_guests(spec, told.guests, clock, wait_s=wait, skip=skip_guests)
-        with host_wiring.vcenter_and_door(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, door):
+    with following_both(terminal.err, verbose=terminal.settings.verbose) as both:
+        given = guest_wiring.for_guests(spec, both.guests, clock, wait_s=wait, skip=skip_guests)
+        with host_wiring.vcenter_and_door(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, session):
             report = bring(
                 spec,
                 journal_changes(vcenter, journal),
-                approve=told.before(approve),
-                tell=told.site,
+                approve=both.before(approve),
+                notify=both.site,
                 clock=clock,
                 given=given,
-                pace=ApplyLimits(parallel=parallel),
+                rate=ApplyLimits(parallel=parallel),
                 consent=Consent(
                     downtime=allow_downtime,
                     deletion=allow_delete or (terminal.interactive and not yes),
@@ -110,7 +110,7 @@ def provision(
                 ),
                 dry_run=dry_run,
                 saved=agreed,
-                door=door,
-                show=told.before(say),
+                session=session,
+                show=both.before(say),
             )
     return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)

@@ -27,7 +27,7 @@ def status(
     from vsphere_ml.flows.cluster.status import status as look
 
     spec = select_nodes(load(file), only or ())
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
-        seen = look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock())
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
+        seen = look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock())
     differs = exits.DIFFERENCES if detailed_exitcode and not seen.whole else 0
     return Answer(text=view.text(seen), data=view.data(seen), status=differs)

@@ -46,16 +46,16 @@ def configure(
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
     given = guest_wiring.step_inputs(spec, playbooks)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         report = flow.configure(
             spec,
             playbooks,
             vcenter,
             guests,
             given=given,
-            approve=told.before(consent.approval(terminal, view.plan, yes=yes)),
-            tell=told.site,
-            tell_guest=told.guests,
+            approve=both.before(consent.approval(terminal, view.plan, yes=yes)),
+            notify=both.site,
+            notify_guest=both.guests,
             clock=clock,
             only=only or (),
             wait_s=wait,

@@ -42,14 +42,14 @@ def run(
     spec = load(file)
     clock = site_wiring.SystemClock()
     guests = guest_wiring.guests(spec, clock, parallel)
-    with following_both(terminal.err) as told:
+    with following_both(terminal.err) as both:
         said = flow.run(
             spec,
             line(words),
             guests,
-            find=guest_wiring.finder(spec, terminal, told.site, clock),
+            find=guest_wiring.finder(spec, terminal, both.site, clock),
             known={} if refresh else guests.cached(spec),
-            tell_guest=told.guests,
+            notify_guest=both.guests,
             only=only or (),
             timeout_s=limit,
         )

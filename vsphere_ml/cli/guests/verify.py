@@ -40,15 +40,15 @@ def verify(
     clock = site_wiring.SystemClock()
     playbooks = guest_wiring.read_playbooks(spec)
     guests = guest_wiring.guests(spec, clock, parallel)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as told:
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         seen = ask(
             spec,
             playbooks,
             vcenter,
             guests,
             given=StepInputs(values=spec.guest.settings),
-            tell=told.site,
-            tell_guest=told.guests,
+            notify=both.site,
+            notify_guest=both.guests,
             clock=clock,
             only=only or (),
             wait_s=wait,

@@ -197,10 +197,10 @@ def _clean(terminal: Terminal) -> Answer:
     from vsphere_ml.cli.views.lab import cache as view
     from vsphere_ml.lab import cache
 
-    removed, kept = cache.remove()
-    if kept:
+    removed, cacheds = cache.remove()
+    if cacheds:
         terminal.say("stop the labs that run to remove what is kept: vsml lab down")
-    return Answer(text=view.text(removed, kept), data=view.data(removed, kept))
+    return Answer(text=view.text(removed, cacheds), data=view.data(removed, cacheds))
 
 
 @app.command()

@@ -65,7 +65,7 @@ class LabCluster:
         home = state.folder(self.name)
         shape.shape(home / power_hook.GUESTS, rate, tuple(each.vm for each in seen.guests_named(home, nodes)))
 
-    def bench(self, wish: BenchSpec, folder: Path) -> tuple[Run, ...]:
+    def bench(self, spec: BenchSpec, folder: Path) -> tuple[Run, ...]:
         """Return the wish's launches, recorded in the folder."""
         from vsphere_ml.bench.model.job import RunIn
         from vsphere_ml.cli.bench.launch_settings import means
@@ -74,16 +74,16 @@ class LabCluster:
         from vsphere_ml.flows.bench.series import Benchmark, bench
 
         clock = site_wiring.SystemClock()
-        with show_bench_progress(self.terminal.err) as tell:
+        with show_bench_progress(self.terminal.err) as notify:
             asked = Benchmark(
                 spec=self.spec,
                 vcenter=self.vcenter,
                 guests=guest_wiring.guests(self.spec, clock),
-                wish=wish,
+                wish=spec,
                 means=means(self.spec, RunIn.GUEST, "", LIMIT_S),
                 folder=folder,
                 tell=lambda _event: None,
-                tell_bench=tell,
+                tell_bench=notify,
                 clock=clock,
             )
             return bench(asked).runs
@@ -127,7 +127,7 @@ def _provision(spec: ClusterSpec, vcenter: VCenter) -> None:
         spec,
         vcenter,
         approve=lambda _plan: True,
-        tell=lambda _event: None,
+        notify=lambda _event: None,
         clock=clock,
         given=guest_wiring.for_guests(spec, lambda _event: None, clock, wait_s=300.0),
     )

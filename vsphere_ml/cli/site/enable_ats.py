@@ -76,7 +76,7 @@ def enable_ats(
     with (
         host_wiring.shells(spec) as shells,
         site_wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
-        following_hosts(terminal.err) as tell_host,
+        following_hosts(terminal.err) as notify_host,
     ):
         task = Task(
             named=tuple(host or ()),
@@ -96,8 +96,8 @@ def enable_ats(
                 terminal, lambda plan: _plan_text(terminal, plan), yes=yes, impact=lambda plan: _impact(plan, task)
             ),
             show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
-            tell=ChangeLines(terminal.err),
-            tell_host=journal_host_steps(open_journal(spec, "enable-ats"), tell_host),
+            notify=ChangeLines(terminal.err),
+            notify_host=journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
             clock=clock,
         )
     return view.answer(

@@ -78,8 +78,8 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.flows.guests.nccl import shape_of
 
     spec = load(file)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
-        shape = shape_of(spec, look(spec, vcenter, tell=tell, clock=site_wiring.SystemClock(), why="first"), node)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
+        shape = shape_of(spec, look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock(), why="first"), node)
     terminal.say("GPU0 and the like stand for bus ids in the guest; the playbook `nccl` fills them in there")
     if not shape.certain:
         terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")

@@ -67,7 +67,7 @@ def guests(spec: ClusterSpec, clock: SystemClock, parallel: int = 32) -> SshGues
 
 
 def finder(
-    spec: ClusterSpec, terminal: Terminal, tell: Listener, clock: SystemClock
+    spec: ClusterSpec, terminal: Terminal, notify: Listener, clock: SystemClock
 ) -> Callable[[Collection[str]], GuestTargets]:
     """Return what asks vCenter where guests answer, and says that it does."""
     from vsphere_ml.cli.wiring import site_wiring
@@ -77,7 +77,7 @@ def finder(
     def ask(only: Collection[str]) -> GuestTargets:
         terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
-            return find(spec, boot.first_look(spec, vcenter, tell, clock), only)
+            return find(spec, boot.first_look(spec, vcenter, notify, clock), only)
 
     return ask
 
@@ -90,8 +90,8 @@ def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collect
 
     terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
     clock = site_wiring.SystemClock()
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as tell:
-        site = boot.first_look(spec, vcenter, tell, clock)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
+        site = boot.first_look(spec, vcenter, notify, clock)
         found = boot.wait_ready(spec, site, vcenter, made, boot.start_deadline(0.0, clock), only=names)
     for error in found.errors.values():
         raise error
@@ -109,21 +109,21 @@ def forget(spec: ClusterSpec, changes: Iterable[Change]) -> None:
 
 
 def for_guests(
-    spec: ClusterSpec, tell: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
+    spec: ClusterSpec, notify: GuestListener, clock: SystemClock, *, wait_s: float = 0.0, skip: bool = False
 ) -> GuestConfig:
     """Return what the cluster's guests get, with every mistake in it told before anything is looked at."""
     from vsphere_ml.flows.cluster.proposal import GuestConfig
     from vsphere_ml.flows.guests.guest_phase import GuestPhase
 
-    told = first_boots(spec)
+    answers = first_boots(spec)
     alone = "--skip-guests" if skip else _left_alone(spec)
     if alone:
-        return GuestConfig(first_boots=told, left_alone=alone)
+        return GuestConfig(first_boots=answers, left_alone=alone)
     books = playbooks(spec)
     phase = GuestPhase(
-        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), tell=tell, wait_s=wait_s
+        guests=guests(spec, clock), playbooks=books, given=step_inputs(spec, books), tell=notify, wait_s=wait_s
     )
-    return GuestConfig(first_boots=told, phase=phase)
+    return GuestConfig(first_boots=answers, phase=phase)
 
 
 def _left_alone(spec: ClusterSpec) -> str:

@@ -60,13 +60,13 @@ def vcenter_and_door(
     with ExitStack() as stack:
         opened = stack.enter_context(shells(spec))
         vcenter, hosts, server = stack.enter_context(site_wiring.vcenter_and_hosts(spec.vcenter, terminal))
-        tell: HostListener = stack.enter_context(show_host_progress(terminal.err))
-        tell = journal_host_steps(journal, tell) if journal is not None else tell
+        notify: HostListener = stack.enter_context(show_host_progress(terminal.err))
+        notify = journal_host_steps(journal, notify) if journal is not None else notify
         yield (
             vcenter,
             HostSession(
                 hosts=hosts,
-                tell=tell,
+                tell=notify,
                 shells=opened,
                 # as for any VM that provision stops: shut down where VMware Tools run, powered off otherwise
                 leave=DisruptionPolicy(downtime=allow_downtime, power_off=allow_downtime),

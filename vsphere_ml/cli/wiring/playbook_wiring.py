@@ -52,13 +52,13 @@ def _read(spec: ClusterSpec, mistakes: _Mistakes) -> tuple[Playbook, ...]:
 
     with mistakes.kept(("guest", "settings", "proxy")):
         check_proxy(spec.guest.settings)
-    beside = spec.file.parent if spec.file else Path()
+    context = spec.file.parent if spec.file else Path()
     found: list[Playbook] = []
     paths: list[Path] = []
     for at, name in enumerate(spec.guest.playbooks):
         with mistakes.kept(("guest", "playbooks", at)):
-            path = playbook.find(name, beside)
-            book = playbook.load(path, values=spec.guest.settings, values_from=beside, positions=positions)
+            path = playbook.find(name, context)
+            book = playbook.load(path, values=spec.guest.settings, values_from=context, positions=positions)
             found.append(book)
             paths.append(path)
     guests = standin.facts(spec) if found else ()

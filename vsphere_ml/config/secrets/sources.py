@@ -24,8 +24,8 @@ def source_of(table: schema.Password | None, base: Path) -> SecretSource:
 
 def one_source(table: schema.Password | None, at: KeyPath, mistakes: Mistakes) -> None:
     """Tell a table that names several sources, or none."""
-    ways = sorted(table.model_fields_set) if table else ["env"]
-    if len(ways) > 1:
-        mistakes.add(at, f"has several sources: {', '.join(f'`{way}`' for way in ways)}; leave one")
-    elif not ways and not mistakes.told_inside(at):
+    methods = sorted(table.model_fields_set) if table else ["env"]
+    if len(methods) > 1:
+        mistakes.add(at, f"has several sources: {', '.join(f'`{option}`' for option in methods)}; leave one")
+    elif not methods and not mistakes.told_inside(at):
         mistakes.add(at, "is empty; name one of `env`, `file`, `keyring`")

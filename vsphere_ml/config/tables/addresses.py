@@ -15,67 +15,67 @@ if TYPE_CHECKING:
 __all__ = ["Given", "deal_addresses", "of_roce"]
 
 
-def deal_addresses(whole: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, Given]:
+def deal_addresses(composed: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, Given]:
     """Return each node's address, in the order both were written; none for nodes that use DHCP.
 
     `wanted` is how many nodes were written, those with a name that cannot be included.
     """
-    addresses: tuple[str, ...] = whole.get("network", "address", default=())
-    place = whole.place("network", "address")
-    gateway: str | None = whole.get("network", "gateway")
+    addresses: tuple[str, ...] = composed.get("network", "address", default=())
+    place = composed.place("network", "address")
+    gateway: str | None = composed.get("network", "gateway")
     if not addresses:
-        _report_unused_gateway(gateway, whole, mistakes)
+        _report_unused_gateway(gateway, composed, mistakes)
         return {}
     if wanted and len(addresses) != wanted:
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}")
     if gateway is not None:
-        _check_reachable(gateway, addresses, whole, mistakes)
-    dns: tuple[str, ...] = tuple(whole.get("network", "dns", default=()))
+        _check_reachable(gateway, addresses, composed, mistakes)
+    dns: tuple[str, ...] = tuple(composed.get("network", "dns", default=()))
     pairs = zip(names, addresses, strict=False)
     return {name: Given(address=address, gateway=gateway, dns=dns) for name, address in pairs}
 
 
-def of_roce(whole: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
+def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistakes) -> dict[str, tuple[str, ...]]:
     """Return the addresses of each node's fast NICs, in the order both were written; none for nodes that use DHCP.
 
     A node with several NICs takes as many addresses one after another.
     """
-    count: int = whole.get("nic", "count", default=1)
-    addresses: tuple[str, ...] = whole.get("nic", "address", default=())
-    place = whole.place("nic", "address")
-    if addresses and whole.get("nic", "kind") is NicKind.NONE:
+    count: int = composed.get("nic", "count", default=1)
+    addresses: tuple[str, ...] = composed.get("nic", "address", default=())
+    place = composed.place("nic", "address")
+    if addresses and composed.get("nic", "kind") is NicKind.NONE:
         mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
     if any(":" in each for each in addresses):
         mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
     if addresses and wanted and len(addresses) != wanted * count:
         each = f" of {count} NICs each" if count > 1 else ""
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
-    if addresses and count > 1 and whole.get("nic", "kind") is NicKind.PASSTHROUGH:
+    if addresses and count > 1 and composed.get("nic", "kind") is NicKind.PASSTHROUGH:
         mistakes.add(place, "vCenter tells no MAC of whole ports, so that several cannot be told apart in the guest")
     if len(set(addresses)) < len(addresses) and count > 1:
         mistakes.add(place, "has an address twice")
     return {name: given for at, name in enumerate(names) if (given := addresses[at * count : (at + 1) * count])}
 
 
-def _report_unused_gateway(gateway: str | None, whole: Composed, mistakes: Mistakes) -> None:
+def _report_unused_gateway(gateway: str | None, composed: Composed, mistakes: Mistakes) -> None:
     """Tell a gateway without a static address, unless it comes from a table whose address the block leaves."""
-    place, address = whole.place("network", "gateway"), whole.place("network", "address")
+    place, address = composed.place("network", "gateway"), composed.place("network", "address")
     if gateway is None or mistakes.told(address):
         return
-    if ("network", "address") not in whole.keys:
+    if ("network", "address") not in composed.keys:
         mistakes.add(place, "is for static addresses, and network.address is not set")
     elif place[:-1] == address[:-1]:
         mistakes.add(place, 'is for static addresses, and network.address is "dhcp"')
 
 
-def _check_reachable(gateway: str, addresses: tuple[str, ...], whole: Composed, mistakes: Mistakes) -> None:
+def _check_reachable(gateway: str, addresses: tuple[str, ...], composed: Composed, mistakes: Mistakes) -> None:
     outside = [each for each in addresses if ip_address(gateway) not in ip_interface(each).network]
     if outside:
-        mistakes.add(whole.place("network", "gateway"), f"{gateway} is not in the network of {outside[0]}")
+        mistakes.add(composed.place("network", "gateway"), f"{gateway} is not in the network of {outside[0]}")
     elif _is_of_network(gateway, addresses[0]):
-        mistakes.add(whole.place("network", "gateway"), f"{gateway} is the network's own or its broadcast address")
+        mistakes.add(composed.place("network", "gateway"), f"{gateway} is the network's own or its broadcast address")
     elif any(ip_interface(each).ip == ip_address(gateway) for each in addresses):
-        mistakes.add(whole.place("network", "gateway"), f"{gateway} is also the address of a node")
+        mistakes.add(composed.place("network", "gateway"), f"{gateway} is also the address of a node")
 
 
 def _is_of_network(gateway: str, address: str) -> bool:

@@ -29,8 +29,8 @@ def check_hosts(table: schema.HostsTable | None, mistakes: Mistakes) -> None:
 def check_ready(ready: MakeReady, mistakes: Mistakes) -> None:
     """Tell a number of virtual functions where nothing may be done about them."""
     if ready.virtual_functions is not None and ReadyKind.SRIOV not in ready.kinds:
-        told = "asks for nothing, since `sriov` is not among make_ready.kinds"
-        mistakes.add(("make_ready", "virtual_functions"), told, 'kinds = ["sriov"]')
+        text = "asks for nothing, since `sriov` is not among make_ready.kinds"
+        mistakes.add(("make_ready", "virtual_functions"), text, 'kinds = ["sriov"]')
 
 
 def access(table: schema.HostsTable | None, base: Path) -> HostAccess | None:

@@ -53,24 +53,24 @@ class NodeNames:
         """Make the nodes of one block."""
         written = names.expand_names(block.name, block.count, (*at, "name"), self.mistakes)
         called = self._named(at, written)
-        whole = self._composed(at, block)
-        complete = self._needed(whole)
-        self._mmio(whole)
+        composed = self._composed(at, block)
+        complete = self._needed(composed)
+        self._mmio(composed)
         if complete:
-            self._gpus(whole)
-        given = addresses.deal_addresses(whole, called, len(written), self.mistakes)
-        self._distinct({name: each.address for name, each in given.items()}, whole.place("network", "address"))
-        self._gateway(whole)
-        fast = addresses.of_roce(whole, called, len(written), self.mistakes)
+            self._gpus(composed)
+        given = addresses.deal_addresses(composed, called, len(written), self.mistakes)
+        self._distinct({name: each.address for name, each in given.items()}, composed.place("network", "address"))
+        self._gateway(composed)
+        fast = addresses.of_roce(composed, called, len(written), self.mistakes)
         for number in range(max(map(len, fast.values()), default=0)):
             of_one = {name: each[number] for name, each in fast.items() if number < len(each)}
-            self._distinct(of_one, whole.place("nic", "address"))
+            self._distinct(of_one, composed.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
-            self._legal(whole)
-            pattern = _node(whole)  # its parts are shared by all nodes of the block
+            self._legal(composed)
+            pattern = _node(composed)  # its parts are shared by all nodes of the block
             for name in called:
-                host = hosts.get(name) or whole.get("host")
+                host = hosts.get(name) or composed.get("host")
                 first, *more = fast.get(name) or (None,)
                 node = replace(pattern, name=name, address=given.get(name), host=host, roce_address=first)
                 self.nodes.append(replace(node, more_roce_addresses=tuple(filter(None, more))) if more else node)
@@ -78,7 +78,7 @@ class NodeNames:
     def _named(self, at: KeyPath, written: list[str]) -> list[str]:
         """Return the names of a block's nodes that no other node has."""
         path = (*at, "name")
-        kept = []
+        preserved = []
         for name in written:
             why = names.refusal(name)
             if why is not None:
@@ -89,8 +89,8 @@ class NodeNames:
                 )
             else:
                 self._names[name.casefold()] = path
-                kept.append(name)
-        return kept
+                preserved.append(name)
+        return preserved
 
     def _composed(self, at: KeyPath, block: Nodes) -> Composed:
         blocks = [self._shared(("defaults",), self.defaults)] if self.defaults else []
@@ -107,57 +107,59 @@ class NodeNames:
             self._flat[at] = flatten_block(at, block)
         return at, self._flat[at]
 
-    def _needed(self, whole: Composed) -> bool:
+    def _needed(self, composed: Composed) -> bool:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
-        which = ("gpu", "device" if whole.get("gpu", "kind") in _DIRECT_PATH else "profile")
-        lacking = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in whole.keys]
-        for path in lacking:
-            if not self._explained(whole, path):
+        which = ("gpu", "device" if composed.get("gpu", "kind") in _DIRECT_PATH else "profile")
+        missing = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in composed.keys]
+        for path in missing:
+            if not self._explained(composed, path):
                 self.mistakes.add(
-                    (*whole.at, *path),
+                    (*composed.at, *path),
                     "is missing, here and in the profiles and defaults this block is made of",
                     f"{'.'.join(path)} = {_EXAMPLES[path[-1]]}",
                 )
-        return not lacking
+        return not missing
 
-    def _explained(self, whole: Composed, path: tuple[str, ...]) -> bool:
+    def _explained(self, composed: Composed, path: tuple[str, ...]) -> bool:
         """Return whether a mistake that is told already is why a key is missing."""
-        blocks = [*whole.blocks, ("defaults",), *self._wrong_profiles]
-        return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside((*whole.at, "use"))
+        blocks = [*composed.blocks, ("defaults",), *self._wrong_profiles]
+        return any(self.mistakes.told((*at, *path)) for at in blocks) or self.mistakes.told_inside(
+            (*composed.at, "use")
+        )
 
-    def _mmio(self, whole: Composed) -> None:
+    def _mmio(self, composed: Composed) -> None:
         """Tell when MMIO was set to less than NVIDIA's table asks for."""
-        mmio, profile = whole.get("mmio_gib"), whole.get("gpu", "profile")
+        mmio, profile = composed.get("mmio_gib"), composed.get("gpu", "profile")
         board = board_of(profile) if profile else None
         if mmio is None or board is None or board.mmio_table_gib is None:
             return
-        count = whole.get("gpu", "count", default=1)
+        count = composed.get("gpu", "count", default=1)
         least = power_of_two(board.mmio_table_gib * count)
         if mmio < least:
             self.mistakes.add(
-                whole.place("mmio_gib"),
+                composed.place("mmio_gib"),
                 f"{mmio} GiB is less than the {least} GiB that {count} × {profile} needs by NVIDIA's table "
                 "(rule efi-and-mmio)",
                 f"mmio_gib = {least}, or leave it out",
             )
 
-    def _gpus(self, whole: Composed) -> None:
+    def _gpus(self, composed: Composed) -> None:
         """Tell when no site can give such GPUs, or not beside such a NIC."""
-        asked, nic = _gpu(whole), _nic(whole)
+        asked, nic = _gpu(composed), _nic(composed)
         if (why := gpu.refusal(asked)) is not None:
-            self.mistakes.add(whole.place("gpu", _contradicting_key(whole, asked)), why)
+            self.mistakes.add(composed.place("gpu", _contradicting_key(composed, asked)), why)
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
-            self.mistakes.add(whole.place("nic", "kind"), why)
+            self.mistakes.add(composed.place("nic", "kind"), why)
 
         if (meant := adapters.suggest_model(nic.model)) and nic.kind is not NicKind.NONE:
-            told = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
-            self.mistakes.add(whole.place("nic", "model"), told)
+            text = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
+            self.mistakes.add(composed.place("nic", "model"), text)
 
-    def _gateway(self, whole: Composed) -> None:
+    def _gateway(self, composed: Composed) -> None:
         """Keep the gateway of static addresses, which no node of any block may have."""
-        gateway = whole.get("network", "gateway")
-        if gateway is not None and whole.get("network", "address"):
-            self._gateways.setdefault(gateway, whole.place("network", "gateway"))
+        gateway = composed.get("network", "gateway")
+        if gateway is not None and composed.get("network", "address"):
+            self._gateways.setdefault(gateway, composed.place("network", "gateway"))
 
     def check_gateways(self) -> None:
         """Tell gateways that are the address of a node, once all nodes are there."""
@@ -165,11 +167,13 @@ class NodeNames:
             if gateway in self._addresses:
                 self.mistakes.add(place, f"{gateway} is also the address of a node")
 
-    def _legal(self, whole: Composed) -> None:
+    def _legal(self, composed: Composed) -> None:
         """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
-        for breach in check.of_node(_node(whole)):
-            if breach.severity is Severity.ERROR:
-                self.mistakes.add(whole.place(*breach.key), breach.words, f"vsml rules why {breach.rule}")
+        for diagnostic in check.of_node(_node(composed)):
+            if diagnostic.severity is Severity.ERROR:
+                self.mistakes.add(
+                    composed.place(*diagnostic.key), diagnostic.words, f"vsml rules why {diagnostic.rule}"
+                )
 
     def _distinct(self, given: Mapping[str, str], place: KeyPath) -> None:
         for name, each in given.items():
@@ -201,48 +205,48 @@ class NodeNames:
         return {name: block.hosts[index % len(block.hosts)] for index, name in enumerate(called)}
 
 
-def _contradicting_key(whole: Composed, asked: GpuRequest) -> str:
+def _contradicting_key(composed: Composed, asked: GpuRequest) -> str:
     """Return which key of `gpu` contradicts the others."""
     if not asked.whole and asked.profile and (asked.device or asked.label):
         return "device" if asked.device else "label"
-    return "kind" if whole.get("gpu", "kind") else "profile"
+    return "kind" if composed.get("gpu", "kind") else "profile"
 
 
-def _node(whole: Composed) -> NodeSpec:
+def _node(composed: Composed) -> NodeSpec:
     """Return a node of the block without what each node has of its own."""
     return NodeSpec(
         name="",
-        cpus=whole.get("cpus"),
-        memory=whole.get("memory"),
-        disk=whole.get("disk"),
-        gpu=_gpu(whole),
-        nic=_nic(whole),
-        port_group=whole.get("network", "port_group"),
-        numa_node=whole.get("numa"),
-        mmio_gib=whole.get("mmio_gib"),
-        peer_to_peer=whole.get("peer_to_peer", default=True),
-        latency=whole.get("latency", default=Latency.NORMAL),
-        hardware_version=whole.get("hardware_version"),
-        extra_config=whole.table("extra_config"),
+        cpus=composed.get("cpus"),
+        memory=composed.get("memory"),
+        disk=composed.get("disk"),
+        gpu=_gpu(composed),
+        nic=_nic(composed),
+        port_group=composed.get("network", "port_group"),
+        numa_node=composed.get("numa"),
+        mmio_gib=composed.get("mmio_gib"),
+        peer_to_peer=composed.get("peer_to_peer", default=True),
+        latency=composed.get("latency", default=Latency.NORMAL),
+        hardware_version=composed.get("hardware_version"),
+        extra_config=composed.table("extra_config"),
     )
 
 
-def _gpu(whole: Composed) -> GpuRequest:
-    profile: str = whole.get("gpu", "profile", default="")
-    kind: GpuKind | None = whole.get("gpu", "kind")
+def _gpu(composed: Composed) -> GpuRequest:
+    profile: str = composed.get("gpu", "profile", default="")
+    kind: GpuKind | None = composed.get("gpu", "kind")
     return GpuRequest(
         kind=kind or gpu.kind_of(profile),
         profile=profile,
-        device=whole.get("gpu", "device", default=""),
-        label=whole.get("gpu", "label", default=""),
-        count=whole.get("gpu", "count", default=1),
+        device=composed.get("gpu", "device", default=""),
+        label=composed.get("gpu", "label", default=""),
+        count=composed.get("gpu", "count", default=1),
     )
 
 
-def _nic(whole: Composed) -> NicRequest:
+def _nic(composed: Composed) -> NicRequest:
     return NicRequest(
-        kind=whole.get("nic", "kind", default=NicKind.AUTO),
-        model=whole.get("nic", "model", default=_DEFAULT_MODEL),
-        count=whole.get("nic", "count", default=1),
-        port_group=whole.get("nic", "port_group"),
+        kind=composed.get("nic", "kind", default=NicKind.AUTO),
+        model=composed.get("nic", "model", default=_DEFAULT_MODEL),
+        count=composed.get("nic", "count", default=1),
+        port_group=composed.get("nic", "port_group"),
     )

@@ -84,10 +84,10 @@ def _spans(text: str, body: str) -> list[tuple[str, str]]:
     return spans
 
 
-def _product(brackets: Iterable[list[tuple[str, str]]]) -> int:
+def _product(bounds: Iterable[list[tuple[str, str]]]) -> int:
     """Return how many names there are in all; past MOST it no longer counts."""
     total = 1
-    for spans in brackets:
+    for spans in bounds:
         total *= _length(spans)
         if total > MOST:
             break

@@ -26,8 +26,8 @@ def check_roce(
     theirs = _of_guests(guest)
     if table is None or table.mtu is None or theirs is None or table.mtu >= theirs:
         return
-    told = f"is less than the {theirs} that guest.settings.{_GUESTS_MTU} gives the guests"
-    mistakes.add(("roce", "mtu"), told, f"mtu = {theirs}")
+    text = f"is less than the {theirs} that guest.settings.{_GUESTS_MTU} gives the guests"
+    mistakes.add(("roce", "mtu"), text, f"mtu = {theirs}")
 
 
 def fabric(table: schema.Roce | None, guest: schema.GuestTable | None) -> RoceSpec:
@@ -46,5 +46,5 @@ def fabric(table: schema.Roce | None, guest: schema.GuestTable | None) -> RoceSp
 
 def _of_guests(guest: schema.GuestTable | None) -> int | None:
     """Return the MTU that the guests are told; a text that is none, or too large, is the playbook's to refuse."""
-    told = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
-    return int(told) if re.fullmatch(r"[0-9]{1,4}", told) and MTUS[0] <= int(told) <= MTUS[1] else None
+    text = (guest.settings or {}).get(_GUESTS_MTU, "") if guest is not None else ""
+    return int(text) if re.fullmatch(r"[0-9]{1,4}", text) and MTUS[0] <= int(text) <= MTUS[1] else None

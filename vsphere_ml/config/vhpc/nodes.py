@@ -47,9 +47,9 @@ class Block:
             return None, []
 
 
-def block(wish: VmOptions, read: Sections, notes: Notes) -> Block:
+def block(options: VmOptions, read: Sections, notes: Notes) -> Block:
     """Return the block of a row."""
-    made = Block(wish, read, notes)
+    made = Block(options, read, notes)
     for carry in _CARRIED:
         carry(made)
     return made
@@ -68,7 +68,7 @@ def _read_placing(made: Block) -> None:
 
 
 def _size(made: Block) -> None:
-    if (cpus := _number(made, "cpu", whole=True)) is not None:
+    if (cpus := _number(made, "cpu", full=True)) is not None:
         made.keys["cpus"] = int(cpus)
     if (memory := _number(made, "memory")) is not None:
         mib = math.ceil(int(memory * 1024) / _MEMORY_STEP_MIB) * _MEMORY_STEP_MIB
@@ -208,7 +208,7 @@ _CARRIED: tuple[Callable[[Block], None], ...] = (
 )
 
 
-def _number(made: Block, key: str, *, whole: bool = False) -> float | None:
+def _number(made: Block, key: str, *, full: bool = False) -> float | None:
     item = made.wish.item(key)
     if item is None:
         return None
@@ -216,10 +216,10 @@ def _number(made: Block, key: str, *, whole: bool = False) -> float | None:
         number = float(item.value)
     except ValueError:
         number = math.nan
-    if whole and not re.fullmatch(r"[0-9]+", item.value):
+    if full and not re.fullmatch(r"[0-9]+", item.value):
         number = math.nan
     if not 0 < number < 1 << 40:
-        kind = "whole number" if whole else "number"
+        kind = "whole number" if full else "number"
         made.read.refuse(item.line, item.key, f"`{clip(item.value)}` is no {kind} of them")
         return None
     return number

@@ -72,9 +72,9 @@ def wishes(read: Sections, notes: Notes) -> list[VmOptions]:
     made: list[VmOptions] = []
     count = 0
     for row in read.items.get(VMS, {}).values():
-        if (wish := _wish(row, read, notes)) is not None:
-            made.append(wish)
-            count += len(wish.names)
+        if (options := _wish(row, read, notes)) is not None:
+            made.append(options)
+            count += len(options.names)
         if count > MOST:
             read.refuse(row.line, row.key, f"more than {MOST:,} VMs in one file; this is where there are too many")
             break

@@ -18,14 +18,14 @@ SAME_SIZE, MIXED_SIZE, MIG = "sameSize", "mixedSize", "multiInstanceGpu"
 
 
 @lru_cache(maxsize=4096)  # a site has many GPUs in few states
-def left(wanted: ProfileName, beside: tuple[ProfileName, ...], mode: str | None) -> int:
+def left(wanted: ProfileName, profiles: tuple[ProfileName, ...], mode: str | None) -> int:
     """Return how many more vGPUs of a profile a GPU holds beside these, in the mode vCenter tells (None: it does not).
 
     MIG-backed and time-sliced vGPUs never share a GPU. Time-sliced ones are of one size, except in mixed-size mode
     (vSphere 8.0 U3); MIG instances must find memory slices that are free where they may begin.
     """
     profile = catalogue.find(wanted)
-    others = tuple(catalogue.find(each) for each in beside)
+    others = tuple(catalogue.find(each) for each in profiles)
     if profile is None or None in others or not _mode_allows(profile, mode):
         return 0
     known = tuple(each for each in others if each is not None)
@@ -95,8 +95,8 @@ def _are_placeable(profiles: tuple[Profile, ...]) -> bool:
     """Return whether instances can lie side by side: the wide ones first, each at the first start that works."""
     instances = [each.instance for each in profiles if each.instance is not None]
     slices = sum(each.name.mig_slices or 0 for each in profiles)
-    whole = 4 if profiles[0].name.board == "A30" else 7
-    return slices <= whole and _can_lay(sorted(instances, key=lambda each: (-each.span, len(each.starts))), 0)
+    full = 4 if profiles[0].name.board == "A30" else 7
+    return slices <= full and _can_lay(sorted(instances, key=lambda each: (-each.span, len(each.starts))), 0)
 
 
 def _can_lay(instances: list[Instance], taken: int) -> bool:

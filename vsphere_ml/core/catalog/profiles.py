@@ -40,8 +40,8 @@ class ProfileName:
     def is_full(self) -> bool:
         """Whether the profile is time-sliced, C-series, and takes the whole framebuffer of a board we know."""
         board = BY_CODE.get(self.board)
-        whole = board is not None and self.framebuffer_gib == board.full_gb
-        return whole and self.series == "C" and self.mig_slices is None and not self.suffix
+        full = board is not None and self.framebuffer_gib == board.full_gb
+        return full and self.series == "C" and self.mig_slices is None and not self.suffix
 
 
 @lru_cache(maxsize=512)  # a thousand hosts offer the same few names

@@ -53,39 +53,39 @@ class FirmwareSeen:
 
 
 def facts(
-    wish: HostSettings,
-    sight: EsxiHostState,
+    settings: HostSettings,
+    state: EsxiHostState,
     firmware: Mapping[PciAddress, FirmwareSeen],
     inventory: Inventory,
     record: Record | None,
 ) -> HostFacts:
     """Return every setting of a host that the cluster has a wish about."""
-    found = tuple(_facts(wish, sight, firmware, record))
-    if not sight.connected:  # nothing can be typed there
+    found = tuple(_facts(settings, state, firmware, record))
+    if not state.connected:  # nothing can be typed there
         found = tuple(replace(fact, by_hand=()) for fact in found)
-    return HostFacts(host=wish.ref, name=wish.name, facts=found, vms=_vms(wish, inventory))
+    return HostFacts(host=settings.ref, name=settings.name, facts=found, vms=_vms(settings, inventory))
 
 
 def _facts(
-    wish: HostSettings, sight: EsxiHostState, firmware: Mapping[PciAddress, FirmwareSeen], record: Record | None
+    settings: HostSettings, state: EsxiHostState, firmware: Mapping[PciAddress, FirmwareSeen], record: Record | None
 ) -> Iterator[HostSetting]:
-    yield _kernel(sight, record)
-    for port in wish.ports:
+    yield _kernel(state, record)
+    for port in settings.ports:
         seen = firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked"))
-        yield _firmware(port, seen, by_image=sight.desired.image)
+        yield _firmware(port, seen, by_image=state.desired.image)
         if port.vfs:
             yield from _sriov_firmware(port, seen)
-    if wish.vgpu:
-        yield graphics(sight)
-    for port in wish.ports:
-        yield from _functions(port, sight)
+    if settings.vgpu:
+        yield graphics(state)
+    for port in settings.ports:
+        yield from _functions(port, state)
 
 
-def _kernel(sight: EsxiHostState, record: Record | None) -> HostSetting:
-    seen = sight.kernel
+def _kernel(state: EsxiHostState, record: Record | None) -> HostSetting:
+    seen = state.kernel
     effective, why = seen.runtime, seen.why
     if effective is None and seen.configured is not None:
-        effective = _value_at_boot(seen.configured, sight, record)
+        effective = _value_at_boot(seen.configured, state, record)
         why = "" if effective else f"{seen.door} tells what is configured only"
     return HostSetting(
         part=SettingKind.KERNEL,
@@ -95,13 +95,13 @@ def _kernel(sight: EsxiHostState, record: Record | None) -> HostSetting:
         effective=effective,
         door=seen.door,
         why=why,
-        by_hand=KERNEL_BY_HAND if release(sight.version, sight.build).present else (),
+        by_hand=KERNEL_BY_HAND if release(state.version, state.build).present else (),
     )
 
 
-def _value_at_boot(configured: str, sight: EsxiHostState, record: Record | None) -> str | None:
+def _value_at_boot(configured: str, state: EsxiHostState, record: Record | None) -> str | None:
     """Return what is in force where only the configured value shows: known when we set it before the last boot."""
-    booted_since = record is not None and "kernel" in record.former and sight.boot_time not in {"", record.boot}
+    booted_since = record is not None and "kernel" in record.former and state.boot_time not in {"", record.boot}
     return configured if booted_since else None
 
 
@@ -158,9 +158,9 @@ def _firmware_by_hand(device: str, seen: FirmwareSeen, how: str) -> tuple[str, .
     return (*install, mft.MST_START, mft.MST_STATUS, mft.query(device), mft.setting(device, value=True))
 
 
-def graphics(sight: EsxiHostState) -> HostSetting:
+def graphics(state: EsxiHostState) -> HostSetting:
     """Return what the host's GPUs are used as, all of them together."""
-    seen = sight.graphics
+    seen = state.graphics
     configured, effective = None, None
     if seen.default is not None:
         set_to = dict.fromkeys(seen.now, seen.default) | dict(seen.devices)
@@ -189,20 +189,20 @@ def graphics_words(default: str, gpus: Mapping[str, str]) -> str:
 def graphics_types(words: str, gpus: Iterable[str]) -> tuple[str, dict[str, str]]:
     """Return the default type and each of these GPUs' own from what `graphics_words` wrote."""
     default, *rest = words.split(", ")
-    told = {gpu: kind for gpu, _, kind in (each.partition(" ") for each in rest)}
-    return default, {gpu: told.get(gpu, told.get("GPUs", default)) for gpu in gpus}
+    answers = {gpu: kind for gpu, _, kind in (each.partition(" ") for each in rest)}
+    return default, {gpu: answers.get(gpu, answers.get("GPUs", default)) for gpu in gpus}
 
 
-def _functions(port: PortSettings, sight: EsxiHostState) -> Iterator[HostSetting]:
+def _functions(port: PortSettings, state: EsxiHostState) -> Iterator[HostSetting]:
     if port.vfs:
-        yield functions(port.address, port.vfs, sight)
+        yield functions(port.address, port.vfs, state)
     if port.passthrough:
-        yield passthrough(port.address, sight)
+        yield passthrough(port.address, state)
 
 
-def functions(address: PciAddress, wanted: int, sight: EsxiHostState) -> HostSetting:
+def functions(address: PciAddress, wanted: int, state: EsxiHostState) -> HostSetting:
     """Return how many virtual functions a port hands out."""
-    seen = sight.functions.get(address)
+    seen = state.functions.get(address)
     return HostSetting(
         part=SettingKind.SRIOV,
         name="virtual functions",
@@ -215,9 +215,9 @@ def functions(address: PciAddress, wanted: int, sight: EsxiHostState) -> HostSet
     )
 
 
-def passthrough(address: PciAddress, sight: EsxiHostState) -> HostSetting:
+def passthrough(address: PciAddress, state: EsxiHostState) -> HostSetting:
     """Return whether a function is handed to VMs whole."""
-    seen = sight.functions.get(address)
+    seen = state.functions.get(address)
     return HostSetting(
         part=SettingKind.PASSTHROUGH,
         name="passthrough",
@@ -234,11 +234,11 @@ def _on_or_off(value: bool) -> str:  # noqa: FBT001 - a word for it
     return ON if value else OFF
 
 
-def _vms(wish: HostSettings, inventory: Inventory) -> tuple[VmFact, ...]:
-    found = {vm.name: vm for vm in inventory.vms if vm.name in wish.keys and vm.host == wish.ref}
+def _vms(host_settings: HostSettings, inventory: Inventory) -> tuple[VmFact, ...]:
+    found = {vm.name: vm for vm in inventory.vms if vm.name in host_settings.keys and vm.host == host_settings.ref}
     return tuple(
         VmFact(vm=name, key=key, wanted=value, seen=settings.extra_config.get(key))
-        for name, keys in wish.keys.items()
+        for name, keys in host_settings.keys.items()
         if name in found and (settings := found[name].settings) is not None
         for key, value in keys.items()
         if value  # an empty one takes a key away, which is no half of ATS

@@ -50,7 +50,7 @@ class HostSettings:
 def wishes(
     spec: ClusterSpec,
     inventory: Inventory,
-    seats: Sequence[NodePlacement],
+    placements: Sequence[NodePlacement],
     named: Iterable[str] = (),
     records: Mapping[HostRef, Record] | None = None,
 ) -> tuple[HostSettings, ...]:
@@ -60,7 +60,7 @@ def wishes(
     ConfigError `usage` when a name is of no host.
     """
     changed = records or {}
-    used = {seat.host for seat in seats} | {vm.host for vm in inventory.vms if _is_ours(vm, spec)}
+    used = {placement.host for placement in placements} | {vm.host for vm in inventory.vms if _is_ours(vm, spec)}
     used |= {ref for ref, record in changed.items() if record.cluster == spec.name}
     patterns = tuple(named)
     _refuse_unknown(patterns, inventory)
@@ -69,25 +69,26 @@ def wishes(
         for host in inventory.hosts
         if (any(names_host(each, host) for each in patterns) if patterns else host.ref in used)
     ]
-    found = (_of_host(spec, inventory, seats, host) for host in hosts)
+    found = (_of_host(spec, inventory, placements, host) for host in hosts)
     return tuple(
-        _add_recorded_settings(wish, host, changed.get(host.ref)) for wish, host in zip(found, hosts, strict=True)
+        _add_recorded_settings(settings, host, changed.get(host.ref))
+        for settings, host in zip(found, hosts, strict=True)
     )
 
 
-def _of_host(spec: ClusterSpec, inventory: Inventory, seats: Sequence[NodePlacement], host: Host) -> HostSettings:
-    if mine := [seat for seat in seats if seat.host == host.ref]:
+def _of_host(spec: ClusterSpec, inventory: Inventory, placements: Sequence[NodePlacement], host: Host) -> HostSettings:
+    if mine := [placement for placement in placements if placement.host == host.ref]:
         return _of_seats(host, mine)
     if there := [vm for vm in inventory.vms if vm.host == host.ref and _is_ours(vm, spec)]:
         return _of_vms(host, there)
     return _of_nobody(spec, host)
 
 
-def _add_recorded_settings(wish: HostSettings, host: Host, record: Record | None) -> HostSettings:
+def _add_recorded_settings(settings: HostSettings, host: Host, record: Record | None) -> HostSettings:
     """Return the wish with every setting that is written down: what no node uses any more is to come back, too."""
     if record is None:
-        return wish
-    ports = {port.address: port for port in wish.ports}
+        return settings
+    ports = {port.address: port for port in settings.ports}
     for port in connectx(host):
         parts = {key.partition(":")[0] for key in record.former if key.partition(":")[2] == port.address}
         if parts:
@@ -97,7 +98,7 @@ def _add_recorded_settings(wish: HostSettings, host: Host, record: Record | None
                 vfs=max(known.vfs, int("sriov" in parts)),
                 passthrough=known.passthrough or "passthrough" in parts,
             )
-    return replace(wish, ports=tuple(ports.values()), vgpu=wish.vgpu or "graphics" in record.former)
+    return replace(settings, ports=tuple(ports.values()), vgpu=settings.vgpu or "graphics" in record.former)
 
 
 def _refuse_unknown(patterns: Sequence[str], inventory: Inventory) -> None:
@@ -115,14 +116,16 @@ def _is_ours(vm: Vm, spec: ClusterSpec) -> bool:
     return is_marked(vm, spec.name) and not vm.template
 
 
-def _of_seats(host: Host, seats: Sequence[NodePlacement]) -> HostSettings:
-    wanted = [each for port in connectx(host) if (each := _port(host, port, seats)) is not None]
+def _of_seats(host: Host, placements: Sequence[NodePlacement]) -> HostSettings:
+    wanted = [each for port in connectx(host) if (each := _port(host, port, placements)) is not None]
     return HostSettings(
         ref=host.ref,
         name=host.name,
         ports=tuple(wanted),
-        vgpu=any(isinstance(want, WantVgpu | WantGroup) for seat in seats for want in seat.target.devices),
-        keys={seat.node.name: _keys(seat) for seat in seats if seat.standing is not None},
+        vgpu=any(
+            isinstance(want, WantVgpu | WantGroup) for placement in placements for want in placement.target.devices
+        ),
+        keys={placement.node.name: _keys(placement) for placement in placements if placement.standing is not None},
     )
 
 
@@ -177,19 +180,19 @@ def connectx(host: Host) -> list[NicPort]:
     return [port for port in host.nics if (device := host.pci.get(port.address)) and device.vendor == MELLANOX]
 
 
-def _port(host: Host, port: NicPort, seats: Sequence[NodePlacement]) -> PortSettings | None:
+def _port(host: Host, port: NicPort, placements: Sequence[NodePlacement]) -> PortSettings | None:
     """Return what the seats want of a port; None when they do not use it."""
     vfs, guest, passthrough, used = 0, "", False, False
-    for seat in seats:
-        wants = seat.target.devices
-        if port.address in seat.nics:
+    for placement in placements:
+        wants = placement.target.devices
+        if port.address in placement.nics:
             used = True
             vfs += any(isinstance(want, WantSriov) for want in wants)
             passthrough = passthrough or any(isinstance(want, WantPassthrough) for want in wants)
-            guest = seat.node.name if passthrough and seat.standing is not None else guest
+            guest = placement.node.name if passthrough and placement.standing is not None else guest
         # ESXi chooses a device group's function at each power-on, of any port that hands some out.
         if any(isinstance(want, WantGroup) and want.group.has_function for want in wants) and (
-            port.sriov_enabled or port.address in seat.nics
+            port.sriov_enabled or port.address in placement.nics
         ):
             used, vfs = True, max(vfs, 1)
     return _wish(host, port, vfs=vfs, passthrough=passthrough, guest=guest) if used else None
@@ -218,6 +221,6 @@ def _card(address: PciAddress) -> str:
     return address.rpartition(".")[0]
 
 
-def _keys(seat: NodePlacement) -> dict[str, str]:
+def _keys(placement: NodePlacement) -> dict[str, str]:
     """Return the VM's switches for peer-to-peer traffic and MMIO, as `provision` wants them."""
-    return {key: value for key, value in seat.target.extra_config.items() if key.startswith("pciPassthru.")}
+    return {key: value for key, value in placement.target.extra_config.items() if key.startswith("pciPassthru.")}

@@ -66,18 +66,22 @@ def facts(asked: DesiredSettings) -> HostFacts:
 def seats_of(placement: Placement) -> dict[str, tuple[NodePlacement, ...]]:
     """Return the seats by their hosts."""
     found: dict[str, tuple[NodePlacement, ...]] = {}
-    for seat in placement.seats:
-        found[seat.host] = (*found.get(seat.host, ()), seat)
+    for node_placement in placement.seats:
+        found[node_placement.host] = (*found.get(node_placement.host, ()), node_placement)
     return found
 
 
-def wants_mig(seats: tuple[NodePlacement, ...], host: Host) -> tuple[PciAddress, ...]:
+def wants_mig(placements: tuple[NodePlacement, ...], host: Host) -> tuple[PciAddress, ...]:
     """Return the GPUs that must be in MIG mode for these seats, and are not as far as vCenter tells."""
-    sliced = [seat for seat in seats if (name := read(seat.profile)) is not None and name.mig_slices is not None]
-    wanted = dict.fromkeys(gpu for seat in sliced for gpu in seat.gpus)
+    sliced = [
+        placement
+        for placement in placements
+        if (name := read(placement.profile)) is not None and name.mig_slices is not None
+    ]
+    wanted = dict.fromkeys(gpu for placement in sliced for gpu in placement.gpus)
     there = {gpu.address: gpu for gpu in host.gpus}
     offered = {profile.name for profile in host.profiles}
-    needless = {gpu for seat in sliced if seat.profile in offered for gpu in seat.gpus}
+    needless = {gpu for placement in sliced if placement.profile in offered for gpu in placement.gpus}
     return tuple(
         gpu
         for gpu in wanted
@@ -88,8 +92,10 @@ def wants_mig(seats: tuple[NodePlacement, ...], host: Host) -> tuple[PciAddress,
 
 
 def _graphics(asked: DesiredSettings) -> Iterator[HostSetting]:
-    shared = any(isinstance(want, WantVgpu | WantGroup) for seat in asked.seats for want in seat.target.devices)
-    used = {gpu for seat in asked.seats for gpu in seat.gpus}
+    shared = any(
+        isinstance(want, WantVgpu | WantGroup) for placement in asked.seats for want in placement.target.devices
+    )
+    used = {gpu for placement in asked.seats for gpu in placement.gpus}
     now = asked.sight.graphics.now
     if shared and any(now.get(gpu, SHARED_DIRECT) != SHARED_DIRECT for gpu in used):
         yield ats_facts.graphics(asked.sight)
@@ -97,13 +103,13 @@ def _graphics(asked: DesiredSettings) -> Iterator[HostSetting]:
 
 def _functions(asked: DesiredSettings) -> Iterator[HostSetting]:
     for port in asked.host.nics:
-        if ours := sum(_takes_function(seat, port) for seat in asked.seats):
+        if ours := sum(_takes_function(placement, port) for placement in asked.seats):
             yield ats_facts.functions(port.address, _functions_wanted(port, ours, asked), asked.sight)
 
 
 def _functions_wanted(port: NicPort, ours: int, asked: DesiredSettings) -> int:
     """Return how many virtual functions a port is to hand out: for nodes of ours and whoever has some already."""
-    own = {seat.standing.ref for seat in asked.seats if seat.standing is not None}
+    own = {placement.standing.ref for placement in asked.seats if placement.standing is not None}
     others = sum(holder not in own for holder in port.vf_holders)
     wanted = max(ours + others, asked.wish.virtual_functions or 0)
     return min(wanted, port.most_vfs) if port.most_vfs else wanted
@@ -112,35 +118,35 @@ def _functions_wanted(port: NicPort, ours: int, asked: DesiredSettings) -> int:
 def caution(asked: DesiredSettings) -> str:
     """Return which ports hand out fewer virtual functions than the file asks for, in words; empty when none does."""
     wanted = asked.wish.virtual_functions or 0
-    used = (port for port in asked.host.nics if any(_takes_function(seat, port) for seat in asked.seats))
+    used = (port for port in asked.host.nics if any(_takes_function(placement, port) for placement in asked.seats))
     few = [f"{port.address} {port.most_vfs}" for port in used if 0 < port.most_vfs < wanted]
     return f"{wanted} virtual functions are asked for; firmware allows {', '.join(few)} (NUM_OF_VFS)" if few else ""
 
 
-def _takes_function(seat: NodePlacement, port: NicPort) -> bool:
-    for want in seat.target.devices:
+def _takes_function(placement: NodePlacement, port: NicPort) -> bool:
+    for want in placement.target.devices:
         if isinstance(want, WantSriov) and want.physical_function == port.address:
             return True
-        if isinstance(want, WantGroup) and port.address in seat.nics:
+        if isinstance(want, WantGroup) and port.address in placement.nics:
             return want.group.has_function
     return False
 
 
 def _passthrough(asked: DesiredSettings) -> Iterator[HostSetting]:
-    for address in sorted({each for seat in asked.seats for each in _passthrough_devices(seat)}):
+    for address in sorted({each for placement in asked.seats for each in _passthrough_devices(placement)}):
         yield replace(ats_facts.passthrough(address, asked.sight), at_once=asked.sight.rebinds)
 
 
-def _passthrough_devices(seat: NodePlacement) -> Iterator[PciAddress]:
-    for want in seat.target.devices:
+def _passthrough_devices(placement: NodePlacement) -> Iterator[PciAddress]:
+    for want in placement.target.devices:
         if isinstance(want, WantPassthrough):
             yield want.address
         elif isinstance(want, WantDynamic):
-            yield from seat.gpus
+            yield from placement.gpus
 
 
 def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
-    profiles = {gpu: read(seat.profile) for seat in asked.seats for gpu in seat.gpus}
+    profiles = {gpu: read(placement.profile) for placement in asked.seats for gpu in placement.gpus}
     for gpu in wants_mig(asked.seats, asked.host):
         name, seen = profiles[gpu], asked.shell.mig.get(gpu)
         board = BY_CODE.get(name.board) if name is not None else None
@@ -164,7 +170,7 @@ def _on_or_off(value: bool) -> str:  # noqa: FBT001 - a word for it
 
 def _drivers(asked: DesiredSettings) -> Iterator[HostSetting]:
     """Yield the options of the NIC drivers, each module's as one string: what nobody asked about stays in it."""
-    if not any(_is_connected(want) for seat in asked.seats for want in seat.target.devices):
+    if not any(_is_connected(want) for placement in asked.seats for want in placement.target.devices):
         return
     for module, keys in roce.wanted_parameters(asked.roce).items():
         yield _driver(asked, module, keys)
@@ -208,7 +214,7 @@ def _running_options(asked: DesiredSettings, module: str, configured: str) -> st
 
 def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
     """Yield the VMkernel adapter tagged for PVRDMA, which must be on the nodes' switch, and the firewall."""
-    wants = [want for seat in asked.seats for want in seat.target.devices if isinstance(want, WantPvrdma)]
+    wants = [want for placement in asked.seats for want in placement.target.devices if isinstance(want, WantPvrdma)]
     if not wants:
         return
     seen = asked.sight.pvrdma

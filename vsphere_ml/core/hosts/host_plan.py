@@ -141,8 +141,8 @@ def _steps_at_once(case: HostPlanInput, settings: tuple[Setting, ...]) -> Iterat
 def former_facts(facts: HostFacts, record: Record | None) -> HostFacts:
     """Return the facts with what was there before vsml as the wish; settings that vsml did not change are left out."""
     values = record.former if record is not None else {}
-    kept = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)
-    return replace(facts, facts=tuple(kept), vms=())
+    settings = (_back(fact, values[fact.key]) for fact in facts.facts if fact.key in values)
+    return replace(facts, facts=tuple(settings), vms=())
 
 
 def _back(fact: HostSetting, value: str) -> HostSetting:
@@ -165,8 +165,8 @@ def _settings(case: HostPlanInput) -> Iterator[Setting]:
             yield _setting(case.sight, fact)
 
 
-def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901, PLR0911 - one arm for each part
-    host, name = sight.ref, sight.name
+def _setting(state: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901, PLR0911 - one arm for each part
+    host, name = state.ref, state.name
     port = PciAddress(fact.on)
     match fact.part:
         case SettingKind.KERNEL:
@@ -179,8 +179,8 @@ def _setting(sight: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901,
         case SettingKind.FIRMWARE_SRIOV:
             raise AssertionError("a person sets it")
         case SettingKind.GRAPHICS:
-            default, own = graphics_types(fact.wanted, sight.graphics.devices)
-            odd = tuple(sorted(item for item in own.items() if item not in sight.graphics.devices.items()))
+            default, own = graphics_types(fact.wanted, state.graphics.devices)
+            odd = tuple(sorted(item for item in own.items() if item not in state.graphics.devices.items()))
             return SetGraphics(host=host, host_name=name, value=default, gpus=odd)
         case SettingKind.SRIOV:
             return SetFunctions(host=host, host_name=name, port=port, count=int(fact.wanted))

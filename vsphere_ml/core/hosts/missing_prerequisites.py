@@ -80,36 +80,36 @@ def missing_prerequisites(
     With `new`, of nodes that do not stand yet: the others need no further host.
     Raises what `resolve` and `standing` raise.
     """
-    ground = resolve(spec, inventory)
-    ours = find_existing_nodes(spec, inventory, ground.folder)
-    wishes = dict.fromkeys(wish(node, ground) for node in spec.nodes if not (new and node.name in ours))
-    hosts = [host for host in ground.hosts if any(_may_lack(host, each) for each in wishes)]
+    resolved = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, resolved.folder)
+    requirements = dict.fromkeys(wish(node, resolved) for node in spec.nodes if not (new and node.name in ours))
+    hosts = [host for host in resolved.hosts if any(_may_lack(host, each) for each in requirements)]
     by_ref = {vm.ref: vm for vm in (*ours.values(), *vms_not_in_file(spec, inventory))}
     now = rooms(hosts, inventory.vms, by_ref, spec.make_ready, inventory.automated)
     then = rooms([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
-    for room in then.values():
-        room.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
+    for capacity in then.values():
+        capacity.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
     found = (
         each
         for host in sorted(hosts, key=lambda one: one.name)
-        for asked in wishes
+        for asked in requirements
         if not offer(now[host.ref], asked, inventory.api_version).options
         for each in _prerequisites_on_host(then[host.ref], asked, inventory.api_version, _without_sriov(host))
     )
     return tuple(dict.fromkeys(found))
 
 
-def with_commands(refusal: NotPossible, lacking: tuple[MissingPrerequisite, ...]) -> NotPossible:
+def with_commands(refusal: NotPossible, prerequisites: tuple[MissingPrerequisite, ...]) -> NotPossible:
     """Return a refusal for want of a seat with what could be typed on hosts that would give one."""
-    if refusal.code != "placement.no-seat" or not lacking:
+    if refusal.code != "placement.no-seat" or not prerequisites:
         return refusal
-    told = (f"{each.host}: {each.finding.message}; {each.finding.hint}" for each in lacking)
+    texts = (f"{each.host}: {each.finding.message}; {each.finding.hint}" for each in prerequisites)
     return NotPossible(
         refusal.message,
         code=refusal.code,
         target=refusal.target,
-        hint=lacking[0].finding.hint,
-        details=(*refusal.details, *told),
+        hint=prerequisites[0].finding.hint,
+        details=(*refusal.details, *texts),
     )
 
 
@@ -148,13 +148,13 @@ def _with_sriov(host: Host) -> Host:
 
 
 def _prerequisites_on_host(
-    room: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
+    capacity: HostCapacity, asked: NodeRequirements, api_version: str, off: frozenset[PciAddress]
 ) -> Iterator[MissingPrerequisite]:
-    options = offer(room, asked, api_version).options
+    options = offer(capacity, asked, api_version).options
     for kind in sorted(options[0].lacks) if options else ():
         ports = tuple(nic for nic in options[0].nics if nic in off and kind is ReadyKind.SRIOV)
-        commands = _firmware(room.host, ports) if ports else _commands(kind, room.host, asked, options[0])
-        yield MissingPrerequisite(host=room.host.name, kind=kind, commands=tuple(commands), firmware=ports)
+        commands = _firmware(capacity.host, ports) if ports else _commands(kind, capacity.host, asked, options[0])
+        yield MissingPrerequisite(host=capacity.host.name, kind=kind, commands=tuple(commands), firmware=ports)
 
 
 def _firmware(host: Host, ports: Iterable[PciAddress]) -> Iterator[str]:
@@ -172,9 +172,9 @@ def _commands(kind: ReadyKind, host: Host, asked: NodeRequirements, option: Node
         case ReadyKind.SRIOV:
             yield from _functions(host, option)
         case ReadyKind.PASSTHROUGH:
-            whole = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
+            pci_address = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
             ports = option.nics if option.nic_by is ComponentKind.PASSTHROUGH else ()
-            for address in (*whole, *ports):
+            for address in (*pci_address, *ports):
                 yield f"esxcli hardware pci pcipassthru set -d {address} -e true -a"
         case ReadyKind.MIG:
             yield from (nvidia_smi.setting(gpu, value=True) for gpu in dict.fromkeys(option.gpus))

@@ -22,11 +22,11 @@ def driver_findings(asked: RoceSpec, hosts: Iterable[Host]) -> Iterator[Finding]
     for host in hosts if wanted else ():
         if host.module_options is None:
             yield _untold(host)
-        elif lacks := [*_lacks(wanted, dict(host.module_options))]:
+        elif missing := [*_lacks(wanted, dict(host.module_options))]:
             yield Finding(
                 code="host.roce",
                 target=host.name,
-                message="; ".join(lacks),
+                message="; ".join(missing),
                 hint=_hint(wanted, dict(host.module_options)),
             )
 
@@ -51,7 +51,7 @@ def _lacks(wanted: Parameters, seen: Mapping[str, str]) -> Iterator[str]:
 def _hint(wanted: Parameters, seen: Mapping[str, str]) -> str:
     """Return what to type for the drivers that are there, each with its whole string."""
     options = {module: roce.merge_options(seen[module], keys) for module, keys in wanted.items() if module in seen}
-    typed = [roce.by_hand(module, whole) for module, whole in options.items() if whole != seen[module]]
+    typed = [roce.by_hand(module, entire) for module, entire in options.items() if entire != seen[module]]
     if not typed:
         return "on the host: `esxcli software vib list` shows its drivers; install NVIDIA's nmlx5"
     return f"empty the host, type there `{'`, `'.join(typed)}`, and reboot it"

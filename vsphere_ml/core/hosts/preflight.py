@@ -45,27 +45,27 @@ def stranger(vm: VmOnHost) -> str:
 
 def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Finding]:
     """Yield why a host must not be begun, with what can be done about each; `running` are the VMs it would stop."""
-    sight = case.sight
+    state = case.sight
     if case.unsupported and not case.revert:
         yield Finding(
             code="ats.unsupported",
-            target=sight.name,
+            target=state.name,
             message=f"{case.unsupported} (rule ats-needs-esxi)",
             hint="upgrade it, or name the other hosts with `--host`",
         )
         return
-    if not sight.connected and not (case.record and case.record.maintenance):
+    if not state.connected and not (case.record and case.record.maintenance):
         yield Finding(
             code="ats.host-down",
-            target=sight.name,
-            message=f"vCenter sees it as {sight.connection}",
+            target=state.name,
+            message=f"vCenter sees it as {state.connection}",
             hint="reconnect it in vCenter",
         )
         return
     if here := [vm.name for vm in running if vm.addresses & case.vcenter]:
         yield Finding(
             code="ats.vcenter-here",
-            target=sight.name,
+            target=state.name,
             message=f"the vCenter itself runs there, as {here[0]}",
             hint="move that VM to another host",
         )
@@ -76,7 +76,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
     if running and case.evacuate is Evacuation.REFUSE:
         yield Finding(
             code="host.not-empty",
-            target=sight.name,
+            target=state.name,
             message=f"VMs run there, and the file has such hosts left alone: {', '.join(vm.name for vm in running)}",
             hint="migrate them or shut them down, or set `evacuate` in [make_ready]",
         )
@@ -87,7 +87,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
     if running and not case.leave.downtime:
         yield Finding(
             code="plan.interrupts",
-            target=sight.name,
+            target=state.name,
             message=f"VMs that run would be stopped: {', '.join(vm.name for vm in running)}",
             hint="add --allow-downtime when that is wanted",
             flags=("--allow-downtime", *_hard_stop(case, running)),
@@ -159,19 +159,19 @@ def _find_unread_settings(case: HostPlanInput) -> Iterator[Finding]:
 
 def cautions(case: HostPlanInput) -> Iterator[str]:
     """Yield what is no refusal."""
-    sight = case.sight
+    state = case.sight
     if case.caution and not case.revert:
         yield case.caution
     if case.revert and (left := _left_by_revert(case)):
         yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
-    if sight.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
-        yield f"it is in {sight.lockdown.words}: SSH is for its exception users alone"
+    if state.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
+        yield f"it is in {state.lockdown.words}: SSH is for its exception users alone"
     if keepers := _keepers(case):
         yield f"{' and '.join(keepers)} may set back what is changed here at the next remediation; put it there, too"
-    if sight.maintenance and not (case.record and case.record.maintenance):
+    if state.maintenance and not (case.record and case.record.maintenance):
         yield "it is in maintenance mode, which vsml did not begin: it stays so"
-    for vm in sight.vms:
-        if vm.resume not in {None, sight.name}:
+    for vm in state.vms:
+        if vm.resume not in {None, state.name}:
             yield f"{vm.name} was stopped for a run on {vm.resume}, and is now here"
 
 

@@ -33,8 +33,8 @@ def nearest_locality(host: Host, one: PciAddress, others: Iterable[PciAddress]) 
 
 def farthest_apart(host: Host, gpus: Collection[PciAddress], nics: Collection[PciAddress]) -> Locality:
     """Return how far GPUs and NICs are apart: the worst way from any of them to the nearest of the other kind."""
-    ways = (*((gpu, nics) for gpu in gpus), *((nic, gpus) for nic in nics))
-    return farthest(nearest_locality(host, one, others) for one, others in ways)
+    methods = (*((gpu, nics) for gpu in gpus), *((nic, gpus) for nic in nics))
+    return farthest(nearest_locality(host, one, others) for one, others in methods)
 
 
 def locality_between(host: Host, one: PciAddress, other: PciAddress) -> Locality:

@@ -23,6 +23,6 @@ def format_record(keys: Iterable[str]) -> str:
 
 def left_behind(seen: Mapping[str, str], wanted: Iterable[str]) -> tuple[str, ...]:
     """Return the keys that a VM has from an earlier cluster file and nobody wants any more, as the VM spells them."""
-    kept = {key.casefold() for key in wanted}
+    remaining = {key.casefold() for key in wanted}
     ours = {unquote(each).casefold() for each in seen.get(RECORD_KEY, "").split()}
-    return tuple(key for key, value in seen.items() if value and key.casefold() in ours - kept)
+    return tuple(key for key, value in seen.items() if value and key.casefold() in ours - remaining)

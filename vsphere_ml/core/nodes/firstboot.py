@@ -65,6 +65,6 @@ def in_words(address: Address | None) -> str:
     """Return an address as plans say it, and as a VM remembers it."""
     if address is None:
         return DHCP
-    way = f" by way of {address.gateway}" if address.gateway else ""
+    option = f" by way of {address.gateway}" if address.gateway else ""
     names = f", DNS {' '.join(address.dns)}" if address.dns else ""
-    return f"{address.address}{way}{names}"
+    return f"{address.address}{option}{names}"

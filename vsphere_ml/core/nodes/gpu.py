@@ -70,8 +70,8 @@ def refusal(asked: GpuRequest) -> str | None:
     if asked.whole:
         return next(_find_passthrough_mistakes(asked), None)
     if asked.device or asked.label:
-        told = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
-        return f"{told}; leave it out, or name another kind"
+        text = f"`{asked.device or asked.label}` is for DirectPath, and the kind is `{asked.kind}`"
+        return f"{text}; leave it out, or name another kind"
     return profile_refusal(asked.profile) or next(_find_gpu_mistakes(asked, parse(asked.profile)), None)
 
 
@@ -118,8 +118,8 @@ def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
     if profile.mig_slices is not None:
         yield f"`{profile}` is a MIG profile, and MIG has no NVLink (rule {_LINK}); write `{board.full_profile}`"
     elif not profile.is_full:
-        whole = f"write `{board.full_profile}`"
-        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones (rule {_LINK}); {whole}"
+        entire = f"write `{board.full_profile}`"
+        yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones (rule {_LINK}); {entire}"
     elif board.code not in catalogue.NVLINK:
         yield f"{board.title} has no NVLink between vGPUs (rule {_LINK})"
     elif asked.count not in GROUP_SIZES:

@@ -62,17 +62,17 @@ class NodeRequirements:
         return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
 
 
-def wish(node: NodeSpec, ground: ResolvedSite, *, standing: bool = False) -> NodeRequirements:
+def wish(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> NodeRequirements:
     """Return what a node asks for.
 
     NotPossible `gpu.not-built` for what vsml cannot give, `network.no-switch` for PVRDMA off a distributed switch.
     """
     _check_buildable(node)
-    network = ground.networks[node.port_group]
-    fast = ground.networks.get(node.nic.port_group or "", network)
+    network = resolved.networks[node.port_group]
+    fast = resolved.networks.get(node.nic.port_group or "", network)
     if node.nic.kind is NicKind.PVRDMA and fast.switch is None:
         raise _no_switch(node.name, fast)
-    source_version = 0 if standing else ground.source.hardware_version
+    source_version = 0 if existing else resolved.source.hardware_version
     return NodeRequirements(
         cpus=node.cpus,
         memory=node.memory,
@@ -84,8 +84,8 @@ def wish(node: NodeSpec, ground: ResolvedSite, *, standing: bool = False) -> Nod
         model=node.nic.model,
         numa_node=node.numa_node,
         hardware_version=max(node.hardware_version or 0, source_version, functions_hardware(node.functions)),
-        datastore=ground.datastore.ref,
-        datastore_name=ground.datastore.name,
+        datastore=resolved.datastore.ref,
+        datastore_name=resolved.datastore.name,
         network=network,
         nic_network=fast,
     )
@@ -98,14 +98,14 @@ def _gpu(asked: GpuRequest) -> ProfileName | PassthroughGpu:
     return PassthroughGpu(vendor=vendor, device=device, label=asked.label)
 
 
-def refuse_many_switches(wishes: Mapping[str, NodeRequirements]) -> None:
+def refuse_many_switches(requirements: Mapping[str, NodeRequirements]) -> None:
     """Raise NotPossible `network.many-switches` when nodes with PVRDMA are not on one distributed switch.
 
     VMs on different switches do not reach each other by PVRDMA (VMware, "PVRDMA Support").
     """
     switches = {
         asked.nic_network.switch: f"{node} by port group {asked.nic_network.name}"
-        for node, asked in wishes.items()
+        for node, asked in requirements.items()
         if asked.nic is NicKind.PVRDMA
     }
     if len(switches) > 1:

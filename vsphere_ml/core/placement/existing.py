@@ -42,79 +42,87 @@ class AttachedNic:
     numa_node: int | None = None
 
 
-def existing_placement(room: HostCapacity, wish: NodeRequirements, vm: Vm, api_version: str) -> HostCandidates:
+def existing_placement(
+    capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, api_version: str
+) -> HostCandidates:
     """Return what a standing VM can have where it stands, its own devices first.
 
     A running VM that has its devices keeps them as they are, with the NUMA node it was started on: what ESXi chose is a
     finding, never a reason to stop it.
     """
-    if vm.hardware_version < wish.hardware_version and (refused := tuple(too_new(room.host, wish))):
+    if vm.hardware_version < requirements.hardware_version and (refused := tuple(too_new(capacity.host, requirements))):
         return HostCandidates((), refused)  # the upgrade would fail once the VM was stopped for it
-    hold, own = attached_nic(room, wish, vm), _with_own_gpus(room, wish, vm)
-    running = _as_it_runs(room, own, vm, hold)
+    hold, own = attached_nic(capacity, requirements, vm), _with_own_gpus(capacity, requirements, vm)
+    running = _as_it_runs(capacity, own, vm, hold)
     if running is not None:
         return HostCandidates((running,))
-    offers = chain(_offers(room, own, hold, api_version), _offers(room, wish, hold, api_version))
-    found = next((each for each in offers if each.options), None)
+    candidates = chain(_offers(capacity, own, hold, api_version), _offers(capacity, requirements, hold, api_version))
+    found = next((each for each in candidates if each.options), None)
     if found is None:
-        return offer(room, wish, api_version)
+        return offer(capacity, requirements, api_version)
     by_hold = sorted(found.options, key=lambda option: (*_distance(option, hold), *preference(option)))
     return HostCandidates(tuple(by_hold))
 
 
 def _offers(
-    room: HostCapacity, wish: NodeRequirements, hold: AttachedNic, api_version: str
+    capacity: HostCapacity, requirements: NodeRequirements, hold: AttachedNic, api_version: str
 ) -> Iterator[HostCandidates]:
     """Yield what there is for a VM that may change: with the way it has, bound to a NUMA node or not, before any other.
 
     Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
     """
     for lenient in (False, True):
-        same = offer(room, _keep_pairing(wish, hold), api_version, lenient=lenient)
-        why = f"stands on {room.host.name} and keeps its {hold.way}"
+        same = offer(capacity, _keep_pairing(requirements, hold), api_version, lenient=lenient)
+        why = f"stands on {capacity.host.name} and keeps its {hold.way}"
         yield HostCandidates(tuple(replace(each, why=why) if each.way is hold.way else each for each in same.options))
     for lenient in (False, True):
-        yield offer(room, wish, api_version, lenient=lenient)
+        yield offer(capacity, requirements, api_version, lenient=lenient)
 
 
-def _keep_pairing(wish: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
+def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
     """Return the wish for the way that the VM has already, when it has one."""
     if hold.way is Pairing.DEVICE_GROUP:
-        return replace(wish, nic=NicKind.DEVICE_GROUP)
+        return replace(requirements, nic=NicKind.DEVICE_GROUP)
     if hold.nics:
         by_sriov = hold.nic_by is ComponentKind.SRIOV
-        return replace(wish, nic=NicKind.SRIOV if by_sriov else NicKind.PASSTHROUGH)
-    return wish
+        return replace(requirements, nic=NicKind.SRIOV if by_sriov else NicKind.PASSTHROUGH)
+    return requirements
 
 
-def _with_own_gpus(room: HostCapacity, wish: NodeRequirements, vm: Vm) -> NodeRequirements:
+def _with_own_gpus(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> NodeRequirements:
     """Return the wish limited to the whole GPUs a VM has by fixed DirectPath, when they are as many as it wants."""
-    if not isinstance(wish.gpu, PassthroughGpu) or wish.kind is GpuKind.DYNAMIC or vm.settings is None:
-        return wish
-    there = {gpu.address for gpu in passthrough.matching_gpus(room.host, wish.gpu)}
+    if not isinstance(requirements.gpu, PassthroughGpu) or requirements.kind is GpuKind.DYNAMIC or vm.settings is None:
+        return requirements
+    there = {gpu.address for gpu in passthrough.matching_gpus(capacity.host, requirements.gpu)}
     devices = (device for device in vm.settings.devices if isinstance(device, PciFunctionDevice) and not device.allowed)
     own = frozenset(PciAddress(plain_address(device.address)) for device in devices) & there
-    return replace(wish, gpu=replace(wish.gpu, only=own)) if len(own) == wish.gpus else wish
+    return (
+        replace(requirements, gpu=replace(requirements.gpu, only=own))
+        if len(own) == requirements.gpus
+        else requirements
+    )
 
 
-def attached_nic(room: HostCapacity, wish: NodeRequirements, vm: Vm) -> AttachedNic:
+def attached_nic(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> AttachedNic:
     """Return the fast NIC that a VM has and may keep."""
     if vm.settings is None:
         return AttachedNic(way=None)
     numa_node = bound_numa_node(vm.settings)
-    group = _group(room, wish, vm.settings)
-    if group is not None and wish.kind is not GpuKind.NVLINK:
+    group = _group(capacity, requirements, vm.settings)
+    if group is not None and requirements.kind is not GpuKind.NVLINK:
         return AttachedNic(way=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
-    if group is None and wish.kind is GpuKind.NVLINK:
+    if group is None and requirements.kind is GpuKind.NVLINK:
         return AttachedNic(way=None, numa_node=numa_node)
-    if wish.nic in {NicKind.NONE, NicKind.PVRDMA}:
+    if requirements.nic in {NicKind.NONE, NicKind.PVRDMA}:
         return AttachedNic(way=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
-    ways = [(nic.address, by) for nic in room.host.nics if (by := _function(nic, wish, vm.settings)) is not None]
-    alike = tuple(address for address, by in ways if by is ways[0][1])[: wish.nics]
+    methods = [
+        (nic.address, by) for nic in capacity.host.nics if (by := _function(nic, requirements, vm.settings)) is not None
+    ]
+    alike = tuple(address for address, by in methods if by is methods[0][1])[: requirements.nics]
     if not alike:
         return AttachedNic(way=None, numa_node=numa_node)
-    way = Pairing.NVLINK if group else Pairing.PAIRING
-    return AttachedNic(way=way, group=group, nics=alike, nic_by=ways[0][1], numa_node=numa_node)
+    pairing = Pairing.NVLINK if group else Pairing.PAIRING
+    return AttachedNic(way=pairing, group=group, nics=alike, nic_by=methods[0][1], numa_node=numa_node)
 
 
 def bound_numa_node(settings: VmSettings) -> int | None:
@@ -123,22 +131,33 @@ def bound_numa_node(settings: VmSettings) -> int | None:
     return int(value) if value.isdecimal() else None
 
 
-def gpus_of(room: HostCapacity, vm: Vm) -> tuple[PciAddress, ...]:
+def gpus_of(capacity: HostCapacity, vm: Vm) -> tuple[PciAddress, ...]:
     """Return the GPUs that a running VM has, each as often as it gives a vGPU."""
-    held = tuple(gpu.address for gpu in room.host.whole_gpus if gpu.held_by == vm.ref)
-    uses = ((gpu.address, use) for gpu in room.host.gpus for use in gpu.used_by if use.vm == vm.ref)
+    held = tuple(gpu.address for gpu in capacity.host.whole_gpus if gpu.held_by == vm.ref)
+    uses = ((gpu.address, use) for gpu in capacity.host.gpus for use in gpu.used_by if use.vm == vm.ref)
     return (*(address for address, use in uses for _ in range(use.count)), *held)
 
 
-def _as_it_runs(room: HostCapacity, wish: NodeRequirements, vm: Vm, hold: AttachedNic) -> NodeCandidate | None:
+def _as_it_runs(
+    capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, hold: AttachedNic
+) -> NodeCandidate | None:
     """Return the seat of a running VM as it is, or None when it lacks devices or its size does not fit any more."""
-    gpus = gpus_of(room, vm)
-    if not vm.powered_on or hold.way is None or len(gpus) != wish.gpus or not _still_fit(room, wish, gpus):
+    gpus = gpus_of(capacity, vm)
+    if (
+        not vm.powered_on
+        or hold.way is None
+        or len(gpus) != requirements.gpus
+        or not _still_fit(capacity, requirements, gpus)
+    ):
         return None
-    if _gpus_as_wished(wish, vm.settings) != wish.gpus or room.memory < wish.memory or not room.host.connected:
+    if (
+        _gpus_as_wished(requirements, vm.settings) != requirements.gpus
+        or capacity.memory < requirements.memory
+        or not capacity.host.connected
+    ):
         return None
-    nics = _own_nics(room, wish, vm)[:1] if hold.way is Pairing.DEVICE_GROUP else hold.nics
-    if hold.way in {Pairing.PAIRING, Pairing.NVLINK} and hold.nics and len(hold.nics) != wish.nics:
+    nics = _own_nics(capacity, requirements, vm)[:1] if hold.way is Pairing.DEVICE_GROUP else hold.nics
+    if hold.way in {Pairing.PAIRING, Pairing.NVLINK} and hold.nics and len(hold.nics) != requirements.nics:
         return None
     option = NodeCandidate(
         way=hold.way,
@@ -146,89 +165,92 @@ def _as_it_runs(room: HostCapacity, wish: NodeRequirements, vm: Vm, hold: Attach
         nics=nics,
         nic_by=hold.nic_by if nics else None,
         group=hold.group,
-        locality=farthest_apart(room.host, gpus, nics) if nics else Locality.UNKNOWN,
-        why=f"stands on {room.host.name} and keeps its devices",
+        locality=farthest_apart(capacity.host, gpus, nics) if nics else Locality.UNKNOWN,
+        why=f"stands on {capacity.host.name} and keeps its devices",
     )
-    return _bind_candidate(room, wish, option, hold)
+    return _bind_candidate(capacity, requirements, option, hold)
 
 
-def _still_fit(room: HostCapacity, wish: NodeRequirements, gpus: tuple[PciAddress, ...]) -> bool:
+def _still_fit(capacity: HostCapacity, requirements: NodeRequirements, gpus: tuple[PciAddress, ...]) -> bool:
     """Return whether the GPUs of a running VM have room for it beside those that were seated before."""
-    if not isinstance(wish.gpu, ProfileName):
-        there = {gpu.address: gpu for gpu in passthrough.matching_gpus(room.host, wish.gpu)}
-        return all(address in there and passthrough.free(room, there[address]) for address in gpus)
-    by_address = {gpu.address: gpu for gpu in room.host.gpus}
+    if not isinstance(requirements.gpu, ProfileName):
+        there = {gpu.address: gpu for gpu in passthrough.matching_gpus(capacity.host, requirements.gpu)}
+        return all(address in there and passthrough.free(capacity, there[address]) for address in gpus)
+    by_address = {gpu.address: gpu for gpu in capacity.host.gpus}
     return all(
-        address in by_address and spare_vgpus(room, by_address[address], wish.gpu) >= gpus.count(address)
+        address in by_address and spare_vgpus(capacity, by_address[address], requirements.gpu) >= gpus.count(address)
         for address in set(gpus)
     )
 
 
 def _bind_candidate(
-    room: HostCapacity, wish: NodeRequirements, option: NodeCandidate, hold: AttachedNic
+    capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate, hold: AttachedNic
 ) -> NodeCandidate | None:
     """Return the option on the NUMA node the VM was started on, or on none as it was, unless another is asked for."""
-    if wish.numa_node is not None and wish.numa_node != hold.numa_node:
-        settled = settle(room, wish, option)
+    if requirements.numa_node is not None and requirements.numa_node != hold.numa_node:
+        settled = settle(capacity, requirements, option)
         return settled if isinstance(settled, NodeCandidate) else None
-    home = node(room.host, hold.numa_node)
-    if home is not None and (words := larger_than_node(wish, home)):
+    home = node(capacity.host, hold.numa_node)
+    if home is not None and (words := larger_than_node(requirements, home)):
         return replace(option, note=f"no NUMA affinity: {words}")
     return replace(option, numa_node=hold.numa_node if home is not None else None)
 
 
 def _distance(option: NodeCandidate, hold: AttachedNic) -> tuple[bool, bool, bool]:
     """Return how much of what a VM has an option would take away."""
-    other_way = option.way is not hold.way
+    reverse = option.way is not hold.way
     other_nic = bool(hold.nics) and not set(hold.nics) <= set(option.nics)
     other_node = hold.numa_node is not None and option.numa_node != hold.numa_node
-    return other_way, other_nic, other_node
+    return reverse, other_nic, other_node
 
 
-def _group(room: HostCapacity, wish: NodeRequirements, settings: VmSettings) -> DeviceGroup | None:
-    fits = link_fits if wish.kind is GpuKind.NVLINK else group_fits
-    if wish.kind is not GpuKind.NVLINK and wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+def _group(capacity: HostCapacity, requirements: NodeRequirements, settings: VmSettings) -> DeviceGroup | None:
+    fits = link_fits if requirements.kind is GpuKind.NVLINK else group_fits
+    if requirements.kind is not GpuKind.NVLINK and requirements.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
         return None
     names = {instance.name for instance in settings.groups}
-    return next((group for group in room.host.groups if group.name in names and fits(group, wish)), None)
+    return next((group for group in capacity.host.groups if group.name in names and fits(group, requirements)), None)
 
 
-def _function(nic: NicPort, wish: NodeRequirements, settings: VmSettings) -> ComponentKind | None:
+def _function(nic: NicPort, requirements: NodeRequirements, settings: VmSettings) -> ComponentKind | None:
     """Return how a VM has a function of this port outside of any group, when the wish allows that."""
-    if not is_model(nic.name, wish.model):
+    if not is_model(nic.name, requirements.model):
         return None
     for device in settings.devices:
         if device.group is not None:
             continue
         match device:
             case EthernetCard(physical_function=address) if address == nic.address:
-                return ComponentKind.SRIOV if wish.nic in {NicKind.AUTO, NicKind.SRIOV} else None
+                return ComponentKind.SRIOV if requirements.nic in {NicKind.AUTO, NicKind.SRIOV} else None
             case PciFunctionDevice(address=address) if address == nic.address:
-                return ComponentKind.PASSTHROUGH if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} else None
+                return ComponentKind.PASSTHROUGH if requirements.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} else None
             case _:
                 pass
     return None
 
 
-def _own_nics(room: HostCapacity, wish: NodeRequirements, vm: Vm) -> tuple[PciAddress, ...]:
+def _own_nics(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> tuple[PciAddress, ...]:
     """Return the NICs whose functions a group gave to a running VM."""
-    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
+    ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
     return tuple(nic.address for nic in ports if nic.held_by == vm.ref or vm.ref in nic.vf_holders)
 
 
-def _gpus_as_wished(wish: NodeRequirements, settings: VmSettings | None) -> int:
+def _gpus_as_wished(requirements: NodeRequirements, settings: VmSettings | None) -> int:
     """Return how many vGPUs of the wished profile, or whole GPUs of the wished kind, a VM has."""
     devices = settings.devices if settings else ()
-    return sum(_is_wished(wish, device) for device in devices)
+    return sum(_is_wished(requirements, device) for device in devices)
 
 
-def _is_wished(wish: NodeRequirements, device: VmDevice) -> bool:
+def _is_wished(requirements: NodeRequirements, device: VmDevice) -> bool:
     match device:
         case VgpuDevice():
-            return is_profile(wish.gpu, device.profile)
-        case PciFunctionDevice() if isinstance(wish.gpu, PassthroughGpu):
-            if wish.kind is GpuKind.DYNAMIC:
-                return (wish.gpu.vendor, wish.gpu.device) in device.allowed and device.label == wish.gpu.label
-            return not device.allowed and plain_address(device.address) in wish.gpu.only
+            return is_profile(requirements.gpu, device.profile)
+        case PciFunctionDevice() if isinstance(requirements.gpu, PassthroughGpu):
+            if requirements.kind is GpuKind.DYNAMIC:
+                return (
+                    requirements.gpu.vendor,
+                    requirements.gpu.device,
+                ) in device.allowed and device.label == requirements.gpu.label
+            return not device.allowed and plain_address(device.address) in requirements.gpu.only
         case _:
             return False

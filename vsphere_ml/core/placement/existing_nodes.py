@@ -24,16 +24,16 @@ def find_existing_nodes(spec: ClusterSpec, inventory: Inventory, folder: str) ->
     wanted = {node.name for node in spec.nodes}
     places = {each.ref for each in inventory.folders if each.path == folder}
     ours: dict[str, Vm] = {}
-    strangers: list[Vm] = []
+    vms: list[Vm] = []
     for vm in inventory.vms:
         if vm.name in wanted:
             here = vm.folder in places
             if _is_node(vm, spec.name) or (here and cut_short(vm, spec.name)):
                 ours[vm.name] = vm
             elif here:
-                strangers.append(vm)
-    if strangers:
-        raise _unmanaged_vms(spec.name, strangers, folder)
+                vms.append(vm)
+    if vms:
+        raise _unmanaged_vms(spec.name, vms, folder)
     _refuse_renamed(spec, inventory, ours)
     for name, vm in ours.items():
         if vm.settings is None:
@@ -88,9 +88,9 @@ def _refuse_renamed(spec: ClusterSpec, inventory: Inventory, ours: Mapping[str, 
             )
 
 
-def _unmanaged_vms(cluster: str, strangers: list[Vm], folder: str) -> NotPossible:
+def _unmanaged_vms(cluster: str, vms: list[Vm], folder: str) -> NotPossible:
     place = f"folder `{folder}`" if folder else "the data centre's VM folder"
-    there = sorted(strangers, key=lambda vm: vm.name)
+    there = sorted(vms, key=lambda vm: vm.name)
     return NotPossible(
         f"{place} has VMs with the names of nodes that vsml did not make; they are left alone",
         code="vm.unmanaged",

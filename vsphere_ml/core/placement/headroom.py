@@ -132,7 +132,7 @@ def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
     _, table = _place(spec, inventory, node, 0)
     table.ask(every=False)
     extra = _extra(node, 0)
-    table.wishes[extra.name] = wish(extra, table.ground, standing=False)
+    table.wishes[extra.name] = wish(extra, table.ground, existing=False)
     free = (host for host in table.rooms_for(extra) if not host.seats and not host.left_out)
     return sum(bool(table.offer(extra, host).options) for host in free)
 
@@ -140,7 +140,7 @@ def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
 def _obstacles(table: PlacementState, extra: NodeSpec) -> Iterator[Obstacle]:
     """Yield why each host cannot take one more, hosts with the same reasons together."""
     table.ask(every=False)
-    table.wishes[extra.name] = wish(extra, table.ground, standing=False)
+    table.wishes[extra.name] = wish(extra, table.ground, existing=False)
     hosts: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for capacity in table.rooms_for(extra):
         if found := table.offer(extra, capacity).reasons:

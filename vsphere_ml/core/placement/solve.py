@@ -42,14 +42,14 @@ def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
 
     Raises also what `resolve` and `standing` raise.
     """
-    ground = resolve(spec, inventory)
-    ours = find_existing_nodes(spec, inventory, ground.folder)
-    table = PlacementState(spec, ground, inventory, ours)
+    resolved = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, resolved.folder)
+    table = PlacementState(spec, resolved, inventory, ours)
     table.seat_standing()
     _seat_others(table)
-    seats = tuple(table.seat(node) for node in spec.nodes)
+    placements = tuple(table.seat(node) for node in spec.nodes)
     others = find_left_out(spec, inventory)
-    return Placement(ground=ground, seats=seats, notes=tuple(_notes(spec, ground, table)), others=others)
+    return Placement(ground=resolved, seats=placements, notes=tuple(_notes(spec, resolved, table)), others=others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +73,9 @@ class Offered:
 
 def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
     """Return how each node came to its seat, in the order they were seated. Raises what `solve` raises."""
-    ground = resolve(spec, inventory)
-    ours = find_existing_nodes(spec, inventory, ground.folder)
-    table, again = (PlacementState(spec, ground, inventory, ours) for _ in range(2))
+    resolved = resolve(spec, inventory)
+    ours = find_existing_nodes(spec, inventory, resolved.folder)
+    table, again = (PlacementState(spec, resolved, inventory, ours) for _ in range(2))
     table.seat_standing()
     _seat_others(table)
     again.ask(lenient=table.lenient, every=table.every)
@@ -118,34 +118,36 @@ def _replay(again: PlacementState, done: PlacementState) -> Iterator[Choice]:
     for name, (place, option) in done.taken.items():
         node = nodes[name]
         asked = () if name in again.ours else again.rooms_for(node)
-        offers = tuple(Offered(host=each.host.name, seats=each.seats, offer=again.offer(node, each)) for each in asked)
-        yield Choice(node=node, host=place.host.name, option=option, offers=offers)
+        offereds = tuple(
+            Offered(host=each.host.name, seats=each.seats, offer=again.offer(node, each)) for each in asked
+        )
+        yield Choice(node=node, host=place.host.name, option=option, offers=offereds)
         again.take(node, again.rooms[place.host.ref], option)
 
 
-def _notes(spec: ClusterSpec, ground: ResolvedSite, table: PlacementState) -> Iterator[str]:
+def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> Iterator[str]:
     """Yield what a person should know about the seats, once for all nodes it is true of."""
-    told: dict[str, list[str]] = {}
+    answers: dict[str, list[str]] = {}
     for node in spec.nodes:
-        room, option = table.taken[node.name]
+        capacity, option = table.taken[node.name]
         if option.note:
-            told.setdefault(option.note, []).append(node.name)
+            answers.setdefault(option.note, []).append(node.name)
         chosen = option.nic is not None and option.way is not Pairing.DEVICE_GROUP
         if chosen and rank(option.locality) > rank(Locality.SAME_ROOT):
             words = (
-                f"GPU and NIC on {room.host.name}: {option.locality}; "
+                f"GPU and NIC on {capacity.host.name}: {option.locality}; "
                 "GPUDirect RDMA wants them under one root complex (rule gpu-near-nic)"
             )
-            told.setdefault(words, []).append(node.name)
+            answers.setdefault(words, []).append(node.name)
         if unused := _unused_port_group(node, option):
-            told.setdefault(unused, []).append(node.name)
+            answers.setdefault(unused, []).append(node.name)
         if table.wishes[node.name].nic is NicKind.PVRDMA:
-            told.setdefault(_PVRDMA_NOTE, []).append(node.name)
-    for words, nodes in told.items():
+            answers.setdefault(_PVRDMA_NOTE, []).append(node.name)
+    for words, nodes in answers.items():
         yield f"{', '.join(nodes)}: {words}"
-    if ground.cluster.drs == "fullyAutomated":
+    if resolved.cluster.drs == "fullyAutomated":
         yield (
-            f"DRS is fully automated in cluster {ground.cluster.name}; "
+            f"DRS is fully automated in cluster {resolved.cluster.name}; "
             "NVIDIA asks for partially automated or manual where vGPU VMs run"
         )
 

@@ -43,7 +43,7 @@ _OURS = (*PEER_TO_PEER, AFFINITY)
 
 
 def target(
-    cluster: str, node: NodeSpec, wish: NodeRequirements, option: NodeCandidate, *, host: Host, vm: Vm
+    cluster: str, node: NodeSpec, requirements: NodeRequirements, option: NodeCandidate, *, host: Host, vm: Vm
 ) -> Target:
     """Return what a node's VM must be; `vm` is the one that stands, or else the source."""
     high = node.latency is Latency.HIGH
@@ -51,12 +51,12 @@ def target(
         cpus=node.cpus,
         memory=node.memory,
         disk=node.disk,
-        hardware_version=_hardware_version(wish, option, vm),
+        hardware_version=_hardware_version(requirements, option, vm),
         # `high` gives each vCPU a core of its own, which needs its full clock reserved.
         cpu_reservation_mhz=node.cpus * host.cpu_mhz if high else 0,
         latency=node.latency.value,
-        extra_config=_extra_config(cluster, node, wish, option, vm.settings),
-        devices=tuple(_devices(wish, option, host)),
+        extra_config=_extra_config(cluster, node, requirements, option, vm.settings),
+        devices=tuple(_devices(requirements, option, host)),
         cores_per_socket=_cores_per_socket(node.cpus, option, host),
     )
 
@@ -73,22 +73,22 @@ def _cores_per_socket(cpus: int, option: NodeCandidate, host: Host) -> int:
     return next((size for size in range(min(cpus, most), 0, -1) if cpus % size == 0), 1)
 
 
-def gpu_name(wish: NodeRequirements, host: Host) -> str:
+def gpu_name(requirements: NodeRequirements, host: Host) -> str:
     """Return the wished profile as this host spells it, or the board that is handed through whole."""
-    profile = find_profile(wish.gpu, host.profiles) if isinstance(wish.gpu, ProfileName) else None
-    return profile.name if profile is not None else str(wish.gpu)
+    profile = find_profile(requirements.gpu, host.profiles) if isinstance(requirements.gpu, ProfileName) else None
+    return profile.name if profile is not None else str(requirements.gpu)
 
 
-def _hardware_version(wish: NodeRequirements, option: NodeCandidate, vm: Vm) -> int:
+def _hardware_version(requirements: NodeRequirements, option: NodeCandidate, vm: Vm) -> int:
     floor = DEVICE_GROUPS_HARDWARE if option.group is not None else PCI_HARDWARE
-    return max(floor, wish.hardware_version, vm.hardware_version)
+    return max(floor, requirements.hardware_version, vm.hardware_version)
 
 
 def _extra_config(
-    cluster: str, node: NodeSpec, wish: NodeRequirements, option: NodeCandidate, seen: VmSettings | None
+    cluster: str, node: NodeSpec, requirements: NodeRequirements, option: NodeCandidate, seen: VmSettings | None
 ) -> dict[str, str]:
-    each = wish.board.mmio_gib if wish.board else UNKNOWN_MMIO_GIB
-    mmio = node.mmio_gib or power_of_two(each * wish.gpus)
+    each = requirements.board.mmio_gib if requirements.board else UNKNOWN_MMIO_GIB
+    mmio = node.mmio_gib or power_of_two(each * requirements.gpus)
     keys = {
         CLUSTER_KEY: cluster,
         NODE_KEY: node.name,
@@ -108,28 +108,32 @@ def _extra_config(
     return {**keys, **dict.fromkeys(gone, ""), **node.extra_config}
 
 
-def _devices(wish: NodeRequirements, option: NodeCandidate, host: Host) -> Iterator[WantedDevice]:
-    yield WantNic(network=wish.network.ref, network_name=wish.network.name)
-    if wish.nic is NicKind.PVRDMA:
-        yield WantPvrdma(network=wish.nic_network.ref, network_name=wish.nic_network.name)
+def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) -> Iterator[WantedDevice]:
+    yield WantNic(network=requirements.network.ref, network_name=requirements.network.name)
+    if requirements.nic is NicKind.PVRDMA:
+        yield WantPvrdma(network=requirements.nic_network.ref, network_name=requirements.nic_network.name)
     if option.group is not None:
-        yield WantGroup(group=option.group, network=wish.nic_network.ref, network_name=wish.nic_network.name)
-    elif isinstance(wish.gpu, ProfileName):
-        for _ in range(wish.gpus):
-            yield WantVgpu(profile=gpu_name(wish, host))
-    elif wish.kind is GpuKind.DYNAMIC:
-        for _ in range(wish.gpus):
-            yield WantDynamic(vendor=wish.gpu.vendor, device=wish.gpu.device, label=wish.gpu.label)
+        yield WantGroup(
+            group=option.group, network=requirements.nic_network.ref, network_name=requirements.nic_network.name
+        )
+    elif isinstance(requirements.gpu, ProfileName):
+        for _ in range(requirements.gpus):
+            yield WantVgpu(profile=gpu_name(requirements, host))
+    elif requirements.kind is GpuKind.DYNAMIC:
+        for _ in range(requirements.gpus):
+            yield WantDynamic(
+                vendor=requirements.gpu.vendor, device=requirements.gpu.device, label=requirements.gpu.label
+            )
     else:
         yield from (_passthrough_device(each) for each in host.whole_gpus if each.address in option.gpus)
     if option.way is not Pairing.DEVICE_GROUP:
-        yield from (_fast(wish, each, option, host) for each in option.nics)
+        yield from (_fast(requirements, each, option, host) for each in option.nics)
 
 
-def _fast(wish: NodeRequirements, address: PciAddress, option: NodeCandidate, host: Host) -> WantedDevice:
+def _fast(requirements: NodeRequirements, address: PciAddress, option: NodeCandidate, host: Host) -> WantedDevice:
     """Return a function of a port: a virtual one on the node's network, or the whole."""
     if option.nic_by is ComponentKind.SRIOV:
-        network = wish.nic_network
+        network = requirements.nic_network
         return WantSriov(physical_function=address, network=network.ref, network_name=network.name)
     port = next(nic for nic in host.nics if nic.address == address)
     function = host.pci.get(address)

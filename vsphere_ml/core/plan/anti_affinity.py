@@ -25,13 +25,17 @@ def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | De
         return () if seen is None else (DeleteRule(cluster=cluster.ref, name=seen.name, key=seen.key),)
     if seen is not None and seen.enabled and seen.vms == _refs(placement):
         return ()
-    names = tuple(sorted((*(seat.node.name for seat in placement.seats), *(vm.name for vm in placement.others))))
+    names = tuple(
+        sorted(
+            (*(node_placement.node.name for node_placement in placement.seats), *(vm.name for vm in placement.others))
+        )
+    )
     return (MakeRule(cluster=cluster.ref, name=rule_name(spec.name), vms=names, key=seen.key if seen else None),)
 
 
 def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
     """Return why no rule is made, in words, or None when one is."""
-    hosts = {*(seat.host for seat in placement.seats), *(vm.host for vm in placement.others)}
+    hosts = {*(node_placement.host for node_placement in placement.seats), *(vm.host for vm in placement.others)}
     nodes = placement.node_count
     if spec.spread is not Spread.SPREAD or not spec.anti_affinity:
         return "none was asked for"
@@ -50,6 +54,8 @@ def standing_rule(cluster_name: str, cluster: ComputeCluster) -> AntiAffinityRul
 
 def _refs(placement: Placement) -> frozenset[str] | None:
     """Return the VMs of all nodes, or None while some of them do not exist."""
-    refs: list[str | None] = [seat.standing.ref if seat.standing else None for seat in placement.seats]
+    refs: list[str | None] = [
+        node_placement.standing.ref if node_placement.standing else None for node_placement in placement.seats
+    ]
     refs.extend(vm.ref for vm in placement.others)
     return None if None in refs else frozenset(ref for ref in refs if ref is not None)

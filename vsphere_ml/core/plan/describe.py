@@ -153,7 +153,7 @@ def lacks_in(changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
         restarts = isinstance(change, PowerOn) and change.vm in stopped
         stops_for_good = isinstance(change, PowerOff) and change.vm in deleted
         if not restarts and not stops_for_good:
-            yield from ((object_name(change), lack) for lack in lacks_of(change))
+            yield from ((object_name(change), missing) for missing in lacks_of(change))
 
 
 _TITLES = {

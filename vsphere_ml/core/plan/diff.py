@@ -73,11 +73,13 @@ def diff(
         work.add("move", move)
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
-    for seat in placement.seats:
-        if seat.standing is None:
-            work.new(spec, placement, seat)
+    for node_placement in placement.seats:
+        if node_placement.standing is None:
+            work.new(spec, placement, node_placement)
         else:
-            work.top_up(spec, placement, seat, seat.standing, doubles.get(seat.node.name, ()))
+            work.top_up(
+                spec, placement, node_placement, node_placement.standing, doubles.get(node_placement.node.name, ())
+            )
     for change in rule_changes(spec, placement):
         work.add("rule", change)
     return Plan(
@@ -110,54 +112,59 @@ class _Work:
 
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
         moves = any(isinstance(change, MoveToFolder) for change in self.changes["move"])
-        if moves or any(seat.standing is None for seat in placement.seats):
+        if moves or any(node_placement.standing is None for node_placement in placement.seats):
             for path in _missing_folders(placement.ground.folder, inventory):
                 self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
 
-    def new(self, spec: ClusterSpec, placement: Placement, seat: NodePlacement) -> None:
+    def new(self, spec: ClusterSpec, placement: Placement, node_placement: NodePlacement) -> None:
         """Plan a node that does not stand: clone, what the clone cannot carry, power on."""
-        ground, vm = placement.ground, seat.node.name
-        whole = ground.source.hardware_version >= seat.target.hardware_version
+        resolved, vm = placement.ground, node_placement.node.name
+        full = resolved.source.hardware_version >= node_placement.target.hardware_version
         linked = spec.source.clone is CloneKind.LINKED
         self.add(
             "clone",
             CloneVm(
                 vm=vm,
                 marks=Marks(cluster=spec.name, node=vm),
-                source=ground.source.ref,
-                source_name=ground.source.name,
-                snapshot=ground.source.snapshot if linked else None,
-                host=seat.host,
-                host_name=seat.host_name,
-                pool=ground.pool,
-                datastore=ground.datastore.ref,
-                datastore_name=ground.datastore.name,
-                folder=ground.folder,
-                target=seat.target,
-                devices=whole,
+                source=resolved.source.ref,
+                source_name=resolved.source.name,
+                snapshot=resolved.source.snapshot if linked else None,
+                host=node_placement.host,
+                host_name=node_placement.host_name,
+                pool=resolved.pool,
+                datastore=resolved.datastore.ref,
+                datastore_name=resolved.datastore.name,
+                folder=resolved.folder,
+                target=node_placement.target,
+                devices=full,
                 first_boot=self.first_boots.get(vm),
             ),
         )
-        if not whole:
-            version, was = seat.target.hardware_version, ground.source.hardware_version
+        if not full:
+            version, was = node_placement.target.hardware_version, resolved.source.hardware_version
             self.add("hardware version", UpgradeHardware(vm=vm, version=version, was=was))
-            self.add("devices", AttachDevices(vm=vm, add=seat.target.devices))
+            self.add("devices", AttachDevices(vm=vm, add=node_placement.target.devices))
         self.customize(vm)
         self.add("power on", PowerOn(vm=vm))
 
     def customize(self, vm: str) -> None:
         """Plan what vCenter tells a guest before its first boot, once its NICs are there."""
-        told = self.first_boots.get(vm)
-        if told is not None and told.customization is not None:
-            self.add("customization", CustomizeGuest(vm=vm, customization=told.customization))
+        first_boot = self.first_boots.get(vm)
+        if first_boot is not None and first_boot.customization is not None:
+            self.add("customization", CustomizeGuest(vm=vm, customization=first_boot.customization))
 
     def top_up(
-        self, spec: ClusterSpec, placement: Placement, seat: NodePlacement, vm: Vm, doubles: tuple[EthernetCard, ...]
+        self,
+        spec: ClusterSpec,
+        placement: Placement,
+        node_placement: NodePlacement,
+        vm: Vm,
+        doubles: tuple[EthernetCard, ...],
     ) -> None:
         """Plan what a standing node lacks, off while it is changed and on at the end."""
         if not is_marked(vm, spec.name):
             self.add("mark", MarkVm(vm=vm.name, marks=Marks(cluster=spec.name, node=vm.name)))
-        steps = list(_reconfigure(seat, vm, placement.ground.source, doubles))
+        steps = list(_reconfigure(node_placement, vm, placement.ground.source, doubles))
         stops = any(_needs_power_off(change) for _, change in steps)
         if stops and vm.powered_on:
             self.add("power off", PowerOff(vm=vm.name))
@@ -177,22 +184,25 @@ def _missing_folders(path: str, inventory: Inventory) -> Iterator[str]:
 
 
 def _reconfigure(
-    seat: NodePlacement, vm: Vm, source: Vm, doubles: tuple[EthernetCard, ...]
+    placement: NodePlacement, vm: Vm, source: Vm, doubles: tuple[EthernetCard, ...]
 ) -> Iterator[tuple[str, UpgradeHardware | SetSettings | AttachDevices | NewMac]]:
     if vm.settings is None:
         return
-    if vm.hardware_version < seat.target.hardware_version:
-        version = seat.target.hardware_version
+    if vm.hardware_version < placement.target.hardware_version:
+        version = placement.target.hardware_version
         yield "hardware version", UpgradeHardware(vm=vm.name, version=version, was=vm.hardware_version)
-    lacking = lacks(vm.settings, seat.target)
-    if lacking:
+    missing = lacks(vm.settings, placement.target)
+    if missing:
         yield (
             "settings",
             SetSettings(
-                vm=vm.name, target=seat.target, lacks=lacking, online=not needs_power_off(vm.settings, seat.target)
+                vm=vm.name,
+                target=placement.target,
+                lacks=missing,
+                online=not needs_power_off(vm.settings, placement.target),
             ),
         )
-    devices = difference(vm.settings, seat.target.devices, source.settings)
+    devices = difference(vm.settings, placement.target.devices, source.settings)
     if devices:
         keys, names = tuple(each.key for each in devices.remove), tuple(name(each) for each in devices.remove)
         yield "devices", AttachDevices(vm=vm.name, add=devices.add, remove=keys, remove_names=names)
@@ -207,9 +217,9 @@ def _needs_power_off(change: Change) -> bool:
 
 def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[EthernetCard, ...]]:
     """Return our nodes' NICs whose MAC somebody else has; of two nodes the running one keeps it, else the first."""
-    ours = {seat.standing.ref for seat in placement.seats if seat.standing}
+    ours = {node_placement.standing.ref for node_placement in placement.seats if node_placement.standing}
     others = [vm for vm in inventory.vms if vm.settings is not None and vm.ref not in ours]
-    nodes = [seat.standing for seat in placement.seats if seat.standing]
+    nodes = [node_placement.standing for node_placement in placement.seats if node_placement.standing]
     first = [*others, *sorted(nodes, key=lambda vm: (not vm.powered_on, vm.name))]
     cards = ((vm, card) for vm in first if vm.settings for card in vm.settings.devices)
     doubles: dict[str, tuple[EthernetCard, ...]] = {}
@@ -223,7 +233,7 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
 
 def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
     """Yield that nobody tells new guests the static addresses of the file."""
-    new = (seat.node for seat in placement.seats if seat.standing is None)
+    new = (node_placement.node for node_placement in placement.seats if node_placement.standing is None)
     if any(node.address is not None and node.name not in first_boots for node in new):
         yield (
             "nobody tells the new guests their static addresses, since the file has no [guest] with a first boot: "

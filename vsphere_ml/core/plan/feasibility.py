@@ -43,9 +43,9 @@ def _growths(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> d
     """Return by how many bytes the disks of all nodes can grow on each datastore; linked clones share their base."""
     more: dict[Datastore, int] = {}
     if spec.source.clone is not CloneKind.LINKED:
-        for seat in placement.seats:
-            store = _datastore(seat, placement, inventory)
-            more[store] = more.get(store, 0) + _growth(seat, placement)
+        for node_placement in placement.seats:
+            store = _datastore(node_placement, placement, inventory)
+            more[store] = more.get(store, 0) + _growth(node_placement, placement)
     return more
 
 
@@ -63,36 +63,36 @@ def _refuse_many_disks(spec: ClusterSpec, placement: Placement, inventory: Inven
 
 def _refuse_large_disks(placement: Placement, inventory: Inventory) -> None:
     large = [
-        (seat, store)
-        for seat in placement.seats
-        if (store := _datastore(seat, placement, inventory)).capacity
-        and _growth(seat, placement)
-        and (seat.target.disk or 0) > store.capacity
+        (node_placement, store)
+        for node_placement in placement.seats
+        if (store := _datastore(node_placement, placement, inventory)).capacity
+        and _growth(node_placement, placement)
+        and (node_placement.target.disk or 0) > store.capacity
     ]
     if large:
-        seat, store = large[0]
+        first, store = large[0]
         raise NotPossible(
-            f"{seat.node.name}: a disk of {seat.target.disk} is larger than datastore {store.name}, "
+            f"{first.node.name}: a disk of {first.target.disk} is larger than datastore {store.name}, "
             f"which has {store.capacity}",
             code="datastore.too-small",
-            target=seat.node.name,
+            target=first.node.name,
             hint="lower nodes.disk, or set location.datastore to a larger one",
             details=tuple(f"{each.node.name}: {each.target.disk} on {there.name}" for each, there in large[1:]),
         )
 
 
-def _growth(seat: NodePlacement, placement: Placement) -> int:
+def _growth(node_placement: NodePlacement, placement: Placement) -> int:
     """Return by how many bytes a datastore is to hold more of this node's disk."""
-    vm = seat.standing
+    vm = node_placement.standing
     there = (vm or placement.ground.source).settings
     size = there.disk or 0 if there is not None else 0
-    wanted = max(size, seat.target.disk or 0)
+    wanted = max(size, node_placement.target.disk or 0)
     return wanted if vm is None else wanted - size
 
 
-def _datastore(seat: NodePlacement, placement: Placement, inventory: Inventory) -> Datastore:
+def _datastore(node_placement: NodePlacement, placement: Placement, inventory: Inventory) -> Datastore:
     """Return the datastore of a node's disk: the one it is on, else the one it will be on."""
-    settings = seat.standing.settings if seat.standing else None
+    settings = node_placement.standing.settings if node_placement.standing else None
     ref = settings.datastore if settings else None
     return next((each for each in inventory.datastores if each.ref == ref), placement.ground.datastore)
 
@@ -101,8 +101,8 @@ def _refuse_customization(plan: Plan, inventory: Inventory) -> None:
     known = inventory.customizations
     if known is None:
         return
-    told = ((each.vm, each.customization.spec) for each in plan.changes if isinstance(each, CustomizeGuest))
-    missing = {vm: name for vm, name in told if name is not None and name not in known}
+    answers = ((each.vm, each.customization.spec) for each in plan.changes if isinstance(each, CustomizeGuest))
+    missing = {vm: name for vm, name in answers if name is not None and name not in known}
     if missing:
         name = next(iter(missing.values()))
         close = nearest_name(name, known)

@@ -26,17 +26,21 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     """Yield what a person should look at."""
     hosts = {host.ref: host for host in inventory.hosts}
     allowed = {host.ref for host in placement.ground.hosts}
-    for seat in placement.seats:
-        yield from _newer_hardware(seat)
-        if seat.standing is None:
+    for node_placement in placement.seats:
+        yield from _newer_hardware(node_placement)
+        if node_placement.standing is None:
             continue
-        yield from _wrong_host(seat, hosts[seat.host], allowed=seat.host in allowed)
-        yield from find_misplaced(spec, seat, placement.ground, inventory)
-        yield from _gpu_elsewhere(seat, hosts[seat.host], placement)
-        yield from _find_missing_affinity(seat, hosts[seat.host])
-        yield from _larger_disk(seat)
-        yield from _other_address(seat)
-    ours = {seat.node.name: seat.standing for seat in placement.seats if seat.standing}
+        yield from _wrong_host(node_placement, hosts[node_placement.host], allowed=node_placement.host in allowed)
+        yield from find_misplaced(spec, node_placement, placement.ground, inventory)
+        yield from _gpu_elsewhere(node_placement, hosts[node_placement.host], placement)
+        yield from _find_missing_affinity(node_placement, hosts[node_placement.host])
+        yield from _larger_disk(node_placement)
+        yield from _other_address(node_placement)
+    ours = {
+        node_placement.node.name: node_placement.standing
+        for node_placement in placement.seats
+        if node_placement.standing
+    }
     going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
     others = (vm for vm in strays(spec, inventory, ours) if vm.ref not in going and not _is_left_out(spec, vm))
     yield from (_not_deleted(spec, vm) if node_of(vm) == vm.name else _copy(spec, vm) for vm in others)
@@ -51,7 +55,11 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     own is not for VMs) and more need (each VM's overhead) than here, so it may refuse where this does not.
     """
     cluster = placement.ground.cluster
-    starting = [seat for seat in placement.seats if seat.standing is None or not seat.standing.powered_on]
+    starting = [
+        node_placement
+        for node_placement in placement.seats
+        if node_placement.standing is None or not node_placement.standing.powered_on
+    ]
     if cluster.admission is None or not starting:
         return
     if cluster.admission.policy is not AdmissionPolicy.PERCENTAGE:
@@ -67,7 +75,7 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
         each for each in inventory.hosts if each.cluster == cluster.ref and each.connected and not each.maintenance
     ]
     total = sum(host.memory for host in hosts)
-    needed = sum(seat.node.memory for seat in starting)
+    needed = sum(node_placement.node.memory for node_placement in starting)
     left = total - sum(host.memory_reserved for host in hosts) - needed
     percent = cluster.admission.memory_percent
     if total and left * 100 < percent * total:
@@ -118,8 +126,8 @@ def _copy(spec: ClusterSpec, vm: Vm) -> Finding:
     )
 
 
-def _wrong_host(seat: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Finding]:
-    pinned = seat.node.host
+def _wrong_host(placement: NodePlacement, host: Host, *, allowed: bool) -> Iterator[Finding]:
+    pinned = placement.node.host
     if pinned is not None and not names_host(pinned, host):
         wanted = f"{pinned} wanted"
     elif not allowed:
@@ -128,87 +136,94 @@ def _wrong_host(seat: NodePlacement, host: Host, *, allowed: bool) -> Iterator[F
         return
     yield Finding(
         code="placement.wrong-host",
-        target=seat.node.name,
+        target=placement.node.name,
         message=f"stands on {host.name}, {wanted}",
-        hint=f"`vsml destroy --only {seat.node.name}`, then provision again",
+        hint=f"`vsml destroy --only {placement.node.name}`, then provision again",
         drift=True,
     )
 
 
-def _newer_hardware(seat: NodePlacement) -> Iterator[Finding]:
+def _newer_hardware(placement: NodePlacement) -> Iterator[Finding]:
     """Yield when a VM has, or will have, a newer virtual hardware than the file asks for."""
-    asked, there = seat.node.hardware_version, seat.target.hardware_version
+    asked, there = placement.node.hardware_version, placement.target.hardware_version
     if asked is None or there <= asked:
         return
-    has = f"has virtual hardware {there}" if seat.standing else f"gets virtual hardware {there}"
+    has = f"has virtual hardware {there}" if placement.standing else f"gets virtual hardware {there}"
     yield Finding(
         code="vm.newer-hardware",
-        target=seat.node.name,
+        target=placement.node.name,
         message=f"{has}, {asked} wanted; its template or its devices want more, and vSphere never lowers it",
         hint=f"set nodes.hardware_version = {there}, or leave it out",
         drift=True,
     )
 
 
-def _gpu_elsewhere(seat: NodePlacement, host: Host, placement: Placement) -> Iterator[Finding]:
+def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placement) -> Iterator[Finding]:
     """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
-    others = (other for other in placement.seats if other is not seat)
-    if seat.standing is None or not seat.standing.powered_on or not (wrong := wrong_gpus(seat, host, others)):
+    others = (other for other in placement.seats if other is not node_placement)
+    if (
+        node_placement.standing is None
+        or not node_placement.standing.powered_on
+        or not (wrong := wrong_gpus(node_placement, host, others))
+    ):
         return
-    where = f"runs on GPU {', '.join(seat.gpus)}"
+    where = f"runs on GPU {', '.join(node_placement.gpus)}"
     if wrong.nearer is not None:
-        words = f"{where}, {seat.locality} with NIC {', '.join(seat.nics)}; {wrong.nearer} was possible"
+        words = (
+            f"{where}, {node_placement.locality} with NIC {', '.join(node_placement.nics)}; {wrong.nearer} was possible"
+        )
     else:
         numbers = ", ".join(map(str, wrong.numa_nodes))
-        words = f"{where} of NUMA node {numbers}, and is bound to NUMA node {seat.numa_node}"
+        words = f"{where} of NUMA node {numbers}, and is bound to NUMA node {node_placement.numa_node}"
     yield Finding(
         code="placement.gpu-elsewhere",
-        target=seat.node.name,
+        target=node_placement.node.name,
         message=words,
-        hint=f"`govc vm.power -s {seat.node.name}`, then provision again: it is set up for the GPU that ESXi gives it",
+        hint=f"`govc vm.power -s {node_placement.node.name}`, then provision again: "
+        "it is set up for the GPU that ESXi gives it",
         drift=True,
         degraded=True,
     )
 
 
-def _find_missing_affinity(seat: NodePlacement, host: Host) -> Iterator[Finding]:
+def _find_missing_affinity(placement: NodePlacement, host: Host) -> Iterator[Finding]:
     """Yield when a running VM would fit the NUMA node of its GPUs and is not bound to it."""
-    if seat.standing is None or not seat.standing.powered_on or seat.numa_node is not None:
+    if placement.standing is None or not placement.standing.powered_on or placement.numa_node is not None:
         return
-    homes = [each for each in host.numa if all(gpu in each.pci for gpu in seat.gpus)]
-    if homes and seat.node.cpus <= homes[0].cores and seat.node.memory <= homes[0].memory:
+    homes = [each for each in host.numa if all(gpu in each.pci for gpu in placement.gpus)]
+    if homes and placement.node.cpus <= homes[0].cores and placement.node.memory <= homes[0].memory:
         yield Finding(
             code="placement.unbound",
-            target=seat.node.name,
+            target=placement.node.name,
             message=f"runs without NUMA affinity; its GPU is on NUMA node {homes[0].id}",
-            hint=f"power {seat.node.name} off and provision again",
+            hint=f"power {placement.node.name} off and provision again",
         )
 
 
-def _larger_disk(seat: NodePlacement) -> Iterator[Finding]:
-    settings = seat.standing.settings if seat.standing else None
-    if settings is None or settings.disk is None or seat.node.disk is None or settings.disk <= seat.node.disk:
+def _larger_disk(placement: NodePlacement) -> Iterator[Finding]:
+    settings = placement.standing.settings if placement.standing else None
+    if settings is None or settings.disk is None or placement.node.disk is None or settings.disk <= placement.node.disk:
         return
     yield Finding(
         code="vm.disk-larger",
-        target=seat.node.name,
-        message=f"the disk is {settings.disk}, {seat.node.disk} wanted; disks never shrink",
+        target=placement.node.name,
+        message=f"the disk is {settings.disk}, {placement.node.disk} wanted; disks never shrink",
         hint=f'set nodes.disk = "{str(settings.disk).replace(" ", "")}"',
         drift=True,
     )
 
 
-def _other_address(seat: NodePlacement) -> Iterator[Finding]:
+def _other_address(placement: NodePlacement) -> Iterator[Finding]:
     """Yield when a guest was told another address at its first boot, the only time it is told."""
-    settings = seat.standing.settings if seat.standing else None
-    told = settings.extra_config.get(ADDRESS_KEY) if settings else None
-    wanted = in_words(seat.node.address)
-    if told in (None, UNTOLD, wanted):
+    settings = placement.standing.settings if placement.standing else None
+    text = settings.extra_config.get(ADDRESS_KEY) if settings else None
+    wanted = in_words(placement.node.address)
+    if text in (None, UNTOLD, wanted):
         return
     yield Finding(
         code="guest.address-changed",
-        target=seat.node.name,
-        message=f"its guest was told {told} at its first boot, {wanted} wanted; nothing tells it anew",
-        hint=f"change it in the guest yourself, or `vsml destroy --only {seat.node.name}` and provision again",
+        target=placement.node.name,
+        message=f"its guest was told {text} at its first boot, {wanted} wanted; nothing tells it anew",
+        hint=f"change it in the guest yourself, or `vsml destroy --only {placement.node.name}` and provision again",
         drift=True,
     )

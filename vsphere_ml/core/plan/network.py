@@ -95,9 +95,9 @@ def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[F
 def _with_pvrdma(used: _Used) -> list[tuple[HostRef, str]]:
     """Return the hosts of seats with PVRDMA, by name."""
     found = {
-        seat.host: seat.host_name
-        for seat in used.seats
-        if any(isinstance(want, WantPvrdma) for want in seat.target.devices)
+        placement.host: placement.host_name
+        for placement in used.seats
+        if any(isinstance(want, WantPvrdma) for want in placement.target.devices)
     }
     return sorted(found.items(), key=lambda item: item[1])
 
@@ -131,16 +131,16 @@ def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
 def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     """Yield that nodes' fast NICs are on different VLANs: they reach each other through a router, or not at all."""
     found: dict[int, set[str]] = {}
-    for seat in placement.seats:
-        for network in _networks(seat, inventory):
+    for node_placement in placement.seats:
+        for network in _networks(node_placement, inventory):
             if network.vlan is not None:
                 found.setdefault(network.vlan, set()).add(network.name)
     if len(found) > 1:
-        told = (f"{_quote(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
+        texts = (f"{_quote(tuple(sorted(names)))} on VLAN {vlan}" for vlan, names in sorted(found.items()))
         yield Finding(
             code="network.vlans",
             target="nic.port_group",
-            message=f"the nodes' fast NICs are on different VLANs: {', '.join(told)}",
+            message=f"the nodes' fast NICs are on different VLANs: {', '.join(texts)}",
             hint="set nodes.nic.port_group to port groups of one VLAN, unless RoCE is routed between them",
         )
 
@@ -152,19 +152,25 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     set is a part of it, and no finding.
     """
     if ReadyKind.ROCE not in spec.make_ready.kinds:
-        refs = dict.fromkeys(seat.host for seat in placement.seats if any(_networks(seat, inventory)))
+        refs = dict.fromkeys(
+            node_placement.host for node_placement in placement.seats if any(_networks(node_placement, inventory))
+        )
         yield from driver_findings(spec.roce, map(inventory.host, refs))
 
 
 def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
-    by_seat = [(seat, tuple(_networks(seat, inventory))) for seat in placement.seats]
+    by_seat = [(node_placement, tuple(_networks(node_placement, inventory))) for node_placement in placement.seats]
     for switch in inventory.switches:
-        mine = [(seat, names) for seat, networks in by_seat if (names := _networks_on_switch(switch, networks))]
+        mine = [
+            (node_placement, names)
+            for node_placement, networks in by_seat
+            if (names := _networks_on_switch(switch, networks))
+        ]
         if mine:
             yield _Used(
                 switch=switch,
                 networks=tuple(sorted({name for _, names in mine for name in names})),
-                seats=tuple(seat for seat, _ in mine),
+                seats=tuple(node_placement for node_placement, _ in mine),
             )
 
 
@@ -172,10 +178,10 @@ def _networks_on_switch(switch: Switch, networks: tuple[Network, ...]) -> tuple[
     return tuple(network.name for network in networks if network.switch_ref == switch.ref)
 
 
-def _networks(seat: NodePlacement, inventory: Inventory) -> Iterator[Network]:
+def _networks(placement: NodePlacement, inventory: Inventory) -> Iterator[Network]:
     """Yield the networks of a seat's fast NICs that are connected to one: a whole function is not."""
     by_ref = {network.ref: network for network in inventory.networks}
-    for want in seat.target.devices:
+    for want in placement.target.devices:
         if isinstance(want, WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and want.group.has_function):
             network = by_ref.get(want.network) if want.network is not None else None
             if network is not None:

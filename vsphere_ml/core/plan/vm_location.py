@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[MoveToFolder | MoveToPool]:
     """Yield what brings standing VMs to the folder and the pool that the file names."""
-    for seat in placement.seats:
-        vm = seat.standing
+    for node_placement in placement.seats:
+        vm = node_placement.standing
         if vm is None:
             continue
         if spec.location.folder is not None and (was := _other_folder(vm, placement.ground, inventory)) is not None:
@@ -33,13 +33,13 @@ def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iter
 
 
 def find_misplaced(
-    spec: ClusterSpec, seat: NodePlacement, ground: ResolvedSite, inventory: Inventory
+    spec: ClusterSpec, placement: NodePlacement, resolved: ResolvedSite, inventory: Inventory
 ) -> Iterator[Finding]:
     """Yield where a standing VM lies elsewhere than a new one would, and is not moved."""
-    if seat.standing is None:
+    if placement.standing is None:
         return
-    node = seat.node.name
-    if spec.location.folder is None and (folder := _other_folder(seat.standing, ground, inventory)) is not None:
+    node = placement.node.name
+    if spec.location.folder is None and (folder := _other_folder(placement.standing, resolved, inventory)) is not None:
         yield Finding(
             code="vm.other-folder",
             target=node,
@@ -47,7 +47,7 @@ def find_misplaced(
             hint=f'set location.folder = "{folder}"',
             drift=True,
         )
-    if spec.location.pool is None and (pool := _other_pool(seat.standing, ground)) is not None:
+    if spec.location.pool is None and (pool := _other_pool(placement.standing, resolved)) is not None:
         yield Finding(
             code="vm.other-pool",
             target=node,
@@ -55,26 +55,26 @@ def find_misplaced(
             hint=f'set location.pool = "{pool}"',
             drift=True,
         )
-    settings = seat.standing.settings
+    settings = placement.standing.settings
     store = settings.datastore if settings else None
-    if store is not None and store != ground.datastore.ref:
+    if store is not None and store != resolved.datastore.ref:
         there = next((each.name for each in inventory.datastores if each.ref == store), store)
         yield Finding(
             code="vm.other-datastore",
             target=node,
-            message=f"its disk is on datastore {there}, {ground.datastore.name} wanted; vsml moves no disks",
-            hint=f"`govc vm.migrate -ds {ground.datastore.name} {node}` while it is off, "
+            message=f"its disk is on datastore {there}, {resolved.datastore.name} wanted; vsml moves no disks",
+            hint=f"`govc vm.migrate -ds {resolved.datastore.name} {node}` while it is off, "
             f'or set location.datastore = "{there}"',
             drift=True,
         )
 
 
-def _other_folder(vm: Vm, ground: ResolvedSite, inventory: Inventory) -> str | None:
+def _other_folder(vm: Vm, resolved: ResolvedSite, inventory: Inventory) -> str | None:
     """Return the folder of a VM when it is another than new VMs are put into; None where vCenter does not tell."""
     there = next((each.path for each in inventory.folders if each.ref == vm.folder), None)
-    return there if there != ground.folder else None
+    return there if there != resolved.folder else None
 
 
-def _other_pool(vm: Vm, ground: ResolvedSite) -> str | None:
+def _other_pool(vm: Vm, resolved: ResolvedSite) -> str | None:
     """Return the pool of a VM when it is another one of the same cluster; None where vCenter does not tell."""
-    return None if vm.pool in (None, ground.pool) else ground.cluster.pools.get(vm.pool)
+    return None if vm.pool in (None, resolved.pool) else resolved.cluster.pools.get(vm.pool)

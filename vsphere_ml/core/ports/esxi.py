@@ -22,7 +22,7 @@ class Hosts(Protocol):
         """Return these hosts as they are now; one that is gone is left out. Raises VSphereError."""
         ...
 
-    def perform(self, change: HostChange, deadline_s: float, tell: Callable[[str], None]) -> None:
+    def perform(self, change: HostChange, deadline_s: float, notify: Callable[[str], None]) -> None:
         """Make a change and return when it is made; `tell` hears how it stands. Raises VSphereError.
 
         SetFirmware and SetMig are not made here: they take a shell.

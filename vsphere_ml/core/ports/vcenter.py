@@ -75,7 +75,7 @@ class VCenter(Protocol):
         """Begin a change and return at once. Every failure, also of the call itself, comes through `wait`."""
         ...
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         """Return news of these tickets; empty when there was none in `timeout_s` seconds."""
         ...
 
@@ -94,7 +94,7 @@ class VCenter(Protocol):
         """Return the size of `[datastore] path`; VSphereError `datastore.no-file` or `datastore.refused`."""
         ...
 
-    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+    def fetch(self, file: str, notify: Callable[[int, int], None]) -> Path:
         """Return `[datastore] path` on this machine, as it is now; tells bytes that came, and of how many."""
         ...
 

@@ -119,24 +119,24 @@ def differences(found: Sequence[CapacityRow]) -> Iterator[str]:
 
 
 def _with_vcenter_count(each: CapacityRow, counts: Counts) -> CapacityRow:
-    told = counts.get(OnHost(each.host_ref), {}).get(each.ask) if each.ask else None
-    if told is None:
+    count = counts.get(OnHost(each.host_ref), {}).get(each.ask) if each.ask else None
+    if count is None:
         return each
-    return replace(each, free=told.remaining, counted_by=Counter.VCENTER, told=told)
+    return replace(each, free=count.remaining, counted_by=Counter.VCENTER, told=count)
 
 
 def _sum(alike: Sequence[CapacityRow], counts: Counts) -> Sum:
     first = alike[0]
-    told = counts.get(InCluster(first.cluster_ref), {}).get(first.ask) if first.cluster_ref and first.ask else None
-    by_vcenter = told is not None or all(each.counted_by is Counter.VCENTER for each in alike)
+    count = counts.get(InCluster(first.cluster_ref), {}).get(first.ask) if first.cluster_ref and first.ask else None
+    by_vcenter = count is not None or all(each.counted_by is Counter.VCENTER for each in alike)
     return Sum(
         cluster=first.cluster,
         name=first.name,
         hosts=len(alike),
-        free=told.remaining if told else _total([each.free for each in alike]),
+        free=count.remaining if count else _total([each.free for each in alike]),
         counted=_total([each.counted for each in alike]),
         counted_by=Counter.VCENTER if by_vcenter else Counter.VSML,
-        told=told,
+        told=count,
     )
 
 
@@ -144,19 +144,19 @@ def _total(numbers: Sequence[int | None]) -> int | None:
     return None if None in numbers else sum(each or 0 for each in numbers)
 
 
-def _capacity_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
-    found = [_profile(room, cluster, each.name) for each in room.host.profiles]
+def _capacity_rows(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
+    found = [_profile(capacity, cluster, each.name) for each in capacity.host.profiles]
     yield from sorted(found, key=lambda each: (each.sharing != TIME_SLICED, -(each.framebuffer_mib or 0), each.name))
-    yield from _groups(room, cluster)
-    yield from _passthrough_rows(room, cluster)
+    yield from _groups(capacity, cluster)
+    yield from _passthrough_rows(capacity, cluster)
 
 
-def _profile(room: HostCapacity, cluster: str, name: str) -> CapacityRow:
+def _profile(capacity: HostCapacity, cluster: str, name: str) -> CapacityRow:
     parsed = read(name)
     known = catalogue.find(parsed) if parsed else None
-    free = _free(room, parsed) if known and parsed else None
+    free = _free(capacity, parsed) if known and parsed else None
     return CapacityRow(
-        host=room.host.name,
+        host=capacity.host.name,
         cluster=cluster,
         name=name,
         sharing=MIG if parsed is not None and parsed.mig_slices is not None else TIME_SLICED,
@@ -168,22 +168,22 @@ def _profile(room: HostCapacity, cluster: str, name: str) -> CapacityRow:
         free=free,
         counted=free,
         ask=Ask(profile=name),
-        host_ref=room.host.ref,
-        cluster_ref=room.host.cluster,
+        host_ref=capacity.host.ref,
+        cluster_ref=capacity.host.cluster,
     )
 
 
-def _free(room: HostCapacity, profile: ProfileName) -> int:
-    if not _is_usable_host(room.host):
+def _free(capacity: HostCapacity, profile: ProfileName) -> int:
+    if not _is_usable_host(capacity.host):
         return 0
-    return sum(vgpus.spare_vgpus(room, gpu, profile) for gpu in vgpus.suitable_gpus(room.host, profile))
+    return sum(vgpus.spare_vgpus(capacity, gpu, profile) for gpu in vgpus.suitable_gpus(capacity.host, profile))
 
 
-def _groups(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
-    for group in room.host.groups:
-        free = free_instances(room, group) if _is_usable_host(room.host) else 0
+def _groups(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
+    for group in capacity.host.groups:
+        free = free_instances(capacity, group) if _is_usable_host(capacity.host) else 0
         yield CapacityRow(
-            host=room.host.name,
+            host=capacity.host.name,
             cluster=cluster,
             name=group.name,
             sharing=GROUP,
@@ -195,24 +195,24 @@ def _groups(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
             free=free,
             counted=free,
             ask=Ask(group=group.name),
-            host_ref=room.host.ref,
-            cluster_ref=room.host.cluster,
+            host_ref=capacity.host.ref,
+            cluster_ref=capacity.host.cluster,
         )
 
 
-def _passthrough_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
+def _passthrough_rows(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow]:
     kinds: dict[tuple[int, int, str], list[DirectPathGpu]] = {}
-    for gpu in room.host.whole_gpus:
+    for gpu in capacity.host.whole_gpus:
         if gpu.active:
             kinds.setdefault((gpu.vendor, gpu.device, gpu.label), []).append(gpu)
     for (vendor, device, label), gpus in sorted(kinds.items()):
         board = BY_DEVICE.get(device) if vendor == NVIDIA else None
         name = board.title if board else f"{vendor:04x}:{device:04x}"
-        free = sum(gpu.address not in room.holders for gpu in gpus) if _is_usable_host(room.host) else 0
+        free = sum(gpu.address not in capacity.holders for gpu in gpus) if _is_usable_host(capacity.host) else 0
         # Without a label, vCenter would count labelled GPUs of the kind as well.
         plain = label or not any((vendor, device) == other[:2] and other[2] for other in kinds)
         yield CapacityRow(
-            host=room.host.name,
+            host=capacity.host.name,
             cluster=cluster,
             name=f"{name}, label {label}" if label else name,
             sharing=DIRECT_PATH,
@@ -224,8 +224,8 @@ def _passthrough_rows(room: HostCapacity, cluster: str) -> Iterator[CapacityRow]
             free=free,
             counted=free,
             ask=Ask(vendor=vendor, device=device, label=label) if plain else None,
-            host_ref=room.host.ref,
-            cluster_ref=room.host.cluster,
+            host_ref=capacity.host.ref,
+            cluster_ref=capacity.host.cluster,
         )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _COUNTED = frozenset({ComponentKind.SRIOV, ComponentKind.PASSTHROUGH})
 
 
-def free_instances(room: HostCapacity, group: DeviceGroup) -> int | None:
+def free_instances(capacity: HostCapacity, group: DeviceGroup) -> int | None:
     """Return how often a group can be had now; None when it is of no kind that vsml can count.
 
     Groups of GPUs alone are joined by NVLink; else there is one vGPU, with a NIC function on its PCIe switch.
@@ -35,26 +35,30 @@ def free_instances(room: HostCapacity, group: DeviceGroup) -> int | None:
     if profile is None or len(profiles) != 1:
         return None
     if not others:
-        return len(tuple(nvlink_groups(room, profile, len(gpus))))
+        return len(tuple(nvlink_groups(capacity, profile, len(gpus))))
     if len(gpus) != 1 or len(others) != 1 or others[0].kind not in _COUNTED:
         return None
-    return _pairs(room, profile, others[0])
+    return _pairs(capacity, profile, others[0])
 
 
-def _pairs(room: HostCapacity, profile: ProfileName, adapter: GroupComponent) -> int:
-    ports = [nic for nic in room.host.nics if nic.name == adapter.device_name and nic.address not in room.holders]
-    left = {nic.address: _functions(room, nic, adapter) for nic in ports}
-    for gpu in vgpus.suitable_gpus(room.host, profile):
-        if vgpus.spare_vgpus(room, gpu, profile):
-            near = _nearest_port(room, gpu.address, [nic for nic in ports if left[nic.address]])
+def _pairs(capacity: HostCapacity, profile: ProfileName, adapter: GroupComponent) -> int:
+    ports = [
+        nic for nic in capacity.host.nics if nic.name == adapter.device_name and nic.address not in capacity.holders
+    ]
+    left = {nic.address: _functions(capacity, nic, adapter) for nic in ports}
+    for gpu in vgpus.suitable_gpus(capacity.host, profile):
+        if vgpus.spare_vgpus(capacity, gpu, profile):
+            near = _nearest_port(capacity, gpu.address, [nic for nic in ports if left[nic.address]])
             if near is not None:
                 left[near.address] -= 1
-    return sum(_functions(room, nic, adapter) - left[nic.address] for nic in ports)
+    return sum(_functions(capacity, nic, adapter) - left[nic.address] for nic in ports)
 
 
-def _nearest_port(room: HostCapacity, gpu: PciAddress, ports: Sequence[NicPort]) -> NicPort | None:
-    return next((nic for nic in ports if locality_between(room.host, gpu, nic.address) is Locality.SAME_SWITCH), None)
+def _nearest_port(capacity: HostCapacity, gpu: PciAddress, ports: Sequence[NicPort]) -> NicPort | None:
+    return next(
+        (nic for nic in ports if locality_between(capacity.host, gpu, nic.address) is Locality.SAME_SWITCH), None
+    )
 
 
-def _functions(room: HostCapacity, nic: NicPort, adapter: GroupComponent) -> int:
-    return room.functions[nic.address] if adapter.kind is ComponentKind.SRIOV else 1
+def _functions(capacity: HostCapacity, nic: NicPort, adapter: GroupComponent) -> int:
+    return capacity.functions[nic.address] if adapter.kind is ComponentKind.SRIOV else 1

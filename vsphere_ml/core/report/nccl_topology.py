@@ -83,9 +83,9 @@ def fill_bus_ids(text: str, gpus: Sequence[str], nics: Sequence[str]) -> str:
     labels = _LABEL.findall(text)
     given = {f"GPU{at}": each for at, each in enumerate(sorted(map(_bus_id, gpus)))}
     for kind, there in (("GPU", len(given)), ("NIC", len(nics))):
-        told = sum(label.startswith(kind) for label in labels)
-        if told != there:
-            raise ValueError(f"{_count_devices(there, kind)} there, and its host tells of {told}")
+        value = sum(label.startswith(kind) for label in labels)
+        if value != there:
+            raise ValueError(f"{_count_devices(there, kind)} there, and its host tells of {value}")
     given |= {f"NIC{at}": _bus_id(each) for at, each in enumerate(nics)}
     return _LABEL.sub(lambda found: f'busid="{given[found[1]]}"', text)
 

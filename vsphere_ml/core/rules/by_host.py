@@ -21,26 +21,26 @@ _NVSWITCH = {"A": ((8, 0, 1), "8.0.1"), "H": ((8, 0, 2), "8.0.2")}  # by the boa
 _MOST_GPUS = 4  # of a server in which dynamic DirectPath gives a VM several
 
 
-def many_functions(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
-    if wish.kind not in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}:
+def many_functions(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
+    if requirements.kind not in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}:
         return
-    wanted = wish.gpus + (wish.nics if wish.nic not in {NicKind.NONE, NicKind.PVRDMA} else 0)
+    wanted = requirements.gpus + (requirements.nics if requirements.nic not in {NicKind.NONE, NicKind.PVRDMA} else 0)
     most = next((most for since, most in _FUNCTIONS if numbers(host.version) >= since), 0)
     if wanted > most:
         yield Reason(RejectReason.GPU, f"ESXi {host.version} gives a VM {most} PCI functions at most, {wanted} needed")
 
 
-def old_for_nvswitch(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
-    board = wish.board
-    if wish.kind is not GpuKind.NVLINK or wish.gpus <= _PAIR or board is None:
+def old_for_nvswitch(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
+    board = requirements.board
+    if requirements.kind is not GpuKind.NVLINK or requirements.gpus <= _PAIR or board is None:
         return
     since, name = _NVSWITCH.get(board.code[0], ((0,), ""))
     if numbers(host.version) < since:
         yield Reason(RejectReason.GPU, f"ESXi {host.version} joins no {board.title} by NVSwitch, {name} needed")
 
 
-def many_by_dynamic(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
-    if wish.kind is GpuKind.DYNAMIC and wish.gpus > 1 and len(host.whole_gpus) > _MOST_GPUS:
+def many_by_dynamic(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
+    if requirements.kind is GpuKind.DYNAMIC and requirements.gpus > 1 and len(host.whole_gpus) > _MOST_GPUS:
         yield Reason(
             RejectReason.GPU,
             f"has {len(host.whole_gpus)} GPUs, and in a server of more than {_MOST_GPUS} a VM gets several of them "

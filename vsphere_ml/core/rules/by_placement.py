@@ -20,33 +20,38 @@ _SXM = frozenset({"A100X", "A100DX", "H100XM", "H100XL", "H100XS", "H200X", "V10
 _DOCUMENTED = frozenset({7, 8})
 
 
-def no_ats(seat: NodePlacement, host: Host) -> Iterator[Words]:
+def no_ats(placement: NodePlacement, host: Host) -> Iterator[Words]:
     """Yield why GPU and NIC cannot exchange data by ATS on this host."""
-    if seat.nic is not None and seat.node.peer_to_peer:
+    if placement.nic is not None and placement.node.peer_to_peer:
         why = refusal(host.version, host.build, host.cpu_vendor)
         if why:
             yield Words(f"{host.name}: {why}; GPUDirect RDMA wants ATS")
 
 
-def gpus_by_esxi(seat: NodePlacement, host: Host) -> Iterator[Words]:
+def gpus_by_esxi(placement: NodePlacement, host: Host) -> Iterator[Words]:
     """Yield that several vGPUs may come from other GPUs than a seat counts on; those of a device group are joined."""
-    runs = seat.standing is not None and seat.standing.powered_on
-    if read(seat.profile) is None or len(seat.gpus) == 1 or runs or seat.way in {Pairing.DEVICE_GROUP, Pairing.NVLINK}:
+    runs = placement.standing is not None and placement.standing.powered_on
+    if (
+        read(placement.profile) is None
+        or len(placement.gpus) == 1
+        or runs
+        or placement.way in {Pairing.DEVICE_GROUP, Pairing.NVLINK}
+    ):
         return
-    if {gpu.address for gpu in host.gpus} == set(seat.gpus) and len(set(seat.gpus)) == len(seat.gpus):
+    if {gpu.address for gpu in host.gpus} == set(placement.gpus) and len(set(placement.gpus)) == len(placement.gpus):
         return
     policy = f" `{host.assignment_policy}`" if host.assignment_policy else ""
-    farther = ", and farther from the NIC," if seat.nics else ""
+    farther = ", and farther from the NIC," if placement.nics else ""
     yield Words(
-        f"which GPUs its {len(seat.gpus)} vGPUs come from is ESXi's choice, by the host's assignment policy{policy}: "
-        f"they may be others{farther} than those shown"
+        f"which GPUs its {len(placement.gpus)} vGPUs come from is ESXi's choice, "
+        f"by the host's assignment policy{policy}: they may be others{farther} than those shown"
     )
 
 
-def sxm_elsewhere(seat: NodePlacement, host: Host) -> Iterator[Words]:
-    profile = read(seat.profile)
+def sxm_elsewhere(placement: NodePlacement, host: Host) -> Iterator[Words]:
+    profile = read(placement.profile)
     major = next(iter(numbers(host.version)), 0)
-    if profile is not None and profile.board in _SXM and len(seat.gpus) > 1 and major not in _DOCUMENTED:
+    if profile is not None and profile.board in _SXM and len(placement.gpus) > 1 and major not in _DOCUMENTED:
         yield Words(
             f"{host.name}: several vGPUs of an SXM board are documented for ESXi 7 and 8, not for {host.version}"
         )

@@ -33,17 +33,17 @@ _LIMITS = {
 def hardware_of_groups(node: NodeSpec) -> Iterator[Words]:
     groups = node.gpu.kind is GpuKind.NVLINK or node.nic.kind is NicKind.DEVICE_GROUP
     if groups and node.hardware_version is not None and node.hardware_version < DEVICE_GROUPS_HARDWARE:
-        told = f"device groups need virtual hardware {DEVICE_GROUPS_HARDWARE}, and {node.hardware_version} is asked for"
-        yield Words(told, ("hardware_version",))
+        text = f"device groups need virtual hardware {DEVICE_GROUPS_HARDWARE}, and {node.hardware_version} is asked for"
+        yield Words(text, ("hardware_version",))
 
 
 def hardware_of_functions(node: NodeSpec) -> Iterator[Words]:
     needed = functions_hardware(node.functions)
     if needed > PCI_HARDWARE and node.hardware_version is not None and node.hardware_version < needed:
-        told = (
+        text = (
             f"{node.functions} PCI functions need virtual hardware {needed}, and {node.hardware_version} is asked for"
         )
-        yield Words(told, ("hardware_version",))
+        yield Words(text, ("hardware_version",))
 
 
 def many_vgpus(node: NodeSpec) -> Iterator[Words]:
@@ -91,8 +91,8 @@ def no_gpudirect(node: NodeSpec) -> Iterator[Words]:
         return
     instead = "peer_to_peer = false does without GPUDirect"
     if not _CONNECTX.search(node.nic.model):
-        told = f"GPUDirect RDMA is documented for ConnectX-5, 6 and 7, not for {node.nic.model}; {instead}"
-        yield Words(told, ("nic", "model"))
+        text = f"GPUDirect RDMA is documented for ConnectX-5, 6 and 7, not for {node.nic.model}; {instead}"
+        yield Words(text, ("nic", "model"))
     profile = _profile(node)
     if profile is not None and profile.board in _BEFORE_AMPERE:
         title = BY_CODE[profile.board].title
@@ -121,8 +121,8 @@ def check_uneven_gpus(spec: ClusterSpec) -> Iterator[Words]:
     for node in spec.nodes:
         kinds.setdefault(f"{node.gpu.count} × {node.gpu}", []).append(node.name)
     if len(kinds) > 1:
-        told = "; ".join(f"{_shorten_names(names)}: {kind}" for kind, names in kinds.items())
-        yield Words(f"a job over all nodes runs at the pace of the slowest GPU: {told}")
+        text = "; ".join(f"{_shorten_names(names)}: {kind}" for kind, names in kinds.items())
+        yield Words(f"a job over all nodes runs at the pace of the slowest GPU: {text}")
 
 
 def _shorten_names(names: list[str]) -> str:

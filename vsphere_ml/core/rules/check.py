@@ -40,10 +40,10 @@ def of_file(spec: ClusterSpec) -> tuple[Breach, ...]:
     return _merge_diagnostics((*(each for node in spec.nodes for each in of_node(node)), *of_cluster))
 
 
-def of_host(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
+def of_host(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
     """Yield why rules keep a wish from a host."""
     for rule, against in _OF_HOSTS:
-        yield from (replace(reason, rule=rule) for reason in against(host, wish))
+        yield from (replace(reason, rule=rule) for reason in against(host, requirements))
 
 
 def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
@@ -64,18 +64,18 @@ def of_seats(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
     """Return the rules that seats break."""
     hosts = {host.ref: host for host in inventory.hosts}
     return _merge_diagnostics(
-        _breach(rule, each, (seat.node.name,))
-        for seat in placement.seats
+        _breach(rule, each, (node_placement.node.name,))
+        for node_placement in placement.seats
         for rule in RULES
         if rule.of_seat is not None
-        for each in rule.of_seat(seat, hosts[seat.host])
+        for each in rule.of_seat(node_placement, hosts[node_placement.host])
     )
 
 
 def notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
     """Yield what a person should know before the plan is carried out, with the rule it comes from."""
-    told = (each for each in of_file(spec) if each.severity is not Severity.INFO)
-    for each in (*told, *of_seats(placement, inventory)):
+    diagnostics = (each for each in of_file(spec) if each.severity is not Severity.INFO)
+    for each in (*diagnostics, *of_seats(placement, inventory)):
         yield f"{', '.join(each.nodes)}: {each.words} (rule {each.rule})"
 
 
@@ -83,9 +83,9 @@ def _breach(rule: Rule, words: Words, nodes: tuple[str, ...]) -> Breach:
     return Breach(rule=rule.id, severity=rule.severity, nodes=nodes, words=words.text, key=words.key)
 
 
-def _merge_diagnostics(breaches: Iterable[Breach]) -> tuple[Breach, ...]:
+def _merge_diagnostics(diagnostics: Iterable[Breach]) -> tuple[Breach, ...]:
     alike: dict[tuple[str, str], list[Breach]] = {}
-    for each in breaches:
+    for each in diagnostics:
         alike.setdefault((each.rule, each.words), []).append(each)
     merged = [
         Breach(

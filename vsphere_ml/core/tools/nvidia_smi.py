@@ -66,10 +66,10 @@ def ways(printed: str) -> tuple[GpuLink, ...]:
 def gpu_to_nic(printed: str) -> str:
     """Return how far the worst placed GPU is from the NIC next to it; empty where the matrix names no NIC."""
     nearest: dict[str, int] = {}
-    for way in ways(printed):
-        if way.to_nic and way.kind in _NEAR_TO_FAR:
-            far = _NEAR_TO_FAR.index(way.kind)
-            nearest[way.gpu] = min(far, nearest.get(way.gpu, far))
+    for link in ways(printed):
+        if link.to_nic and link.kind in _NEAR_TO_FAR:
+            far = _NEAR_TO_FAR.index(link.kind)
+            nearest[link.gpu] = min(far, nearest.get(link.gpu, far))
     return _NEAR_TO_FAR[max(nearest.values())] if nearest else ""
 
 

@@ -38,11 +38,11 @@ def merge_options(options: str, keys: Mapping[str, str]) -> str:
     ESXi replaces the string as a whole: what is left out, such as `max_vfs`, would be gone. A string that has the
     parameters already, in whatever notation, comes back unchanged.
     """
-    lacking = {name: value for name, value in keys.items() if not _is_same(name, value, parameters(options))}
-    if not lacking:
+    missing = {name: value for name, value in keys.items() if not _is_same(name, value, parameters(options))}
+    if not missing:
         return options
-    kept = [word for word in options.split() if word.partition("=")[0] not in lacking]
-    return " ".join([*kept, *(f"{name}={value}" for name, value in lacking.items())])
+    remaining = [word for word in options.split() if word.partition("=")[0] not in missing]
+    return " ".join([*remaining, *(f"{name}={value}" for name, value in missing.items())])
 
 
 def lacks(options: str, keys: Mapping[str, str]) -> Iterator[str]:
@@ -79,10 +79,10 @@ def by_hand(module: str, options: str) -> str:
 
 
 def _is_same(name: str, value: str, seen: Mapping[str, str]) -> bool:
-    told = seen.get(name)
-    if told is None:
+    text = seen.get(name)
+    if text is None:
         return name == "ecn" and value == "0"  # off is its documented default
     try:
-        return int(told, 0) == int(value, 0)
+        return int(text, 0) == int(value, 0)
     except ValueError:
-        return told == value
+        return text == value

@@ -85,17 +85,17 @@ class SideMeasurements:
 
 
 def run_launch(
-    ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch, beside: SideMeasurements
+    session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, measurements: SideMeasurements
 ) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless.
 
     The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
     """
-    attempt = _Attempt(ground, _job(ground, wish, planned), planned.launch, _now(), beside.clean)
+    attempt = _Attempt(session, _job(session, spec, planned), planned.launch, _now(), measurements.clean)
     try:
-        attempt.job = _prepare_job(ground, attempt.job)
+        attempt.job = _prepare_job(session, attempt.job)
         attempt.record(VSML_ENDED)
-        run = _measure_launch(attempt, beside)
+        run = _measure_launch(attempt, measurements)
     except VsmlError as error:
         run = evidence.failed_run(attempt.scene(), error)
         return attempt.noted(run), error
@@ -136,45 +136,45 @@ def _not_reaped(left: ProcessesLeft) -> Remark:
     )
 
 
-def _measure_launch(attempt: _Attempt, beside: SideMeasurements) -> Run:
+def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
-        return _measure_links(replace(attempt.scene(), wire=beside.wire()))
-    heard = _run(attempt)
-    run = evidence.run(replace(attempt.scene(), wire=beside.wire()), heard.told, heard.log, heard.stop)
-    return replace(run, remarks=(*run.remarks, *heard.remarks))
+        return _measure_links(replace(attempt.scene(), wire=measurements.wire()))
+    events = _run(attempt)
+    run = evidence.run(replace(attempt.scene(), wire=measurements.wire()), events.told, events.log, events.stop)
+    return replace(run, remarks=(*run.remarks, *events.remarks))
 
 
-def _measure_links(scene: LaunchContext) -> Run:
-    if scene.wire.failure is not None:
-        raise scene.wire.failure
-    return evidence.link_run(scene)
+def _measure_links(context: LaunchContext) -> Run:
+    if context.wire.failure is not None:
+        raise context.wire.failure
+    return evidence.link_run(context)
 
 
-def refused_run(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
+def refused_run(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch, error: VsmlError) -> Run:
     """Return the record of a launch that was not begun."""
-    return evidence.failed_run(_scene(ground, _job(ground, wish, planned), planned.launch, _now(), None), error)
+    return evidence.failed_run(_scene(session, _job(session, spec, planned), planned.launch, _now(), None), error)
 
 
-def hindrance(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
+def hindrance(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> NotPossible | None:
     """Return why this launch cannot be made on these guests, before anything is."""
     try:
-        _prepare_job(ground, _job(ground, wish, planned))
+        _prepare_job(session, _job(session, spec, planned))
     except NotPossible as error:
         return error
     return None
 
 
-def _prepare_job(ground: BenchSession, job: Job) -> Job:
+def _prepare_job(session: BenchSession, job: Job) -> Job:
     """Return the job with its program and what its transport asks for; NotPossible where the guests lack it."""
     asked = job.configuration
-    surveyed = _surveyed_nodes(ground, job)
+    surveyed = _surveyed_nodes(session, job)
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
         return job
-    asks = transports.variables(asked.transport, ground.interface, surveyed, ground.spec.roce.traffic_class)
+    asks = transports.variables(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
     job = replace(job, variables={**asks, **job.variables})
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
-    job = programs.with_program(job, ground.means.script, ground.means.arguments, tests)
+    job = programs.with_program(job, session.means.script, session.means.arguments, tests)
     launched(job)
     return job
 
@@ -185,38 +185,38 @@ def _check_link_tool(transport: Transport, surveyed: Sequence[Surveyed]) -> None
         raise link_tools.no_tool(transport, why, surveyed[0].node)
 
 
-def _surveyed_nodes(ground: BenchSession, job: Job) -> tuple[Surveyed, ...]:
-    return ground.surveyed[: len(job.nodes)]
+def _surveyed_nodes(session: BenchSession, job: Job) -> tuple[Surveyed, ...]:
+    return session.surveyed[: len(job.nodes)]
 
 
-def _scene(ground: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
+def _scene(session: BenchSession, job: Job, launch: int, began: str, clean: Proof | None) -> LaunchContext:
     return LaunchContext(
         job=job,
         launch=launch,
         started=began,
         ended=_now(),
-        cluster=ground.cluster,
-        lab=ground.spec.vcenter.lab is not None,
-        machines=ground.machines,
-        surveyed=_surveyed_nodes(ground, job),
-        origin=ground.means.origin,
+        cluster=session.cluster,
+        lab=session.spec.vcenter.lab is not None,
+        machines=session.machines,
+        surveyed=_surveyed_nodes(session, job),
+        origin=session.means.origin,
         clean=clean,
     )
 
 
-def _job(ground: BenchSession, wish: BenchSpec, planned: PlannedLaunch) -> Job:
+def _job(session: BenchSession, spec: BenchSpec, planned: PlannedLaunch) -> Job:
     asked = planned.configuration
     return Job(
-        run_id=f"{ground.spec.name}-{secrets.token_hex(6)}",
+        run_id=f"{session.spec.name}-{secrets.token_hex(6)}",
         configuration=asked,
-        nodes=ground.peers[: asked.nodes],
-        slots=wish.slots,
-        interface=ground.interface,
-        runtime=ground.runtime,
+        nodes=session.peers[: asked.nodes],
+        slots=spec.slots,
+        interface=session.interface,
+        runtime=session.runtime,
         program=(),
-        limit_s=ground.means.limit_s,
-        least_nodes=ground.means.least_nodes if asked.workload is Workload.TRAIN else 0,
-        variables=wish.variables,
+        limit_s=session.means.limit_s,
+        least_nodes=session.means.least_nodes if asked.workload is Workload.TRAIN else 0,
+        variables=spec.variables,
     )
 
 
@@ -237,92 +237,92 @@ class CollectedOutput:
 
 def _run(attempt: _Attempt) -> CollectedOutput:
     """Return what was told; no process of the job is left in guests that answer."""
-    ground, job = attempt.ground, attempt.job
-    places = ground.places[: len(job.nodes)]
+    session, job = attempt.ground, attempt.job
+    places = session.places[: len(job.nodes)]
     how = launched(job)
     try:
-        in_each(ground.guests, places, lambda shell: remote_job.lay_out(shell, job, how, ground.means.script))
-        ended = _run_job(ground, job, how)
-        log = _kept_log(ground, job)
+        in_each(session.guests, places, lambda shell: remote_job.lay_out(shell, job, how, session.means.script))
+        ended = _run_job(session, job, how)
+        log = _kept_log(session, job)
         if ended.status != 0:  # told before anything is fetched of guests that may be the reason
-            raise evidence.ended_badly(job, ended.status, log, _troubles(ground, job))
-        texts = _collect_rank_files(ground, job, places)
-        result = in_each(ground.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
+            raise evidence.ended_badly(job, ended.status, log, _troubles(session, job))
+        texts = _collect_rank_files(session, job, places)
+        result = in_each(session.guests, places[:1], lambda shell: remote_job.result(shell, job, nccl_tests.RESULT))
     finally:
-        attempt.not_reaped = _end_processes(ground, job)
-    told = rank_log.read(texts)
+        attempt.not_reaped = _end_processes(session, job)
+    logs = rank_log.read(texts)
     if job.configuration.workload is not Workload.NCCL:
-        return CollectedOutput(told=told, log=log, stop=ended.stop)
+        return CollectedOutput(told=logs, log=log, stop=ended.stop)
     measured = nccl_tests.parse_result(log, result[places[0].name], job.ranks)
     return CollectedOutput(
-        told=nccl_tests.with_measurements(told, measured), log=log, stop=None, remarks=measured.remarks
+        told=nccl_tests.with_measurements(logs, measured), log=log, stop=None, remarks=measured.remarks
     )
 
 
-def _run_job(ground: BenchSession, job: Job, how: Launch) -> JobEnded:
+def _run_job(session: BenchSession, job: Job, how: Launch) -> JobEnded:
     """Start the job and return how it ended; what it printed is kept also where nobody saw its end."""
     try:
-        return _watch(ground, job).until_end(
-            ground.guests, ground.places[0], lambda shell: remote_job.start(shell, job, how)
+        return _watch(session, job).until_end(
+            session.guests, session.places[0], lambda shell: remote_job.start(shell, job, how)
         )
     except BenchError:
         with suppress(GuestError):
-            _kept_log(ground, job)
+            _kept_log(session, job)
         raise
 
 
-def _kept_log(ground: BenchSession, job: Job) -> str:
+def _kept_log(session: BenchSession, job: Job) -> str:
     """Return what the job printed, kept beside its document."""
-    (log,) = in_each(ground.guests, ground.places[:1], lambda shell: remote_job.logs(shell, job)).values()
-    store.keep_log(ground.folder, job.run_id, log)
+    (log,) = in_each(session.guests, session.places[:1], lambda shell: remote_job.logs(shell, job)).values()
+    store.keep_log(session.folder, job.run_id, log)
     return log
 
 
-def _troubles(ground: BenchSession, job: Job) -> tuple[str, ...]:
+def _troubles(session: BenchSession, job: Job) -> tuple[str, ...]:
     """Return what the first guest tells of why; nothing where it does not answer."""
-    told = ground.guests.each(ground.places[:1], lambda shell: remote_job.troubles(shell, job))
-    return next((each for each in told.values() if not isinstance(each, VsmlError)), ())
+    answers = session.guests.each(session.places[:1], lambda shell: remote_job.troubles(shell, job))
+    return next((each for each in answers.values() if not isinstance(each, VsmlError)), ())
 
 
-def _end_processes(ground: BenchSession, job: Job) -> tuple[ProcessesLeft, ...]:
+def _end_processes(session: BenchSession, job: Job) -> tuple[ProcessesLeft, ...]:
     """End what is left of the job in every guest; return, and tell of, those where that could not be done."""
-    ended = ground.guests.each(ground.places, lambda shell: remote_job.end(shell, job))
+    ended = session.guests.each(session.places, lambda shell: remote_job.end(shell, job))
     left = [ProcessesLeft(node=name, why=why.message) for name, why in ended.items() if isinstance(why, VsmlError)]
     for each in left:
-        ground.tell(each)
+        session.tell(each)
     return tuple(left)
 
 
-def _collect_rank_files(ground: BenchSession, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
+def _collect_rank_files(session: BenchSession, job: Job, places: Sequence[GuestPlace]) -> dict[str, str]:
     """Return what the ranks left in each guest; an elastic job may have lost a guest."""
     if not job.least_nodes:
-        return in_each(ground.guests, places, lambda shell: remote_job.collect(shell, job))
-    told = ground.guests.each(places, lambda shell: remote_job.collect(shell, job))
-    return {name: "" if isinstance(text, VsmlError) else text for name, text in told.items()}
+        return in_each(session.guests, places, lambda shell: remote_job.collect(shell, job))
+    answers = session.guests.each(places, lambda shell: remote_job.collect(shell, job))
+    return {name: "" if isinstance(text, VsmlError) else text for name, text in answers.items()}
 
 
-def _watch(ground: BenchSession, job: Job) -> Watch:
+def _watch(session: BenchSession, job: Job) -> Watch:
     shown = remote_job.OUTPUTS if job.configuration.workload is Workload.SCRIPT else ()
     return Watch(
         job=job,
-        enough=ground.means.enough,
-        clock=ground.clock,
-        tell=ground.tell,
+        enough=session.means.enough,
+        clock=session.clock,
+        tell=session.tell,
         printed=dict.fromkeys(shown, 0),
     )
 
 
-def clean_slate(ground: BenchSession) -> Proof:
+def clean_slate(session: BenchSession) -> Proof:
     """End what earlier runs of ours left in any guest; refuse to measure beside anybody else's ranks."""
-    for each in ground.surveyed:
+    for each in session.surveyed:
         if each.supervised:
             raise remote_job.busy_guest_error(each.node, each.supervised[0])
-    left = in_each(ground.guests, ground.places, remote_job.reap)
+    left = in_each(session.guests, session.places, remote_job.reap)
     for name, processes in left.items():
         if processes:
-            ground.tell(ProcessesEnded(node=name, processes=len(processes)))
-    strangers = in_each(ground.guests, ground.places, remote_job.leftovers)
-    for name, processes in strangers.items():
+            session.tell(ProcessesEnded(node=name, processes=len(processes)))
+    unmanaged = in_each(session.guests, session.places, remote_job.leftovers)
+    for name, processes in unmanaged.items():
         if processes:
             raise remote_job.foreign_ranks_error(name, processes)
     return ranks.clean({name: len(processes) for name, processes in left.items()})

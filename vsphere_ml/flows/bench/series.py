@@ -80,16 +80,16 @@ def bench(asked: Benchmark) -> Benchmarked:
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
     recorded = _recorded_runs(asked)
-    ground = _ground(asked)
-    resume.check_conditions(recorded, _conditions(ground))
-    wish = where_possible(matrix.over_mpi(asked.wish, ground.runtime), ground)
-    planned = matrix.plan(wish, recorded)
+    session = _ground(asked)
+    resume.check_conditions(recorded, _conditions(session))
+    spec = where_possible(matrix.over_mpi(asked.wish, session.runtime), session)
+    planned = matrix.plan(spec, recorded)
     asked.tell_bench(Planning(launches=planned))
     to_make = [each for each in planned if each.done is None]
     for each in to_make:
-        if (why := hindrance(ground, wish, each)) is not None:
+        if (why := hindrance(session, spec, each)) is not None:
             asked.tell_bench(LaunchSkipped(launch=each, why=why.message))
-    series = _Series(ground=ground, wish=wish, tell=asked.tell_bench, began=asked.clock.now())
+    series = _Series(ground=session, wish=spec, tell=asked.tell_bench, began=asked.clock.now())
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
     return Benchmarked(
@@ -101,11 +101,11 @@ def bench(asked: Benchmark) -> Benchmarked:
     )
 
 
-def _conditions(ground: BenchSession) -> resume.Conditions:
+def _conditions(session: BenchSession) -> resume.Conditions:
     return resume.Conditions(
-        plan_digest=ground.cluster.plan_digest,
-        interface=ground.interface,
-        machines={peer.name: ground.machines[peer.name] for peer in ground.peers},
+        plan_digest=session.cluster.plan_digest,
+        interface=session.interface,
+        machines={peer.name: session.machines[peer.name] for peer in session.peers},
     )
 
 
@@ -142,8 +142,8 @@ class _Series:
             except VsmlError as error:
                 self._keep(each, refused_run(self.ground, self.wish, each, error), error)
                 return launches[number:]
-            beside = SideMeasurements(clean=clean, wire=partial(self._wire, each.configuration))
-            self._keep(each, *run_launch(self.ground, self.wish, each, beside))
+            measurements = SideMeasurements(clean=clean, wire=partial(self._wire, each.configuration))
+            self._keep(each, *run_launch(self.ground, self.wish, each, measurements))
         return ()
 
     def _enough(self, asked: Configuration) -> Stop | None:
@@ -155,7 +155,7 @@ class _Series:
         ]
         enough = self.ground.means.enough_launches
         return launches_suffice(
-            [told[1] for run in complete if (told := metric(run)) is not None],
+            [texts[1] for run in complete if (texts := metric(run)) is not None],
             elapsed_s=self.ground.clock.now() - self.began,
             cap_s=enough.seconds or float("inf"),
             half_width=enough.half_width,
@@ -168,8 +168,8 @@ class _Series:
             return run
         what = "this configuration" if stop is Stop.PRECISE else "any configuration"
         message = f"launch {launch.launch} of at most {self.wish.repeats}; {what} is not launched again: {stop.value}"
-        remark = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
-        return replace(run, remarks=(*run.remarks, remark))
+        diagnostic = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
+        return replace(run, remarks=(*run.remarks, diagnostic))
 
     def _wire(self, asked: Configuration) -> MeasuredLinks:
         """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
@@ -190,23 +190,25 @@ class _Series:
 
 def _ground(asked: Benchmark) -> BenchSession:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
-    spec, guests, clock, means = asked.spec, asked.guests, asked.clock, asked.means
-    site = look(spec, asked.vcenter, tell=asked.tell, clock=clock, why="first")
+    spec, guests, clock, settings = asked.spec, asked.guests, asked.clock, asked.means
+    site = look(spec, asked.vcenter, notify=asked.tell, clock=clock, why="first")
     found = boot.wait_ready(spec, site, asked.vcenter, guests, boot.start_deadline(0.0, clock), only=asked.only)
     for error in found.errors.values():
         raise error
     places = _choose_places(found.places, asked)
     peers = tuple(Peer(name=place.name, address=place.address, slots=asked.wish.slots) for place in places)
-    probes = survey.probes(means.tools)
-    answers = in_each(guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), means.tools.rdma_device))
+    probes = survey.probes(settings.tools)
+    answers = in_each(
+        guests, places, lambda shell: survey.read(shell.name, shell.ask(probes), settings.tools.rdma_device)
+    )
     surveyed = tuple(answers[place.name] for place in places)
-    interface = survey.interface(surveyed, peers, means.interface)
+    interface = survey.interface(surveyed, peers, settings.interface)
     return BenchSession(
         spec=spec,
         guests=guests,
         clock=clock,
         tell=asked.tell_bench,
-        means=means,
+        means=settings,
         places=places,
         peers=survey.peers_on_interface(surveyed, peers, interface),
         cluster=Cluster(
@@ -217,7 +219,7 @@ def _ground(asked: Benchmark) -> BenchSession:
         ),
         machines=machines(site, {place.name: found.vms[place.name] for place in places}),
         surveyed=surveyed,
-        runtime=survey.runtime(surveyed, means.tools, _needs(asked.wish)),
+        runtime=survey.runtime(surveyed, settings.tools, _needs(asked.wish)),
         interface=interface,
         folder=asked.folder,
     )
@@ -236,8 +238,8 @@ def _choose_places(places: Sequence[GuestPlace], asked: Benchmark) -> tuple[Gues
     return tuple(places[:wanted])
 
 
-def _needs(wish: BenchSpec) -> survey.Needs:
+def _needs(spec: BenchSpec) -> survey.Needs:
     """Return the most that any workload of the wish needs; ranks of nccl-tests are started by a script of ours."""
-    if set(wish.workloads) <= {Workload.LINK}:
+    if set(spec.workloads) <= {Workload.LINK}:
         return survey.Needs.NOTHING
-    return survey.Needs.PYTHON if set(wish.workloads) <= {Workload.LINK, Workload.NCCL} else survey.Needs.HOROVOD
+    return survey.Needs.PYTHON if set(spec.workloads) <= {Workload.LINK, Workload.NCCL} else survey.Needs.HOROVOD

@@ -138,8 +138,8 @@ class Watch:
         )
 
     def _no_status(self, shell: Shell) -> BenchError:
-        troubles = remote_job.troubles(shell, self.job)
-        why = f": {'; '.join(troubles)}" if troubles else ""
+        faults = remote_job.troubles(shell, self.job)
+        why = f": {'; '.join(faults)}" if faults else ""
         return BenchError(
             f"{self.job.nodes[0].name}: the benchmark's script ended and left no exit status{why}; {self._last_seen()}",
             code="bench.no-status",
@@ -157,13 +157,13 @@ class Watch:
         return f"nothing was seen of rank 0 since it was started {ago}"
 
     def _take(self, text: str) -> None:
-        whole, _, _ = text.rpartition("\n")
-        if not whole:
+        entire, _, _ = text.rpartition("\n")
+        if not entire:
             return
-        self.offset += len(whole.encode()) + 1
-        told = list(rank_log.lines(whole))
-        steps = tuple(float(each["seconds"]) for each in told if each["kind"] == "step")
-        sizes = tuple(int(each["size_bytes"]) for each in told if each["kind"] == "sweep")
+        self.offset += len(entire.encode()) + 1
+        answers = list(rank_log.lines(entire))
+        steps = tuple(float(each["seconds"]) for each in answers if each["kind"] == "step")
+        sizes = tuple(int(each["size_bytes"]) for each in answers if each["kind"] == "sweep")
         self.step_s += steps
         self.sizes += len(sizes)
         if steps or sizes:
@@ -173,13 +173,13 @@ class Watch:
     def _show(self, name: str, new: remote_job.OutputPiece, *, ended: bool) -> None:
         """Tell whole lines, and at the end the last one whatever it ends with."""
         left_out = new.start - self.printed[name]
-        whole, newline, rest = new.data.rpartition(b"\n")
-        shown = new.data if ended or len(rest) >= remote_job.SHOWN else whole + newline
+        entire, newline, rest = new.data.rpartition(b"\n")
+        shown = new.data if ended or len(rest) >= remote_job.SHOWN else entire + newline
         self.printed[name] = new.start + len(shown)
-        told = [f"[{left_out} bytes left out]"] if left_out else []
-        told += _lines(shown)
-        if told:
-            self.tell(RankOutput(lines=tuple(told)))
+        texts = [f"[{left_out} bytes left out]"] if left_out else []
+        texts += _lines(shown)
+        if texts:
+            self.tell(RankOutput(lines=tuple(texts)))
 
     def _suffice(self, shell: Shell, elapsed_s: float) -> None:
         """Tell the job to stop when its steps are known well enough, or its time is up."""

@@ -70,9 +70,9 @@ class _Check:
     def _hopeful(self, vm: str, changes: tuple[Change, ...]) -> bool:
         gone = any(isinstance(change, CloneVm) for change in changes)
         if gone or self.told[vm] == _ROUNDS:
-            lacks = tuple(lack for change in changes for lack in lacks_of(change))
-            self.walk.give_up(vm, "; ".join(lacks))
-            self.dropped.append(NotApplied(vm=vm, lacks=lacks))
+            gaps = tuple(missing for change in changes for missing in lacks_of(change))
+            self.walk.give_up(vm, "; ".join(gaps))
+            self.dropped.append(NotApplied(vm=vm, lacks=gaps))
             return False
         self.told[vm] += 1
         return True
@@ -85,7 +85,7 @@ class _Readback:
         self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
         self._first_boots = todo.first_boots
         self._new = {change.vm for change in todo.plan.changes if isinstance(change, CloneVm)}
-        hosts = {seat.host for seat in todo.placement.seats}
+        hosts = {placement.host for placement in todo.placement.seats}
         self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
         # VMs whose NICs are known, to tell the same MAC on two of them
         self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
@@ -105,21 +105,28 @@ class _Readback:
         seen = self._vcenter.read(vms)
         self._known.update({vm.ref: vm for vm in seen})
         ours = {vm.name: vm for vm in seen if is_marked(vm, self._spec.name) or cut_short(vm, self._spec.name)}
-        seats = tuple(
-            replace(seat, standing=ours.get(seat.node.name)) for seat in self._placement.seats if seat.node.name in vms
+        placements = tuple(
+            replace(placement, standing=ours.get(placement.node.name))
+            for placement in self._placement.seats
+            if placement.node.name in vms
         )
         site = replace(self._site, vms=tuple(self._known.values()))
-        yield from diff(self._spec, replace(self._placement, seats=seats), site, self._first_boots).changes
-        yield from (change for seat in seats if seat.node.name in self._new for change in self._untold(seat))
+        yield from diff(self._spec, replace(self._placement, seats=placements), site, self._first_boots).changes
+        yield from (
+            change for placement in placements if placement.node.name in self._new for change in self._untold(placement)
+        )
 
-    def _untold(self, seat: NodePlacement) -> Iterator[Change]:
+    def _untold(self, placement: NodePlacement) -> Iterator[Change]:
         """Yield what brings a new VM the first boot data that its clone was given and does not have."""
-        told, there = self._first_boots.get(seat.node.name), seat.standing.settings if seat.standing else None
-        if told is None or there is None:
+        first_boot, there = (
+            self._first_boots.get(placement.node.name),
+            placement.standing.settings if placement.standing else None,
+        )
+        if first_boot is None or there is None:
             return
-        others = {ADDRESS_KEY, *seat.target.extra_config}  # the file's own settings win
-        keys = {key: value for key, value in told.keys.items() if value and key not in others}
-        lacks = tuple(f"{key} is not what it was told" for key in keys if there.extra_config.get(key) != keys[key])
-        if lacks:
-            target = replace(seat.target, extra_config={**keys, **seat.target.extra_config})
-            yield SetSettings(vm=seat.node.name, target=target, lacks=lacks)
+        others = {ADDRESS_KEY, *placement.target.extra_config}  # the file's own settings win
+        keys = {key: value for key, value in first_boot.keys.items() if value and key not in others}
+        missing = tuple(f"{key} is not what it was told" for key in keys if there.extra_config.get(key) != keys[key])
+        if missing:
+            target = replace(placement.target, extra_config={**keys, **placement.target.extra_config})
+            yield SetSettings(vm=placement.node.name, target=target, lacks=missing)

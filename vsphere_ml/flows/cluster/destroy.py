@@ -29,18 +29,18 @@ def destroy(
     vcenter: VCenter,
     *,
     approve: Callable[[Plan], bool],
-    tell: Listener,
+    notify: Listener,
     clock: Clock,
-    pace: ApplyLimits | None = None,
+    rate: ApplyLimits | None = None,
     only: Collection[str] = (),
     dry_run: bool = False,
 ) -> Report:
     """Look, ask, remove, look again; return what was removed and what is still there."""
     seconds = 0.0
-    walk = PlanExecutor(vcenter, tell, clock, pace or ApplyLimits())
+    walk = PlanExecutor(vcenter, notify, clock, rate or ApplyLimits())
 
     def planned(why: str, names: Collection[str] = only) -> Planned:
-        inventory = look(spec, vcenter, tell=tell, clock=clock, why=why, devices=False)
+        inventory = look(spec, vcenter, notify=notify, clock=clock, why=why, devices=False)
         return Planned(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
 
     def again(before: Planned) -> Planned:
@@ -51,7 +51,7 @@ def destroy(
     def carry_out(todo: Planned) -> None:
         nonlocal seconds
         begun = clock.now()
-        tell(Acting(plan=todo.plan))
+        notify(Acting(plan=todo.plan))
         delete(tuple(todo.plan.changes), vcenter, walk)
         seconds = clock.now() - begun
 

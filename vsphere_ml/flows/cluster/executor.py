@@ -47,13 +47,13 @@ class ApplyLimits:
 
 
 def apply(
-    changes: Iterable[Change], vcenter: VCenter, *, tell: Listener, clock: Clock, pace: ApplyLimits
+    changes: Iterable[Change], vcenter: VCenter, *, notify: Listener, clock: Clock, rate: ApplyLimits
 ) -> tuple[Outcome, ...]:
     """Carry out the changes and return what became of each.
 
     A VM's failure leaves out only the rest of that VM. Raises Interrupted on Ctrl-C.
     """
-    walk = PlanExecutor(vcenter, tell, clock, pace)
+    walk = PlanExecutor(vcenter, notify, clock, rate)
     walk.carry_out(changes)
     return tuple(walk.outcomes)
 
@@ -178,8 +178,8 @@ class PlanExecutor:
         """Return the chains, with what a VM still lacks put before its power-on."""
         starting = {chain[0].vm: chain for chain in chains if isinstance(chain[0], PowerOn)}
         ready = [vm for vm in starting if vm not in self.broken]  # one that is restarted has to be as it was
-        for vm, lacking in (self.check(ready) if ready else {}).items():
-            starting[vm].extendleft(reversed(lacking))
+        for vm, missing in (self.check(ready) if ready else {}).items():
+            starting[vm].extendleft(reversed(missing))
         return chains
 
     def _begin(self, chain: deque[Change]) -> None:
@@ -194,15 +194,15 @@ class PlanExecutor:
     def _start(self, change: Change, rest: deque[Change]) -> None:
         self.beginning = change
         since = self.clock.now()
-        ticket = self.vcenter.start(change)
-        self.in_flight[ticket.id] = _Running(ticket, change, rest, since)
+        task = self.vcenter.start(change)
+        self.in_flight[task.id] = _Running(task, change, rest, since)
         self.beginning = None
         self.tell(Started(change=change))
 
     def _settle(self) -> list[deque[Change]]:
         """Wait for news; return the chains that can go on."""
-        tickets = [run.ticket for run in self.in_flight.values()]
-        updates = self.vcenter.wait(tickets, self._patience())
+        tasks = [run.ticket for run in self.in_flight.values()]
+        updates = self.vcenter.wait(tasks, self._patience())
         going_on = [chain for update in updates if (chain := self._take(update)) is not None]
         self._give_up_overdue()
         return going_on

@@ -70,7 +70,7 @@ def plan(
     spec: ClusterSpec,
     vcenter: VCenter,
     *,
-    tell: Listener,
+    notify: Listener,
     clock: Clock,
     why: str = "first",
     first_boots: Mapping[str, FirstBoot] | None = None,
@@ -80,12 +80,12 @@ def plan(
 
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
-    inventory = look(spec, vcenter, tell=tell, clock=clock, why=why)
+    inventory = look(spec, vcenter, notify=notify, clock=clock, why=why)
     spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
     if ready is not None:
         inventory = ready.in_service(inventory)
     placement = _solve_placement(spec, inventory)
-    lacking = (
+    findings = (
         each.finding
         for each in missing_prerequisites.missing_prerequisites(spec, inventory, new=True)
         if each.kind in _TOLD
@@ -94,7 +94,7 @@ def plan(
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
     refuse_impossible(spec, placement, made, inventory)
     return Seated(
-        plan=replace(made, hosts=hosts, findings=(*made.findings, *lacking)),
+        plan=replace(made, hosts=hosts, findings=(*made.findings, *findings)),
         inventory=inventory,
         placement=placement,
         first_boots=first_boots or {},
@@ -117,17 +117,17 @@ def look(
     spec: ClusterSpec,
     vcenter: VCenter,
     *,
-    tell: Listener,
+    notify: Listener,
     clock: Clock,
     why: str,
     devices: bool = True,
     tasks: bool = False,
 ) -> Inventory:
     """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
-    tell(ReadingInventory(why=why))
+    notify(ReadingInventory(why=why))
     begun = clock.now()
     inventory = vcenter.look(replace(scope(spec), devices=devices, tasks=tasks))
-    tell(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
+    notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
     return inventory
 
 
@@ -150,10 +150,10 @@ def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:
     """Return what lacks, as far as it can be told: nodes without a seat never hide those that stand."""
     try:
         plan = diff(spec, solve(spec, inventory), inventory)
-        unseated = None
+        unplaced = None
     except NotPossible as refusal:
-        plan, unseated = _of_those_that_stand(spec, inventory), refusal
-    return Compared(plan=_with_deletions(plan, spec, inventory), unseated=unseated)
+        plan, unplaced = _of_those_that_stand(spec, inventory), refusal
+    return Compared(plan=_with_deletions(plan, spec, inventory), unseated=unplaced)
 
 
 def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan:

@@ -48,7 +48,7 @@ def propose(
     vcenter: VCenter,
     *,
     given: GuestConfig,
-    tell: Listener,
+    notify: Listener,
     clock: Clock,
     why: str = "first",
     before: Proposal | None = None,
@@ -58,16 +58,16 @@ def propose(
 
     The guests are not asked again when the site's plan is still that of `before`.
     """
-    seated = plan(spec, vcenter, tell=tell, clock=clock, why=why, first_boots=given.first_boots, ready=ready)
-    if before is not None and before.plan.stages == seated.plan.stages:
+    placed = plan(spec, vcenter, notify=notify, clock=clock, why=why, first_boots=given.first_boots, ready=ready)
+    if before is not None and before.plan.stages == placed.plan.stages:
         guests = before.guests
     else:
-        guests = foresee(spec, seated, vcenter, given.phase) if given.phase else None
+        guests = foresee(spec, placed, vcenter, given.phase) if given.phase else None
     return Proposal(
-        plan=seated.plan,
-        inventory=seated.inventory,
-        placement=seated.placement,
-        first_boots=seated.first_boots,
+        plan=placed.plan,
+        inventory=placed.inventory,
+        placement=placed.placement,
+        first_boots=placed.first_boots,
         guests=guests,
         left_alone=given.left_alone,
     )

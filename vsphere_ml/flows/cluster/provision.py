@@ -42,14 +42,14 @@ def provision(
     vcenter: VCenter,
     *,
     approve: Callable[[Proposal], bool],
-    tell: Listener,
+    notify: Listener,
     clock: Clock,
     given: GuestConfig | None = None,
-    pace: ApplyLimits | None = None,
+    rate: ApplyLimits | None = None,
     consent: Consent = NO_CONSENT,
     dry_run: bool = False,
     saved: SavedPlan | None = None,
-    door: HostSession | None = None,
+    session: HostSession | None = None,
     show: Callable[[Proposal], None] | None = None,
 ) -> Report:
     """Look, seat, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
@@ -58,12 +58,12 @@ def provision(
     `consent` does not cover, or when the site is not the one that `saved` was made for. A plan that is refused is given
     to `show` before.
     """
-    ready = HostConfiguration(spec, door, clock) if door is not None and spec.make_ready else None
-    walk = PlanExecutor(vcenter, tell, clock, pace or ApplyLimits())
-    run = _Run(spec, vcenter, tell, clock, given or GuestConfig(first_boots={}), walk, ready)
+    ready = HostConfiguration(spec, session, clock) if session is not None and spec.make_ready else None
+    walk = PlanExecutor(vcenter, notify, clock, rate or ApplyLimits())
+    run = _Run(spec, vcenter, notify, clock, given or GuestConfig(first_boots={}), walk, ready)
 
     def proposed(why: str, before: Proposal | None = None) -> Proposal:
-        found = propose(spec, vcenter, given=run.given, tell=tell, clock=clock, why=why, before=before, ready=ready)
+        found = propose(spec, vcenter, given=run.given, notify=notify, clock=clock, why=why, before=before, ready=ready)
         try:
             if before is not None:
                 refuse_started(before.plan, found.plan)
@@ -105,9 +105,9 @@ class _Run:
     def act(self, todo: Proposal) -> None:
         begun = self.clock.now()
         if todo.plan:
-            seated = self._made_ready(todo)
-            self.tell(Acting(plan=seated.plan))
-            self.dropped = act(self.spec, seated, self.vcenter, self.walk)
+            placed = self._made_ready(todo)
+            self.tell(Acting(plan=placed.plan))
+            self.dropped = act(self.spec, placed, self.vcenter, self.walk)
         inventory = self._compare_again()
         if todo.plan:
             inventory = self._restart_misplaced(inventory)
@@ -125,7 +125,7 @@ class _Run:
             )
 
     def _compare_again(self) -> Inventory:
-        inventory = look(self.spec, self.vcenter, tell=self.tell, clock=self.clock, why="again")
+        inventory = look(self.spec, self.vcenter, notify=self.tell, clock=self.clock, why="again")
         self.last = compare(self.spec, inventory)
         return inventory
 
@@ -144,11 +144,11 @@ class _Run:
         if self.ready is None or not any(todo.plan.hosts):
             return todo
         self.hosts = self.ready.carry_out(todo.plan.hosts)
-        nodes = tuple(_pin_node(seat) for seat in todo.placement.seats)
+        nodes = tuple(_pin_node(placement) for placement in todo.placement.seats)
         fresh = plan(
             replace(self.spec, nodes=nodes),
             self.vcenter,
-            tell=self.tell,
+            notify=self.tell,
             clock=self.clock,
             why="the hosts are ready",
             first_boots=self.given.first_boots,
@@ -189,13 +189,13 @@ def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
     )
 
 
-def _pin_node(seat: NodePlacement) -> NodeSpec:
+def _pin_node(placement: NodePlacement) -> NodeSpec:
     """Return a node that can be seated only as it was: a host that is ready may offer what nobody agreed to."""
-    nic = seat.node.nic
-    if nic.kind is NicKind.AUTO and seat.way is Pairing.PAIRING:
-        by_function = any(isinstance(want, WantSriov) for want in seat.target.devices)
+    nic = placement.node.nic
+    if nic.kind is NicKind.AUTO and placement.way is Pairing.PAIRING:
+        by_function = any(isinstance(want, WantSriov) for want in placement.target.devices)
         nic = replace(nic, kind=NicKind.SRIOV if by_function else NicKind.PASSTHROUGH)
-    return replace(seat.node, host=seat.host_name, nic=nic)
+    return replace(placement.node, host=placement.host_name, nic=nic)
 
 
 def _refuse_more(spec: ClusterSpec, fresh: Seated, todo: Proposal) -> None:

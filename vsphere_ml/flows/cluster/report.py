@@ -144,25 +144,25 @@ class Report:
 
     def _reasons(self) -> dict[str, list[str]]:
         """Return each thing that is not as planned, with the reasons nearest to the cause."""
-        told: dict[str, list[str]] = {}
+        answers: dict[str, list[str]] = {}
         for failure in self.failed:
-            told.setdefault(object_name(failure.change), []).append(_failure_reason(failure) + self._after(failure))
+            answers.setdefault(object_name(failure.change), []).append(_failure_reason(failure) + self._after(failure))
         for left in self.left_out:
             if isinstance(left.change, DeleteVm):
-                told.setdefault(left.change.vm, []).append(left.because)
+                answers.setdefault(left.change.vm, []).append(left.because)
         for drop in self.dropped:
-            told[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
-        explained = frozenset(told)
-        for thing, lack in lacks_in(self.lacking.changes):
+            answers[drop.vm] = [f"not powered on; vCenter did not keep what it was told: {'; '.join(drop.lacks)}"]
+        explained = frozenset(answers)
+        for thing, missing in lacks_in(self.lacking.changes):
             if thing not in explained:
-                told.setdefault(thing, []).append(lack)
+                answers.setdefault(thing, []).append(missing)
         for each in self.degraded:
-            told.setdefault(each.target, []).append(f"degraded: {each.message}")
+            answers.setdefault(each.target, []).append(f"degraded: {each.message}")
         if self.unseated is not None:
             thing = self.unseated.target or self.cluster
             why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
-            told.setdefault(thing, []).extend(why)
-        return told
+            answers.setdefault(thing, []).extend(why)
+        return answers
 
     def _after(self, failure: Undone) -> str:
         """Return what was done for a VM after a change of it failed, in words."""

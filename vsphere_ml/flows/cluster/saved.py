@@ -60,7 +60,7 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
         "site": site_of(proposal.inventory),
         "stages": stages_of(proposal.plan),
         "guests": guests_of(proposal.guests),
-        "seats": [_seat(seat) for seat in proposal.plan.seats],
+        "seats": [_seat(placement) for placement in proposal.plan.seats],
         "notes": list(proposal.plan.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -125,8 +125,8 @@ def digest(spec: ClusterSpec) -> str:
     if spec.make_ready.evacuate is not Evacuation.SHUT_DOWN:  # fingerprints of plans without it stay as they were
         ready |= {"evacuate": spec.make_ready.evacuate}
     asked = (ready,) if spec.make_ready else ()
-    wish = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
-    text = json.dumps([_encode_value(part) for part in wish], sort_keys=True)
+    wanted = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
+    text = json.dumps([_encode_value(part) for part in wanted], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -147,17 +147,17 @@ def stages_of(plan: Plan) -> list[Json]:
     ]
 
 
-def guests_of(lacking: GuestPlan | None) -> Json:
+def guests_of(plan: GuestPlan | None) -> Json:
     """Return what guests lack as a plan file shows it: steps by name, since a lack's words may differ each time."""
-    if lacking is None:
+    if plan is None:
         return None
     return {
-        "playbooks": [{"name": book.name, "digest": book.digest} for book in lacking.playbooks],
-        "after_boot": list(lacking.after_boot),
-        "unasked": [guest.node for guest in lacking.unasked],
+        "playbooks": [{"name": book.name, "digest": book.digest} for book in plan.playbooks],
+        "after_boot": list(plan.after_boot),
+        "unasked": [guest.node for guest in plan.unasked],
         "lacking": {
             guest.node: [f"{each.playbook}: {outcome.step}" for each in guest.convergences for outcome in each.lacking]
-            for guest in lacking.guests
+            for guest in plan.guests
             if guest.lacks
         },
     }
@@ -184,12 +184,12 @@ def _words(value: Json) -> str:
     return ", ".join(str(each) for each in value) if isinstance(value, list) and value else "none"
 
 
-def _seat(seat: NodePlacement) -> Json:
+def _seat(placement: NodePlacement) -> Json:
     """Return a seat without the picture of the VM that stands there."""
-    fields = _fields(seat)
+    fields = _fields(placement)
     return {
         **{key: value for key, value in fields.items() if key not in {"standing", "target"}},
-        "node": seat.node.name,
+        "node": placement.node.name,
     }
 
 
@@ -213,8 +213,8 @@ def _encode_value(value: object) -> Json:  # noqa: PLR0911 - one arm for each ki
             return [_encode_value(each) for each in value]
         case FirstBoot():
             by = "cloud-init" if value.customization is None else "customization"
-            told = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
-            return {"type": "FirstBoot", **told}
+            answers = {"by": by, "user": value.user, "address": in_words(value.address), "digest": value.digest}
+            return {"type": "FirstBoot", **answers}
         case _ if dataclasses.is_dataclass(value):
             # the type's name tells members of a union apart
             return {"type": type(value).__name__, **_fields(value)}

@@ -81,9 +81,9 @@ class Status:
         return self.lacking.findings
 
 
-def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock) -> Status:
+def status(spec: ClusterSpec, vcenter: VCenter, *, notify: Listener, clock: Clock) -> Status:
     """Return what stands of the cluster and what it lacks; nodes without a seat never hide the others."""
-    inventory = look(spec, vcenter, tell=tell, clock=clock, why="first", tasks=True)
+    inventory = look(spec, vcenter, notify=notify, clock=clock, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)
     return Status(
@@ -91,7 +91,7 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, tell: Listener, clock: Clock)
         about=inventory.about,
         nodes=tuple(_node_status(spec, node.name, inventory, compared.plan) for node in spec.nodes),
         lacking=_drop_renamed_findings(spec, compared.plan, inventory),
-        lacks=tuple(f"{thing} {lack}" for thing, lack in lacks_in(site)),
+        lacks=tuple(f"{thing} {missing}" for thing, missing in lacks_in(site)),
         unseated=compared.unseated,
         only=spec.only_names,
         running=tuple(_running_tasks(spec, inventory)),
@@ -118,10 +118,10 @@ def _drop_renamed_findings(spec: ClusterSpec, plan: Plan, inventory: Inventory) 
 
 
 def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:
-    seat = next((seat for seat in plan.seats if seat.node.name == name), None)
+    placement = next((placement for placement in plan.seats if placement.node.name == name), None)
     vm = _vm(spec, name, inventory)
     if vm is None:
-        return NodeStatus(node=name, state=NodeState.MISSING, seat=seat, lacks=("is not there",))
+        return NodeStatus(node=name, state=NodeState.MISSING, seat=placement, lacks=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
     gpus, nics = attached_devices.gpus(host, vm), attached_devices.nics(host, vm)
     return NodeStatus(
@@ -132,8 +132,8 @@ def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan)
         gpus=gpus,
         nics=nics,
         locality=farthest_apart(host, gpus, nics) if host and nics else Locality.UNKNOWN,
-        seat=seat,
-        lacks=tuple(lack for _, lack in lacks_in(change for change in plan.changes if subject(change) == name)),
+        seat=placement,
+        lacks=tuple(missing for _, missing in lacks_in(change for change in plan.changes if subject(change) == name)),
     )
 
 

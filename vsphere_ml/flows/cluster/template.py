@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 def check_template(spec: ClusterSpec, vcenter: VCenter, *, events: Listener, clock: Clock) -> tuple[TemplateFact, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
-    inventory = look(spec, vcenter, tell=events, clock=clock, why="first", devices=False)
+    inventory = look(spec, vcenter, notify=events, clock=clock, why="first", devices=False)
     return template_facts(find_source(spec, inventory), spec)

@@ -54,13 +54,13 @@ def wait_ready(
     deadline: Deadline,
     *,
     only: Collection[str] = (),
-    tell: GuestListener = lambda _event: None,
+    notify: GuestListener = lambda _event: None,
 ) -> GuestTargets:
     """Return the guests that have an address and a host key somebody vouches for, and why others have not.
 
     All host keys must be known before the first step: the nodes' mesh is made of them.
     """
-    found = wait_address(spec, inventory, vcenter, deadline, guests=guests, only=only, tell=tell)
+    found = wait_address(spec, inventory, vcenter, deadline, guests=guests, only=only, notify=notify)
     return wait_host_keys(found, guests, deadline.left_s)
 
 
@@ -72,10 +72,10 @@ def wait_address(
     *,
     guests: Guests | None = None,
     only: Collection[str] = (),
-    tell: GuestListener = lambda _event: None,
+    notify: GuestListener = lambda _event: None,
 ) -> GuestTargets:
     """Return the guests once they have an address, and with `guests` once they have published their host keys."""
-    watch = _Watch(spec, guests, tell)
+    watch = _Watch(spec, guests, notify)
     found = of_guests.find(spec, inventory, only)
     while (late := watch.late(found)) and deadline.left_s >= PAUSE_S:
         deadline.clock.sleep(PAUSE_S)
@@ -99,7 +99,7 @@ def run_with_retry(
     work: Callable[[Shell], T],
     deadline_s: float,
     *,
-    tell: GuestListener = lambda _event: None,
+    notify: GuestListener = lambda _event: None,
     end: Callable[[str, T], GuestEnded] = lambda name, _outcome: GuestEnded(node=name),
 ) -> dict[str, T | VsmlError]:
     """Return what the work came to in each guest; those that do not answer yet are waited for and tried again.
@@ -107,7 +107,7 @@ def run_with_retry(
     A guest that answers and then breaks off, as one that is slow does while it boots, gets three tries in all. `end`
     says to those who are told how the work ended.
     """
-    visit = _Visit(work, end, tell)
+    visit = _Visit(work, end, notify)
     done = dict(visit.each(guests, places, last=deadline_s <= 0))
     for left in range(_AGAIN if deadline_s > 0 else 0, 0, -1):
         late = [place for place in places if _not_up(done[place.name])]
@@ -182,7 +182,7 @@ def _reread_late_vms(
     """Return the picture with late VMs as they are now; those of ours can be read without a look at the site."""
     seen = {vm.ref: vm for vm in vcenter.read(late)}
     if len(seen) < len(late):
-        return look(spec, vcenter, tell=_nobody, clock=clock, why="again", devices=False)
+        return look(spec, vcenter, notify=_nobody, clock=clock, why="again", devices=False)
     return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
 
 
@@ -220,6 +220,6 @@ def _nobody(_event: object) -> None:
     """Say nothing of the looks that only wait for an address."""
 
 
-def first_look(spec: ClusterSpec, vcenter: VCenter, tell: Listener, clock: Clock) -> Inventory:
+def first_look(spec: ClusterSpec, vcenter: VCenter, notify: Listener, clock: Clock) -> Inventory:
     """Return the site without what only placing nodes needs."""
-    return look(spec, vcenter, tell=tell, clock=clock, why="first", devices=False)
+    return look(spec, vcenter, notify=notify, clock=clock, why="first", devices=False)

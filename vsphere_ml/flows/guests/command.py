@@ -63,7 +63,7 @@ def run(
     *,
     find: Callable[[Collection[str]], GuestTargets],
     known: Mapping[str, GuestPlace],
-    tell_guest: GuestListener,
+    notify_guest: GuestListener,
     only: Collection[str] = (),
     timeout_s: float = 600.0,
 ) -> Answered:
@@ -78,7 +78,7 @@ def run(
             places,
             lambda shell: _run(shell, command, timeout_s),
             0.0,
-            tell=tell_guest,
+            notify=notify_guest,
             end=lambda node, answer: GuestEnded(node=node, told=f"ended with status {answer.status}"),
         )
 

@@ -112,8 +112,8 @@ def configure(
     *,
     given: StepInputs,
     approve: Approve,
-    tell: Listener,
-    tell_guest: GuestListener,
+    notify: Listener,
+    notify_guest: GuestListener,
     clock: Clock,
     only: Collection[str] = (),
     wait_s: float = 300.0,
@@ -124,26 +124,26 @@ def configure(
     Guests that fail are told beside those that do not.
     """
     deadline = boot.start_deadline(wait_s, clock)
-    site = boot.first_look(spec, vcenter, tell, clock)
-    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    site = boot.first_look(spec, vcenter, notify, clock)
+    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, notify=notify_guest)
     found = of_guests.with_managers(found, vcenter, playbooks)
     found = with_topologies(spec, found, vcenter, playbooks)
     facts = of_guests.facts(spec, found, guests, given)
     fetch.look_for(playbooks, vcenter)
-    plan = plan_guests(spec, playbooks, found, guests, facts, deadline.left_s, tell=tell_guest)
+    plan = plan_guests(spec, playbooks, found, guests, facts, deadline.left_s, notify=notify_guest)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
-    lacking = {guest.node for guest in plan.guests if guest.lacks}
-    places = [place for place in found.places if place.name in lacking]
+    missing = {guest.node for guest in plan.guests if guest.lacks}
+    places = [place for place in found.places if place.name in missing]
     with vcenter.hold(spec.name):
-        given = given.but(fetch.fetch_files(playbooks, vcenter, tell, plan.steps))
+        given = given.but(fetch.fetch_files(playbooks, vcenter, notify, plan.steps))
         facts = of_guests.facts(spec, found, guests, given)
         done = boot.run_with_retry(
             guests,
             places,
-            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], tell_guest),
+            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], notify_guest),
             0.0,
-            tell=tell_guest,
+            notify=notify_guest,
             end=end_of_playbooks,
         )
     return Configured(plan=plan, acted=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
@@ -157,7 +157,7 @@ def plan_guests(  # noqa: PLR0917 - each is a thing of its own
     facts: Mapping[str, GuestFacts],
     deadline_s: float,
     *,
-    tell: GuestListener,
+    notify: GuestListener,
 ) -> GuestPlan:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
     seen = boot.run_with_retry(
@@ -165,7 +165,7 @@ def plan_guests(  # noqa: PLR0917 - each is a thing of its own
         found.places,
         lambda shell: check_all(playbooks, shell, facts[shell.name]),
         deadline_s,
-        tell=tell,
+        notify=notify,
         end=lambda node, each: GuestEnded(node=node, lacking=sum(len(book.lacking) for book in each)),
     )
     return GuestPlan(
@@ -189,10 +189,10 @@ def choose_steps(playbooks: Sequence[Playbook], steps: Sequence[str], from_step:
     for name, books in named.items():
         if not books:
             raise _unknown_step_error(name, playbooks)
-    kept = (
+    remaining = (
         (book, tuple(_strip_book_name(name, book) for name in steps if book.name in named[name])) for book in playbooks
     )
-    return tuple(replace(book, steps=Selection(steps=mine).of(book)) for book, mine in kept if mine)
+    return tuple(replace(book, steps=Selection(steps=mine).of(book)) for book, mine in remaining if mine)
 
 
 def _steps_from(playbooks: Sequence[Playbook], name: str) -> Sequence[Playbook]:
@@ -237,11 +237,11 @@ def _merge_guests(
             yield GuestResult(node=node.name, convergences=outcome, log=guests.log(node.name))
 
 
-def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, tell: GuestListener) -> Reached:
+def apply_playbooks(shell: Shell, playbooks: Sequence[Playbook], facts: GuestFacts, notify: GuestListener) -> Reached:
     """Bring the guest to the playbooks; return what was reached, and what ended it."""
     reached: list[Convergence] = []
     for book in playbooks:
-        done, error = converge_as_far(book, shell, facts, tell)
+        done, error = converge_as_far(book, shell, facts, notify)
         reached.append(done)
         if error is not None:
             return tuple(reached), error

@@ -25,13 +25,13 @@ def look_for(playbooks: Sequence[Playbook], vcenter: VCenter) -> None:
 
 
 def fetch_files(
-    playbooks: Sequence[Playbook], vcenter: VCenter, tell: Listener, steps: Collection[str] | None = None
+    playbooks: Sequence[Playbook], vcenter: VCenter, notify: Listener, steps: Collection[str] | None = None
 ) -> Mapping[str, str]:
     """Return where each file lies on this machine now, as steps look it up: `file:[datastore] path`.
 
     With `steps` only what these need, by title.
     """
-    return {f"file:{file}": str(vcenter.fetch(file, _told(file, tell))) for file in _wanted_files(playbooks, steps)}
+    return {f"file:{file}": str(vcenter.fetch(file, _told(file, notify))) for file in _wanted_files(playbooks, steps)}
 
 
 def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None = None) -> Iterator[str]:
@@ -43,8 +43,8 @@ def _wanted_files(playbooks: Sequence[Playbook], steps: Collection[str] | None =
 class _told:  # noqa: N801 - called like a function
     """Tells each tenth of a download."""
 
-    def __init__(self, file: str, tell: Listener) -> None:
-        self._file, self._tell, self._last = file, tell, -1
+    def __init__(self, file: str, notify: Listener) -> None:
+        self._file, self._tell, self._last = file, notify, -1
 
     def __call__(self, done: int, total: int) -> None:
         tenth = done * _TENTH // max(total, 1)

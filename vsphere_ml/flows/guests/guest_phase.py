@@ -60,7 +60,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(every, found, vcenter, phase.playbooks)
     facts = of_guests.facts(every, found, phase.guests, phase.given)
-    seen = plan_guests(spec, phase.playbooks, found, phase.guests, facts, 0.0, tell=phase.tell)
+    seen = plan_guests(spec, phase.playbooks, found, phase.guests, facts, 0.0, notify=phase.tell)
     return GuestPlan(
         cluster=spec.name,
         playbooks=phase.playbooks,
@@ -77,7 +77,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     inventory: Inventory,
     vcenter: VCenter,
     clock: Clock,
-    tell: Listener,
+    notify: Listener,
     without: Collection[str] = (),
 ) -> Configured:
     """Wait for the guests and bring them to the playbooks; return what became of each.
@@ -87,7 +87,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     """
     wanted = [name for name in _guests_with_drift(spec, plan) if name not in without]
     try:
-        guests = _configure_nodes(spec, plan, phase, wanted, inventory, vcenter, clock, tell) if wanted else {}
+        guests = _configure_nodes(spec, plan, phase, wanted, inventory, vcenter, clock, notify) if wanted else {}
     except Interrupted:
         raise
     except KeyboardInterrupt as interrupt:
@@ -114,20 +114,20 @@ def _configure_nodes(  # noqa: PLR0917
     inventory: Inventory,
     vcenter: VCenter,
     clock: Clock,
-    tell: Listener,
+    notify: Listener,
 ) -> dict[str, GuestResult]:
     deadline, spec = boot.start_deadline(phase.wait_s, clock), spec.complete
-    found = boot.wait_ready(spec, inventory, vcenter, phase.guests, deadline, only=wanted, tell=phase.tell)
+    found = boot.wait_ready(spec, inventory, vcenter, phase.guests, deadline, only=wanted, notify=phase.tell)
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(spec, found, vcenter, phase.playbooks)
-    given = phase.given.but(fetch.fetch_files(phase.playbooks, vcenter, tell, plan.steps))
+    given = phase.given.but(fetch.fetch_files(phase.playbooks, vcenter, notify, plan.steps))
     facts = of_guests.facts(spec, found, phase.guests, given)
     done = boot.run_with_retry(
         phase.guests,
         found.places,
         lambda shell: apply_playbooks(shell, phase.playbooks, facts[shell.name], phase.tell),
         deadline.left_s,
-        tell=phase.tell,
+        notify=phase.tell,
         end=end_of_playbooks,
     )
     return {name: _guest(name, found, done, phase.guests) for name in wanted}

@@ -199,5 +199,5 @@ def fast_macs(vm: Vm | None, count: int = 1) -> tuple[str | None, ...]:
     """Return the MACs of a VM's fast NICs, in the order of their ports; None for those that vCenter does not tell."""
     devices = vm.settings.devices if vm and vm.settings else ()
     cards = [each for each in devices if isinstance(each, EthernetCard) and each.adapter in ("sriov", "pvrdma")]
-    told = [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]
-    return tuple(told[at] if at < len(told) else None for at in range(count))
+    texts = [card.mac for card in sorted(cards, key=lambda card: (card.physical_function or "", card.key))]
+    return tuple(texts[at] if at < len(texts) else None for at in range(count))

@@ -68,8 +68,8 @@ def verify(
     guests: Guests,
     *,
     given: StepInputs,
-    tell: Listener,
-    tell_guest: GuestListener,
+    notify: Listener,
+    notify_guest: GuestListener,
     clock: Clock,
     only: Collection[str] = (),
     wait_s: float = 0.0,
@@ -77,8 +77,8 @@ def verify(
 ) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
     deadline = boot.start_deadline(wait_s, clock)
-    site = boot.first_look(spec, vcenter, tell, clock)
-    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, tell=tell_guest)
+    site = boot.first_look(spec, vcenter, notify, clock)
+    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, notify=notify_guest)
     found = replace(found, managers=of_guests.managers(found, vcenter))
     facts = of_guests.facts(spec, found, guests, given)
     want = wanted.wanted_by_playbooks(playbooks)
@@ -87,7 +87,7 @@ def verify(
         found.places,
         lambda shell: ask(shell, facts[shell.name], want),
         deadline.left_s,
-        tell=tell_guest,
+        notify=notify_guest,
         end=_count_facts,
     )
     errors = dict(found.errors)

@@ -80,13 +80,13 @@ class HostsReading:
 
         Guests that have a whole function may take `wait_s` seconds to answer: their VMs were just powered on.
         """
-        self.inventory = look(self.spec, self.site.vcenter, tell=self.tell, clock=self.clock, why=why)
+        self.inventory = look(self.spec, self.site.vcenter, notify=self.tell, clock=self.clock, why=why)
         compared = compare(self.spec, _in_service(self.inventory))
         records = self._records(self.inventory) if self.task.revert else {}
         wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named, records)
         if not wanted:
             raise self._no_hosts(compared.unseated)
-        self.wishes = {wish.ref: wish for wish in wanted}
+        self.wishes = {settings.ref: settings for settings in wanted}
         self.doors = FirmwareAccess(
             hosts=self.site.hosts,
             shells=self.site.shells,
@@ -94,47 +94,47 @@ class HostsReading:
             places=self._places(wanted, wait_s),
             wait_s=wait_s,
         )
-        seen = self.site.hosts.see([wish.ref for wish in wanted])
-        there = [seen[wish.ref] for wish in wanted if wish.ref in seen]
+        seen = self.site.hosts.see([settings.ref for settings in wanted])
+        there = [seen[settings.ref] for settings in wanted if settings.ref in seen]
         with ThreadPoolExecutor(max_workers=ASKED_AT_ONCE) as pool:
             return tuple(pool.map(self._plan, there))
 
     def _records(self, inventory: Inventory) -> dict[HostRef, Record]:
         """Return what is written down on hosts: also where no node is now, values wait to come back."""
         seen = self.site.hosts.see([host.ref for host in inventory.hosts if connectx(host)])
-        found = {ref: saved_state.parse(sight.record) for ref, sight in seen.items()}
+        found = {ref: saved_state.parse(state.record) for ref, state in seen.items()}
         return {ref: record for ref, record in found.items() if record is not None}
 
     def again(self, host: HostPlan) -> HostFacts:
         """Return one host's facts as they are now, held against the same wish."""
         return self._plan(see_one(self.site.hosts, host.facts.host, host.name)).facts
 
-    def _plan(self, sight: EsxiHostState) -> HostPlan:
+    def _plan(self, state: EsxiHostState) -> HostPlan:
         if self.inventory is None or self.doors is None:
             raise AssertionError("nobody has looked yet")
-        wish = self.wishes[sight.ref]
-        self.tell_host(Asking(host=sight.name))
-        record = saved_state.parse(sight.record)
-        firmware = self.doors.read(wish, sight)
+        settings = self.wishes[state.ref]
+        self.tell_host(Asking(host=state.name))
+        record = saved_state.parse(state.record)
+        firmware = self.doors.read(settings, state)
         case = HostPlanInput(
             cluster=self.spec.name,
             nodes=[node.name for node in self.spec.nodes],
-            facts=facts(wish, sight, firmware, self.inventory, record),
-            sight=sight,
+            facts=facts(settings, state, firmware, self.inventory, record),
+            sight=state,
             record=record,
             leave=self.task.leave,
             evacuate=self.spec.make_ready.evacuate,
             user=self.site.shells.user if self.site.shells else "",
             revert=self.task.revert,
             vcenter=self.task.vcenter,
-            unsupported=ats_versions.refusal(sight.version, sight.build, sight.cpu_vendor) or "",
-            caution=ats_versions.caution(sight.version, sight.cpu_vendor) or "",
+            unsupported=ats_versions.refusal(state.version, state.build, state.cpu_vendor) or "",
+            caution=ats_versions.caution(state.version, state.cpu_vendor) or "",
         )
         return plan(case)
 
     def _places(self, wanted: Sequence[HostSettings], wait_s: float) -> dict[str, GuestPlace | VsmlError]:
         """Return where the guests are that have a port's whole function."""
-        names = {port.guest for wish in wanted for port in wish.ports if port.guest}
+        names = {port.guest for settings in wanted for port in settings.ports if port.guest}
         if not names:
             return {}
         deadline = boot.start_deadline(wait_s, self.clock)
@@ -142,13 +142,13 @@ class HostsReading:
         found = boot.wait_address(self.spec, site, self.site.vcenter, deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 
-    def _no_hosts(self, unseated: NotPossible | None) -> NotPossible:
+    def _no_hosts(self, unplaced: NotPossible | None) -> NotPossible:
         return NotPossible(
             f"no host is {self.spec.name}'s: none of its VMs stands, and no node finds a seat",
             code="ats.no-hosts",
             target=self.spec.name,
             hint="`vsml provision` first, or name hosts with --host",
-            details=unseated.details if unseated is not None else (),
+            details=unplaced.details if unplaced is not None else (),
         )
 
 

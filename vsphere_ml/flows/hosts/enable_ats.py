@@ -92,8 +92,8 @@ def enable_ats(
     task: Task,
     *,
     approve: Approve,
-    tell: Listener,
-    tell_host: HostListener,
+    notify: Listener,
+    notify_host: HostListener,
     clock: Clock,
     show: Callable[[AtsPlan], None] | None = None,
 ) -> AtsReport:
@@ -101,7 +101,7 @@ def enable_ats(
 
     Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """
-    seen = HostsReading(spec, site, task, tell, tell_host, clock)
+    seen = HostsReading(spec, site, task, notify, notify_host, clock)
     todo = _make_ats_plan(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)

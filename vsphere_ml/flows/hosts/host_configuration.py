@@ -66,7 +66,7 @@ class HostConfiguration:
         """Return the site with the hosts in service that a run of ours has emptied: the plan brings them back."""
         away = [host.ref for host in inventory.hosts if host.maintenance or not host.connected]
         seen = self.door.hosts.see(away) if away else {}
-        records = {ref: saved_state.parse(sight.record) for ref, sight in seen.items()}
+        records = {ref: saved_state.parse(state.record) for ref, state in seen.items()}
         self._records = {
             ref: record
             for ref, record in records.items()
@@ -108,15 +108,15 @@ class HostConfiguration:
             raise failure(self.spec.name, outcomes, what, code="host.not-ready")
         return outcomes
 
-    def _plan(self, sight: EsxiHostState) -> HostPlan:
-        asked = self._asked(sight)
+    def _plan(self, state: EsxiHostState) -> HostPlan:
+        asked = self._asked(state)
         return plan(
             HostPlanInput(
                 cluster=self.spec.name,
                 nodes=[node.name for node in self.spec.nodes],
                 facts=facts(asked),
-                sight=sight,
-                record=saved_state.parse(sight.record),
+                sight=state,
+                record=saved_state.parse(state.record),
                 leave=self.door.leave,
                 evacuate=self.spec.make_ready.evacuate,
                 user=self.door.shells.user if self.door.shells else "",
@@ -126,31 +126,31 @@ class HostConfiguration:
             )
         )
 
-    def _asked(self, sight: EsxiHostState) -> DesiredSettings:
+    def _asked(self, state: EsxiHostState) -> DesiredSettings:
         if self._inventory is None:
             raise AssertionError("nobody has looked yet")
         return DesiredSettings(
             wish=self.door.wish(self.spec.make_ready),
-            host=self._inventory.host(sight.ref),
-            seats=self._seats.get(sight.ref, ()),
-            sight=sight,
-            shell=self._shell(sight),
+            host=self._inventory.host(state.ref),
+            seats=self._seats.get(state.ref, ()),
+            sight=state,
+            shell=self._shell(state),
             roce=self.spec.roce,
             switches={each.ref: each.switch_ref for each in self._inventory.networks if each.switch_ref is not None},
-            record=saved_state.parse(sight.record),
+            record=saved_state.parse(state.record),
         )
 
-    def _shell(self, sight: EsxiHostState) -> ShellSeen:
+    def _shell(self, state: EsxiHostState) -> ShellSeen:
         """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
         if self._inventory is None or ReadyKind.MIG not in self.spec.make_ready.kinds:
             return ShellSeen(mig={})
-        if not wants_mig(self._seats.get(sight.ref, ()), self._inventory.host(sight.ref)):
+        if not wants_mig(self._seats.get(state.ref, ()), self._inventory.host(state.ref)):
             return ShellSeen(mig={})
-        why = shut(self.door.shells, sight)
+        why = shut(self.door.shells, state)
         if why or self.door.shells is None:
             return ShellSeen(mig={}, why=why)
         try:
-            with HostShell(self.door.hosts, self.door.shells, sight) as run:
+            with HostShell(self.door.hosts, self.door.shells, state) as run:
                 answer = run(nvidia_smi.QUERY)
         except VsmlError as error:
             return ShellSeen(mig={}, why=error.message)
@@ -164,8 +164,8 @@ class HostConfiguration:
         """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
         if not isinstance(change, SetMig) or self.door.shells is None:
             raise AssertionError("a door that is not open was not read through either")
-        sight = see_one(self.door.hosts, change.host, change.host_name)
-        with HostShell(self.door.hosts, self.door.shells, sight) as run:
+        state = see_one(self.door.hosts, change.host, change.host_name)
+        with HostShell(self.door.hosts, self.door.shells, state) as run:
             answer = run(nvidia_smi.setting(change.gpu, change.value))
         if not answer.ok:
             raise VSphereError(

@@ -37,11 +37,11 @@ class FirmwareAccess:
     places: Mapping[str, GuestPlace | VsmlError] | None = None  # of the guests, by node
     wait_s: float = 0.0  # for guests that boot
 
-    def read(self, wish: HostSettings, sight: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
+    def read(self, settings: HostSettings, state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
         """Return what each port's firmware tells, or why it could not be asked. Raises nothing of a door's."""
-        seen = {port.address: self._in_guest(port) for port in wish.ports if port.guest}
-        ports = [port for port in wish.ports if not port.guest]
-        return seen | (self._on_host(ports, sight) if ports else {})
+        seen = {port.address: self._in_guest(port) for port in settings.ports if port.guest}
+        ports = [port for port in settings.ports if not port.guest]
+        return seen | (self._on_host(ports, state) if ports else {})
 
     def set(self, change: SetFirmware) -> None:
         """Configure a port's firmware for the next boot, and read it back. VSphereError when it refuses."""
@@ -50,16 +50,16 @@ class FirmwareAccess:
             return
         if self.shells is None:
             raise AssertionError("a door that is not open was not read through either")
-        sight = see_one(self.hosts, change.host, change.host_name)
-        with HostShell(self.hosts, self.shells, sight) as run:
+        state = see_one(self.hosts, change.host, change.host_name)
+        with HostShell(self.hosts, self.shells, state) as run:
             _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
 
-    def _on_host(self, ports: Sequence[PortSettings], sight: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
-        why, shells = shut(self.shells, sight), self.shells
+    def _on_host(self, ports: Sequence[PortSettings], state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
+        why, shells = shut(self.shells, state), self.shells
         if why or shells is None:
             return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=why) for port in ports}
         try:
-            with HostShell(self.hosts, shells, sight) as run:
+            with HostShell(self.hosts, shells, state) as run:
                 return _read(run, ports)
         except VsmlError as error:
             return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=error.message) for port in ports}
@@ -115,10 +115,10 @@ def _parse_query(answer: CommandAnswer, seen: FirmwareSeen) -> FirmwareSeen:
     else:
         value = mft.value(answer.out)
         why = "" if value else f"mlxconfig lists no {FIRMWARE_SETTING}: this firmware, or this mlxconfig, has none"
-    door = seen.door if value else AccessMethod.NONE
+    method = seen.door if value else AccessMethod.NONE
     return replace(
         seen,
-        door=door,
+        door=method,
         value=value,
         why=why,
         installed=installed,

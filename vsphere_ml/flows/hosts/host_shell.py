@@ -16,18 +16,18 @@ Run: TypeAlias = Callable[[str], CommandAnswer]
 COMMAND_S = 120.0
 
 
-def shut(shells: HostShells | None, sight: EsxiHostState) -> str:
+def shut(shells: HostShells | None, state: EsxiHostState) -> str:
     """Return why the host's shell is no way, in words; empty when it is one."""
-    if not sight.connected:
+    if not state.connected:
         return "the host does not answer"
     if shells is None:
         return "the cluster file opens no door to the hosts' shells ([hosts] door)"
-    if sight.lockdown.refuses(shells.user):
-        return f"the host is in {sight.lockdown.words}, which refuses SSH to {shells.user}"
-    if sight.ssh_running is False and not shells.starts_service:
+    if state.lockdown.refuses(shells.user):
+        return f"the host is in {state.lockdown.words}, which refuses SSH to {shells.user}"
+    if state.ssh_running is False and not shells.starts_service:
         return (
             "the host's SSH service is stopped, and the cluster file leaves it so ([hosts] service);"
-            f" `govc host.service -host {sight.name} start TSM-SSH` starts it"
+            f" `govc host.service -host {state.name} start TSM-SSH` starts it"
         )
     return ""
 

@@ -79,19 +79,19 @@ def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Tell the clocks. A GPU at rest runs slowly, so only their absence says anything."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
-    told = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
+    found = all("N/A" not in line and "MHz" in line for line in answer.text.splitlines())
     shown = "; ".join(line.replace(", ", " of ") for line in answer.text.splitlines())
-    return (FactVerdict.OK if told and shown else FactVerdict.UNKNOWN), shown or "no GPU"
+    return (FactVerdict.OK if found and shown else FactVerdict.UNKNOWN), shown or "no GPU"
 
 
 def distance(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
-    found = [way for way in nvidia_smi.ways(answer.out) if way.to_nic]
+    found = [link for link in nvidia_smi.ways(answer.out) if link.to_nic]
     if not found:
         return FactVerdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
     shown = _list_paths(found)
-    near = {way.gpu for way in found if way.kind.startswith(NEAR)}
-    if near == {way.gpu for way in found}:
+    near = {link.gpu for link in found if link.kind.startswith(NEAR)}
+    if near == {link.gpu for link in found}:
         return FactVerdict.OK, shown
     return FactVerdict.UNKNOWN, f"{shown}; this is the VM's own topology, compare it with the host's"
 
@@ -100,12 +100,12 @@ def nvlink(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
-    ways = nvidia_smi.ways(answer.out)
-    order = {gpu: at for at, gpu in enumerate(dict.fromkeys(way.gpu for way in ways))}
-    found = [way for way in ways if order[way.gpu] < order.get(way.other, -1)]
+    links = nvidia_smi.ways(answer.out)
+    order = {gpu: at for at, gpu in enumerate(dict.fromkeys(link.gpu for link in links))}
+    found = [link for link in links if order[link.gpu] < order.get(link.other, -1)]
     shown = _list_paths(found) or "nvidia-smi shows no two GPUs"
     pairs = facts.gpus * (facts.gpus - 1) // 2
-    joined = len(found) == pairs and all(way.kind.startswith("NV") for way in found)
+    joined = len(found) == pairs and all(link.kind.startswith("NV") for link in found)
     return _when(joined, shown, f"{shown}; wanted NVLink between all {facts.gpus} GPUs")
 
 
@@ -115,10 +115,10 @@ def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     said = [line for line in lines if not line.startswith("nvidia_peermem ")]
     if len(said) < 2:  # noqa: PLR2004 - kernel and licence
         return FactVerdict.UNKNOWN, "there is no NVIDIA kernel module"
-    way = direct.way({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
-    if way.dma_buf:
-        return FactVerdict.OK, f"DMA-BUF: {way.reason}"
-    return _when(loaded, f"nvidia-peermem: {way.reason}", f"nvidia-peermem is not loaded; {way.reason}")
+    method = direct.way({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
+    if method.dma_buf:
+        return FactVerdict.OK, f"DMA-BUF: {method.reason}"
+    return _when(loaded, f"nvidia-peermem: {method.reason}", f"nvidia-peermem is not loaded; {method.reason}")
 
 
 def container(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
@@ -207,8 +207,8 @@ def _ports(text: str) -> Iterator[tuple[str, str, str]]:
             yield device, state, first[0]
 
 
-def _list_paths(ways: Sequence[nvidia_smi.GpuLink]) -> str:
-    return ", ".join(f"{way.gpu} to {way.other}: {way.kind}" for way in ways)
+def _list_paths(candidates: Sequence[nvidia_smi.GpuLink]) -> str:
+    return ", ".join(f"{link.gpu} to {link.other}: {link.kind}" for link in candidates)
 
 
 def _silent(answer: CommandAnswer, program: str) -> Judgement:

@@ -79,7 +79,7 @@ def load_text(
     return Playbook(name=path.stem, about=about, steps=steps, digest=_digest(text, steps))
 
 
-def find(name: str, beside: Path) -> Path:
+def find(name: str, context: Path) -> Path:
     """Return the file that a playbook's name means: one that ships for a plain name, else a path from `beside`."""
     if re.fullmatch(r"[a-z0-9-]+", name):
         path = shipped.playbooks() / f"{name}.toml"
@@ -91,7 +91,7 @@ def find(name: str, beside: Path) -> Path:
             target=name,
             hint=f"name one of {', '.join(names())}, or a path such as ./{name}.toml",
         )
-    return beside / name
+    return context / name
 
 
 def names() -> tuple[str, ...]:
@@ -199,9 +199,9 @@ def _step(table: object, at: KeyPath, reading: Reading, mistakes: _Mistakes) -> 
         return None
     kind = table.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        told = "is missing" if kind is None else f"`{kind}` is no kind of step"
+        text = "is missing" if kind is None else f"`{kind}` is no kind of step"
         hint = _close(kind, KINDS) if isinstance(kind, str) else ""
-        mistakes.add((*at, "kind"), told, hint or f"one of {', '.join(sorted(KINDS))}")
+        mistakes.add((*at, "kind"), text, hint or f"one of {', '.join(sorted(KINDS))}")
         return None
     return _build_step(kind, {key: value for key, value in table.items() if key != "kind"}, at, reading, mistakes)
 

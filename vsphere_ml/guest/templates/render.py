@@ -44,12 +44,12 @@ def shipped_template(name: str) -> Template:
     return Template(file.read_text(encoding="utf-8"), str(file))
 
 
-def find(name: str, beside: Path | None) -> Template | None:
+def find(name: str, path: Path | None) -> Template | None:
     """Return a template that lies beside a playbook, or else a shipped one; None when there is none.
 
     Raises OSError for one that cannot be read or is no file, UnicodeDecodeError for one that is not UTF-8 text.
     """
-    for folder in (beside, shipped.templates()):
+    for folder in (path, shipped.templates()):
         if folder is not None and (folder / name).exists():
             file = folder / name
             return Template(read_bytes(file, LARGEST).decode("utf-8-sig"), str(file))

@@ -86,15 +86,15 @@ def report(center: hub.Hub, vm: LabVm) -> ToolsReport:
     late = f"the guest of {vm.name} did not answer"
     hub.await_(lambda: booted.exists() and _answers(address), late, at / "console.log", BOOT_DEADLINE_S)
     deadline = time.monotonic() + KEYS_DEADLINE_S
-    while not (told := _read_tools_values(at)) and time.monotonic() < deadline and (at / "publishes").exists():
+    while not (answers := _read_tools_values(at)) and time.monotonic() < deadline and (at / "publishes").exists():
         time.sleep(0.005)
-    return ToolsReport(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=told)
+    return ToolsReport(address=address, hostname=(at / "hostname").read_text().strip(), guestinfo=answers)
 
 
 def firmware(center: hub.Hub, vm_id: str) -> dict[str, str]:
     """Return what the guest has set in the firmware of adapters that were handed over whole, by guestinfo key."""
-    told = _read_tools_values(folder(center.home, vm_id))
-    return {key: value for key, value in told.items() if key.startswith(FIRMWARE)}
+    answers = _read_tools_values(folder(center.home, vm_id))
+    return {key: value for key, value in answers.items() if key.startswith(FIRMWARE)}
 
 
 def end(center: hub.Hub, vm_id: str) -> None:
@@ -128,8 +128,8 @@ def _seed(center: hub.Hub, at: Path, vm: LabVm) -> None:
     (at / "tools").mkdir(parents=True, exist_ok=True, mode=0o755)
     shutil.copy(hub.HERE / "init.sh", at / "init.sh")
     shutil.copytree(hub.HERE / "standins" / "base", at / "programs", dirs_exist_ok=True)
-    told = firstboot.read_first_boot(vm, at)
-    address = _address(center, at, told.addresses.get(0))
+    first_boot = firstboot.read_first_boot(vm, at)
+    address = _address(center, at, first_boot.addresses.get(0))
     (at / "address").write_text(f"{address.ip}\n")
     rows = (f"{each.profile or '-'} {each.board} {each.id} {each.name}\n" for each in vm.gpus)
     (at / "tools" / "gpus").write_text("".join(rows))
@@ -139,11 +139,11 @@ def _seed(center: hub.Hub, at: Path, vm: LabVm) -> None:
     (at / "tools" / "adapters").write_text("".join(f"{each}\n" for each in adapters.split(";") if each))
     kinds = (f"eth{number} {nic.get('kind', 'vmxnet3')}\n" for number, nic in enumerate(vm.adapters))
     (at / "tools" / "adapter-kinds").write_text("".join(kinds))
-    (at / "hostname").write_text(f"{told.hostname}\n")
+    (at / "hostname").write_text(f"{first_boot.hostname}\n")
     (at / "vm").write_text(vm.name)
     (at / "tools" / "guestinfo").unlink(missing_ok=True)
     _forget(at)
-    if any("/scripts/per-boot/" in str(file["path"]) for file in told.userdata.get("write_files") or ()):
+    if any("/scripts/per-boot/" in str(file["path"]) for file in first_boot.userdata.get("write_files") or ()):
         (at / "publishes").touch()
     # Another guest may have had the address a moment ago: neighbours forget its adapter, as when a real guest boots.
     hub.attempt("ip", "neighbour", "delete", str(address.ip), "dev", center.device)
@@ -151,9 +151,9 @@ def _seed(center: hub.Hub, at: Path, vm: LabVm) -> None:
     network += [f"ip address replace {address} dev eth0", "ip link set eth0 up"]
     # Whoever has an address in the lab is a neighbour; nobody answers for any other.
     network.append("ip route replace default dev eth0")
-    others = ((number, each) for number, each in told.addresses.items() if number)
+    others = ((number, each) for number, each in first_boot.addresses.items() if number)
     network += [f"ip address replace {each} dev eth{number} && ip link set eth{number} up" for number, each in others]
-    (at / "tools" / "boot.sh").write_text(cloudinit.boot(told, network))
+    (at / "tools" / "boot.sh").write_text(cloudinit.boot(first_boot, network))
 
 
 def _unified_memory(vm: LabVm) -> bool:
@@ -202,10 +202,10 @@ def _lease_address(center: hub.Hub, at: Path) -> ipaddress.IPv4Interface:
 
 def _refuse_foreign(center: hub.Hub, address: ipaddress.IPv4Interface) -> None:
     """Refuse an address that leads to somebody else: this machine itself, its neighbours, another lab's guest."""
-    way: Mapping[str, Any] = json.loads(hub.run("ip", "-4", "-j", "route", "get", str(address.ip)))[0]
-    if "gateway" not in way and way.get("dev") != center.device:
+    option: Mapping[str, Any] = json.loads(hub.run("ip", "-4", "-j", "route", "get", str(address.ip)))[0]
+    if "gateway" not in option and option.get("dev") != center.device:
         raise NotPossible(
-            f"{address.ip} leads to {way.get('dev')} on this machine, so no lab guest can have it",
+            f"{address.ip} leads to {option.get('dev')} on this machine, so no lab guest can have it",
             code="lab.guest-failed",
             target=str(address.ip),
             hint="give the nodes addresses of a network this machine has no part in",
@@ -215,8 +215,8 @@ def _refuse_foreign(center: hub.Hub, address: ipaddress.IPv4Interface) -> None:
 def _route(center: hub.Hub, act: str, address: str) -> None:
     """Lay or take up the way to a guest's address; those of the lab's own network need none."""
     if ipaddress.IPv4Address(address) not in center.network:
-        way = ("ip", "route", act, f"{address}/32", "dev", center.device, "src", str(center.operator))
-        hub.attempt(*way) if act == "del" else hub.run(*way)
+        option = ("ip", "route", act, f"{address}/32", "dev", center.device, "src", str(center.operator))
+        hub.attempt(*option) if act == "del" else hub.run(*option)
 
 
 def _answers(address: str) -> bool:

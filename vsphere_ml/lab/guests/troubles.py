@@ -81,8 +81,8 @@ KINDS = {
 
 def describe_fault(kind: str, package: str) -> str:
     """Return what goes wrong now that it was begun, with the package by its name."""
-    told = KINDS[kind].about
-    return told.replace("--package", package) if package else told
+    text = KINDS[kind].about
+    return text.replace("--package", package) if package else text
 
 
 def begin(home: Path, vm_id: str, kind: str, package: str = "") -> None:
@@ -125,9 +125,9 @@ def _read_faults(file: Path) -> list[Fault]:
     return []
 
 
-def _note(at: Path, troubles: list[Fault]) -> None:
+def _note(at: Path, faults: list[Fault]) -> None:
     for name, passing in (("faults", False), (machine.UNTIL_OFF, True)):
-        pairs = [[each.kind, each.package] for each in troubles if KINDS[each.kind].ends_with_power is passing]
+        pairs = [[each.kind, each.package] for each in faults if KINDS[each.kind].ends_with_power is passing]
         (at / name).write_text(json.dumps(pairs))
 
 

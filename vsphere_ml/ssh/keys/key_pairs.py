@@ -68,13 +68,13 @@ def read_key_pair(private: Path, *, comment: str = "vsml") -> KeyPair:
 
 def public(private: Path, *, comment: str = "vsml") -> str:
     """Return the public half of a private key; where it has a passphrase, what lies beside it as `.pub`."""
-    beside = private.with_name(private.name + ".pub")
+    path = private.with_name(private.name + ".pub")
     try:
         return read_key_pair(private, comment=comment).public
     except GuestError:
-        if not beside.is_file():
+        if not path.is_file():
             raise
-        return beside.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8").strip()
 
 
 def of_agent() -> tuple[str, ...]:

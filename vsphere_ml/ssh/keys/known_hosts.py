@@ -41,10 +41,10 @@ class KnownHosts:
     def pin(self, host: str, port: int, keys: Iterable[HostKey], *, comment: str) -> None:
         """Let these keys be the host's, and no others. The comment says how they became known."""
         place = place_of(host, port)
-        remark = " ".join(comment.split())
+        note = " ".join(comment.split())
         with self._alone():
-            kept = [line for line in self._lines() if not _pins(line, place)]
-            self._replace([*kept, *(f"{place} {key} {remark}".rstrip() for key in keys)])
+            remaining = [line for line in self._lines() if not _pins(line, place)]
+            self._replace([*remaining, *(f"{place} {key} {note}".rstrip() for key in keys)])
 
     def forget(self, host: str, port: int) -> None:
         """Drop the host's keys; revoked ones stay."""

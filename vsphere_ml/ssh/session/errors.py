@@ -56,9 +56,9 @@ def unexpected_output_error(target: SshTarget, what: str, words: str) -> GuestEr
 
 
 def not_root(target: SshTarget, words: str) -> GuestError:
-    way = "with the password given" if target.sudo_password else "without a password"
+    option = "with the password given" if target.sudo_password else "without a password"
     return GuestError(
-        f"{target.name}: user {target.user} cannot become root by sudo {way}"
+        f"{target.name}: user {target.user} cannot become root by sudo {option}"
         if target.user != "root"
         else f"{target.name}: no command can be run as root",
         code="guest.sudo",

@@ -63,8 +63,8 @@ class Printed:
         return head, bool(found), rest
 
     def _keep(self, which: int, data: bytes) -> None:
-        kept, lines = self._kept[which], self._lines[which]
-        kept += data
-        del kept[: max(0, len(kept) - self._limit)]
+        remaining, lines = self._kept[which], self._lines[which]
+        remaining += data
+        del remaining[: max(0, len(remaining) - self._limit)]
         if lines is not None and data:
             lines.feed(data)

@@ -77,9 +77,9 @@ def _timeout_error(target: SshTarget) -> GuestError:
 
 
 def _unreachable_error(error: Exception, target: SshTarget) -> GuestError:
-    way = f" through {target.jump.name}" if target.jump else ""
+    option = f" through {target.jump.name}" if target.jump else ""
     return GuestError(
-        f"{target.name} ({target.place}) cannot be reached over SSH{way}: {_reason(error)}",
+        f"{target.name} ({target.place}) cannot be reached over SSH{option}: {_reason(error)}",
         code="guest.unreachable",
         target=target.name,
         hint=target.by_hand,

@@ -248,11 +248,11 @@ class ChangeExecutor:
         yield self._do(lambda: vm.ReconfigVM_Task(spec=specs.new_mac(card)))
 
     def _customize(self, change: CustomizeGuest) -> Steps:
-        vm, told = self.site.vm(change.vm), change.customization
-        spec = customization.spec(told, self._devices(vm), customization.find_specification(self._session, told))
+        vm, answers = self.site.vm(change.vm), change.customization
+        spec = customization.spec(answers, self._devices(vm), customization.find_specification(self._session, answers))
         with suppress(vim.fault.CustomizationPending):  # a run was cut before it noted that
             yield self._do(lambda: vm.CustomizeVM_Task(spec=spec))
-        yield self._do(lambda: vm.ReconfigVM_Task(spec=customization.note(told)))
+        yield self._do(lambda: vm.ReconfigVM_Task(spec=customization.note(answers)))
 
     def _make_rule(self, change: MakeRule) -> Steps:
         vms = [self.site.vm(name) for name in change.vms]
@@ -284,8 +284,8 @@ class ChangeExecutor:
     def _power_on(self, change: PowerOn) -> Steps:
         vm = self.site.vm(change.vm)
         # The host is named so that DRS does not move the VM away from the seat its devices were chosen for.
-        seat = self.site.hosts.get(change.vm)
-        host = managed_object(self._session, "vim.HostSystem", seat) if seat else None
+        placement = self.site.hosts.get(change.vm)
+        host = managed_object(self._session, "vim.HostSystem", placement) if placement else None
         try:
             yield self._do(lambda: vm.PowerOnVM_Task(host=host))
         except vim.fault.InvalidPowerState as fault:

@@ -21,27 +21,28 @@ if TYPE_CHECKING:
 _api: Any = vim.vm.customization
 
 
-def spec(told: Customization, devices: Iterable[Any], named: Any | None = None) -> Any:
+def spec(customization: Customization, devices: Iterable[Any], named: Any | None = None) -> Any:
     """Return the specification for a VM with these devices; `named` is one of vCenter's, to be filled for this guest.
 
     It has an entry for each network adapter, as vSphere wants it, told apart by their MAC addresses. What a named one
     says is kept, but for the host name, which is the node's, and an address that the cluster file gives.
     """
-    made = deepcopy(named) if named is not None else _plain_specification(told)
-    made.identity.hostName = _api.FixedName(name=told.host_name)
+    made = deepcopy(named) if named is not None else _plain_specification(customization)
+    made.identity.hostName = _api.FixedName(name=customization.host_name)
     cards = [each for each in devices if isinstance(each, vim.vm.device.VirtualEthernetCard)]
-    kept = list(made.nicSettingMap or ())
-    fast = _roce_addresses(told, cards)
+    remaining = list(made.nicSettingMap or ())
+    fast = _roce_addresses(customization, cards)
     made.nicSettingMap = [
-        _mapping(told, card, kept[at] if at < len(kept) else None, fast.get(card.key)) for at, card in enumerate(cards)
+        _mapping(customization, card, remaining[at] if at < len(remaining) else None, fast.get(card.key))
+        for at, card in enumerate(cards)
     ]
     return made
 
 
-def _roce_addresses(told: Customization, cards: Iterable[Any]) -> dict[int, str]:
+def _roce_addresses(customization: Customization, cards: Iterable[Any]) -> dict[int, str]:
     """Return the addresses of the fast NICs by their device keys, dealt out in the order of their ports."""
     fast = [card for card in cards if specs.is_fast(card)]
-    given = (told.roce_address, *told.more_roce_addresses)
+    given = (customization.roce_address, *customization.more_roce_addresses)
     ordered = sorted(fast, key=lambda card: (_port(card), card.key))
     return {card.key: each for card, each in zip(ordered, given, strict=False) if each}
 
@@ -52,18 +53,18 @@ def _port(card: Any) -> str:
     return str(backing.id or "") if backing else ""
 
 
-def find_specification(session: Session, told: Customization) -> Any | None:
+def find_specification(session: Session, customization: Customization) -> Any | None:
     """Return the specification that vCenter has by the name, where one is named."""
-    if told.spec is None:
+    if customization.spec is None:
         return None
     manager = session.content.customizationSpecManager
     try:
-        return session.read(lambda: manager.GetCustomizationSpec(name=told.spec)).spec
+        return session.read(lambda: manager.GetCustomizationSpec(name=customization.spec)).spec
     except vim.fault.NotFound as fault:
         raise VSphereError(
-            f"vCenter has no customization specification `{told.spec}`",
+            f"vCenter has no customization specification `{customization.spec}`",
             code="vsphere.no-customization",
-            target=told.host_name,
+            target=customization.host_name,
             hint="govc customization.ls lists those there are; set guest.customization_spec",
         ) from fault
 
@@ -78,27 +79,28 @@ def names(session: Session) -> frozenset[str] | None:
     return None if found is None else frozenset(each.name for each in found)
 
 
-def note(told: Customization) -> Any:
+def note(customization: Customization) -> Any:
     """Return the reconfiguration by which the VM remembers it."""
     made: Any = vim.vm.ConfigSpec
-    return made(extraConfig=[vim.option.OptionValue(key=ADDRESS_KEY, value=in_words(told.address))])
+    return made(extraConfig=[vim.option.OptionValue(key=ADDRESS_KEY, value=in_words(customization.address))])
 
 
-def _plain_specification(told: Customization) -> Any:
+def _plain_specification(customization: Customization) -> Any:
     return _api.Specification(
-        identity=_api.LinuxPrep(domain=told.domain, hwClockUTC=True),
+        identity=_api.LinuxPrep(domain=customization.domain, hwClockUTC=True),
         globalIPSettings=_api.GlobalIPSettings(
-            dnsServerList=list(told.address.dns) if told.address else [], dnsSuffixList=[told.domain]
+            dnsServerList=list(customization.address.dns) if customization.address else [],
+            dnsSuffixList=[customization.domain],
         ),
     )
 
 
-def _mapping(told: Customization, card: Any, kept: Any | None, fast: str | None) -> Any:
-    adapter = kept.adapter if kept is not None else _api.IPSettings(ip=_api.DhcpIpGenerator())
+def _mapping(customization: Customization, card: Any, preserved: Any | None, fast: str | None) -> Any:
+    adapter = preserved.adapter if preserved is not None else _api.IPSettings(ip=_api.DhcpIpGenerator())
     if specs.is_fast(card):
         adapter = _static_settings(fast, None, adapter)
-    elif told.address is not None:
-        adapter = _static_settings(told.address.address, told.address.gateway, adapter)
+    elif customization.address is not None:
+        adapter = _static_settings(customization.address.address, customization.address.gateway, adapter)
     return _api.AdapterMapping(macAddress=card.macAddress or None, adapter=adapter)
 
 

@@ -71,10 +71,10 @@ class Files:
         """Return a file's size in bytes; VSphereError `datastore.no-file` or `datastore.refused` when it has none."""
         return self._asked(file, lambda seen, _: seen.size)
 
-    def fetch(self, file: str, tell: Tell) -> Path:
+    def fetch(self, file: str, notify: Tell) -> Path:
         """Return the file on this machine, downloaded when the cache does not have it as it is now."""
         here = self._cache / self._key(file) / PurePosixPath(_split(file)[1]).name
-        return self._asked(file, lambda seen, body: here if _is_kept(here, seen) else _save(body, here, seen, tell))
+        return self._asked(file, lambda seen, body: here if _is_kept(here, seen) else _save(body, here, seen, notify))
 
     def _key(self, file: str) -> str:
         return hashlib.sha256(f"{self._session.name}\n{self._place()}\n{file}".encode()).hexdigest()[:16]
@@ -148,16 +148,16 @@ def _is_kept(here: Path, seen: Seen) -> bool:
     return False
 
 
-def _save(body: Body, here: Path, seen: Seen, tell: Tell) -> Path:
+def _save(body: Body, here: Path, seen: Seen, notify: Tell) -> Path:
     """Write the file whole or not at all, and note what it was on the datastore."""
     part = here.with_name(f".{here.name}.part")
     try:
         here.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        tell(0, seen.size)
+        notify(0, seen.size)
         with part.open("wb") as file:
             for chunk in iter(body.read, b""):
                 _write(file, chunk, part)
-                tell(file.tell(), seen.size)
+                notify(file.tell(), seen.size)
             if file.tell() != seen.size:
                 raise HTTPException(f"only {file.tell()} of {seen.size} bytes came")
         part.replace(here)

@@ -92,17 +92,17 @@ class TaskRunner:
 
     def start(self, change: Change, steps: Generator[Awaited, Any, None]) -> TaskHandle:
         """Take the change's first step and return; whatever fails is told by `wait`."""
-        ticket = TaskHandle(next(self._numbers), change)
-        run = self._runs[ticket] = _Run(ticket, steps)
+        task = TaskHandle(next(self._numbers), change)
+        run = self._runs[task] = _Run(task, steps)
         self._beginning.append((run, self._callers.submit(next, steps)))
-        return ticket
+        return task
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         """Return news of these tickets, as soon as there are any."""
         end = time.monotonic() + timeout_s
         self._begun()
         while True:
-            news = self._news(tickets)
+            news = self._news(tasks)
             left = end - time.monotonic()
             if news or left <= 0 or not self._by_object:
                 return news
@@ -128,15 +128,15 @@ class TaskRunner:
         with suppress(StopIteration, VsmlError, vmodl.MethodFault):
             next(self._later.popleft())
 
-    def _news(self, tickets: Sequence[TaskHandle]) -> tuple[Update, ...]:
+    def _news(self, tasks: Sequence[TaskHandle]) -> tuple[Update, ...]:
         found: list[Update] = []
-        for ticket in tickets:
-            run = self._runs.get(ticket)
+        for task in tasks:
+            run = self._runs.get(task)
             if run is not None and run.news:
                 found += run.news
                 run.news = []
                 if run.over:
-                    del self._runs[ticket]
+                    del self._runs[task]
         return tuple(found)
 
     def _step(self, run: _Run, advance: Callable[[], Awaited]) -> None:
@@ -183,8 +183,8 @@ class TaskRunner:
         deadlines = [run.awaited.deadline for run in self._by_object.values() if run.awaited and run.awaited.deadline]
         soonest = min((deadline - time.monotonic() for deadline in deadlines), default=left)
         longest = min(_LONGEST_WAIT_S, self._session.timeout_s / 2)
-        patience = max(0, round(min(left, soonest, longest) + 0.49))
-        found = self._collector.WaitForUpdatesEx(self._version, _P.WaitOptions(maxWaitSeconds=patience))
+        timeouts = max(0, round(min(left, soonest, longest) + 0.49))
+        found = self._collector.WaitForUpdatesEx(self._version, _P.WaitOptions(maxWaitSeconds=timeouts))
         if found is not None:
             self._version = found.version
             for each in found.filterSet or ():

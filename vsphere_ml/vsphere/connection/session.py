@@ -57,11 +57,11 @@ def connect(
     host, port = address(server)
     trust = Trust(ca_file=ca_file, thumbprint=thumbprint, insecure=insecure)
     log = Trace(trace) if trace else None
-    wire = VCenterEndpoint(host, port, trust, timeout_s, log)
+    endpoint = VCenterEndpoint(host, port, trust, timeout_s, log)
     try:
-        return Session(wire, username, password)
+        return Session(endpoint, username, password)
     except BaseException:
-        wire.close()
+        endpoint.close()
         raise
 
 
@@ -86,21 +86,21 @@ def address(server: str) -> tuple[str, int]:
 class Session:
     """A signed-in vCenter. `read` and `write` run calls over it and mend it when they find it broken."""
 
-    def __init__(self, wire: VCenterEndpoint, username: str, password: str) -> None:
-        self._wire = wire
+    def __init__(self, endpoint: VCenterEndpoint, username: str, password: str) -> None:
+        self._wire = endpoint
         self._username = username
         self._password = password
         self._lock = threading.Lock()
         self._generation = 0
         self._left: list[str] = []  # cookies of sessions that were left alive
-        if wire.trace is not None:
-            wire.trace.secret(password)
-        self.stub = wire.stub()
+        if endpoint.trace is not None:
+            endpoint.trace.secret(password)
+        self.stub = endpoint.stub()
         # pyvmomi's own stubs make every optional argument required and every property optional (9.1).
         self.root: Any
         self.content: Any
         try:
-            self._reach(patience_s=0.0)
+            self._reach(timeout_s=0.0)
         except BaseException:
             self.stub.DropConnections()
             raise
@@ -172,11 +172,11 @@ class Session:
                 if not lost and self.cookie:
                     self._left.append(self.stub.cookie)
                 self.stub.DropConnections()
-                self._reach(patience_s=self.timeout_s)
+                self._reach(timeout_s=self.timeout_s)
 
-    def _reach(self, patience_s: float) -> None:
+    def _reach(self, timeout_s: float) -> None:
         """Sign in; for so many seconds a vCenter that does not answer may be one that restarts."""
-        for pause_s in _pauses(patience_s):
+        for pause_s in _pauses(timeout_s):
             try:
                 call_twice(self._sign_in)
                 break

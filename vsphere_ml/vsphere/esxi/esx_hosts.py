@@ -73,12 +73,12 @@ class EsxHosts:
     def _looked(self, call: Callable[[], T]) -> T:
         return self._explained("", "looking at the hosts", lambda: self._session.read(call))
 
-    def perform(self, change: HostChange, deadline_s: float, tell: Tell) -> None:
+    def perform(self, change: HostChange, deadline_s: float, notify: Tell) -> None:
         """Make a change and return when it is made. See `Hosts.perform`."""
         until = time.monotonic() + deadline_s
         target = getattr(change, "vm_name", change.host_name)
         self._explained(
-            target, f"{change.host_name}: {describe_host_change(change)}", lambda: self._perform(change, until, tell)
+            target, f"{change.host_name}: {describe_host_change(change)}", lambda: self._perform(change, until, notify)
         )
 
     def ssh(self, host: HostRef, *, run: bool) -> None:
@@ -86,7 +86,7 @@ class EsxHosts:
         action = "starting SSH" if run else "stopping SSH"
         self._explained(str(host), action, lambda: self._settings.ssh(self._host(host), run=run))
 
-    def _perform(self, change: HostChange, until: float, tell: Tell) -> None:  # noqa: C901, PLR0912 - an arm a change
+    def _perform(self, change: HostChange, until: float, notify: Tell) -> None:  # noqa: C901, PLR0912 - an arm a change
         host = self._host(change.host)
         match change:
             case WriteRecord():
@@ -94,9 +94,9 @@ class EsxHosts:
             case NoteRunning():
                 self._write(self._vm(change.vm), RESUME_ATTRIBUTE, change.host_name, change.vm_name)
             case ShutDown():
-                self._shut_down(change, until, tell)
+                self._shut_down(change, until, notify)
             case EnterMaintenance():
-                self._enter(host, until, tell)
+                self._enter(host, until, notify)
             case SetKernel():
                 self._settings.kernel(host, change)
             case SetGraphics():
@@ -110,13 +110,13 @@ class EsxHosts:
             case SetFirewall():
                 self._settings.firewall(host, change)
             case Reboot():
-                self._reboot(change, host, until, tell)
+                self._reboot(change, host, until, notify)
             case AwaitHost():
-                self._await(host, change.host_name, None, until, tell)
+                self._await(host, change.host_name, None, until, notify)
             case ExitMaintenance():
-                self._exit(host, until, tell)
+                self._exit(host, until, notify)
             case PowerOnAgain():
-                self._power_on(change, host, until, tell)
+                self._power_on(change, host, until, notify)
             case SetFirmware() | SetMig():
                 raise AssertionError("that takes a shell")
             case _:
@@ -151,7 +151,7 @@ class EsxHosts:
                 hint=f"see its custom attribute `{attribute}` in vCenter; nothing was changed after this",
             )
 
-    def _task(self, begin: Callable[[], Any], until: float, tell: Tell) -> None:
+    def _task(self, begin: Callable[[], Any], until: float, notify: Tell) -> None:
         """Begin a task and wait for its end; its error is raised. One that does not end in time is cancelled."""
         task = self._session.write(begin)
         while True:
@@ -162,44 +162,44 @@ class EsxHosts:
                 raise self._property(task, "info.error") or vmodl.MethodFault(msg="vCenter does not say why")
             if time.monotonic() >= until:
                 break
-            self._wait(tell, state)
+            self._wait(notify, state)
         self._session.write(task.CancelTask)
         raise VSphereError("it has not ended in time, and was cancelled", code="task.timeout")
 
-    def _wait(self, tell: Tell, words: str) -> None:
-        tell(words)
+    def _wait(self, notify: Tell, words: str) -> None:
+        notify(words)
         time.sleep(self._pause_s)
 
-    def _enter(self, host: Any, until: float, tell: Tell) -> None:
+    def _enter(self, host: Any, until: float, notify: Tell) -> None:
         left = max(1, int(until - time.monotonic()))
         try:
             self._task(
                 lambda: host.EnterMaintenanceMode_Task(timeout=left, evacuatePoweredOffVms=False),
                 until + GRACE_S,
-                tell,
+                notify,
             )
         except vim.fault.InvalidState:
             if not self._property(host, "runtime.inMaintenanceMode"):
                 raise
 
-    def _exit(self, host: Any, until: float, tell: Tell) -> None:
+    def _exit(self, host: Any, until: float, notify: Tell) -> None:
         try:
             left = max(1, int(until - time.monotonic()))
-            self._task(lambda: host.ExitMaintenanceMode_Task(timeout=left), until + GRACE_S, tell)
+            self._task(lambda: host.ExitMaintenanceMode_Task(timeout=left), until + GRACE_S, notify)
         except vim.fault.InvalidState:
             if self._property(host, "runtime.inMaintenanceMode"):
                 raise
 
-    def _reboot(self, change: Reboot, host: Any, until: float, tell: Tell) -> None:
+    def _reboot(self, change: Reboot, host: Any, until: float, notify: Tell) -> None:
         """Reboot a host and wait until it is back; it may go down though the answer to the call was lost."""
         try:
-            self._task(lambda: host.RebootHost_Task(force=False), until, tell)
+            self._task(lambda: host.RebootHost_Task(force=False), until, notify)
         except InterruptedWriteError:
-            if not self._goes_down(host, change.boot_time, min(until, time.monotonic() + GRACE_S), tell):
+            if not self._goes_down(host, change.boot_time, min(until, time.monotonic() + GRACE_S), notify):
                 raise
-        self._await(host, change.host_name, change.boot_time, until, tell)
+        self._await(host, change.host_name, change.boot_time, until, notify)
 
-    def _goes_down(self, host: Any, boot_time: str | None, until: float, tell: Tell) -> bool:
+    def _goes_down(self, host: Any, boot_time: str | None, until: float, notify: Tell) -> bool:
         """Return whether a host goes down in time, or has been down already."""
         while str(self._property(host, "runtime.connectionState")) == "connected":
             booted = self._property(host, "runtime.bootTime")
@@ -207,10 +207,10 @@ class EsxHosts:
                 return True
             if time.monotonic() >= until:
                 return False
-            self._wait(tell, "going down")
+            self._wait(notify, "going down")
         return True
 
-    def _await(self, host: Any, name: str, boot_time: str | None, until: float, tell: Tell) -> None:
+    def _await(self, host: Any, name: str, boot_time: str | None, until: float, notify: Tell) -> None:
         """Wait until the host answers vCenter, with another boot time when one is given."""
         gone = boot_time is None
         while True:
@@ -223,9 +223,9 @@ class EsxHosts:
                 return
             if time.monotonic() >= until:
                 raise _not_back(name, state, boot_time is not None and not gone)
-            self._wait(tell, "rebooting" if gone else "going down")
+            self._wait(notify, "rebooting" if gone else "going down")
 
-    def _shut_down(self, change: ShutDown, until: float, tell: Tell) -> None:
+    def _shut_down(self, change: ShutDown, until: float, notify: Tell) -> None:
         vm = self._vm(change.vm)
         asked, tools_until = False, min(until, time.monotonic() + TOOLS_S)
         while not self._is(vm, "poweredOff"):
@@ -233,12 +233,12 @@ class EsxHosts:
             if time.monotonic() >= (until if asked else tools_until):
                 break
             # A guest that boots has no tools yet; as soon as it has, it is asked.
-            self._wait(tell, f"{change.vm_name} shuts down" if asked else f"{change.vm_name} has no VMware Tools yet")
+            self._wait(notify, f"{change.vm_name} shuts down" if asked else f"{change.vm_name} has no VMware Tools yet")
         if self._is(vm, "poweredOff"):
             return
         if not change.hard:
             raise _stays_on(change.vm_name, asked=asked)
-        self._task(vm.PowerOffVM_Task, time.monotonic() + GRACE_S, tell)
+        self._task(vm.PowerOffVM_Task, time.monotonic() + GRACE_S, notify)
 
     def _ask_to_shut_down(self, vm: Any) -> bool:
         """Ask the guest to shut down; false when VMware Tools do not run in it."""
@@ -250,11 +250,11 @@ class EsxHosts:
             return True
         return True
 
-    def _power_on(self, change: PowerOnAgain, host: Any, until: float, tell: Tell) -> None:
+    def _power_on(self, change: PowerOnAgain, host: Any, until: float, notify: Tell) -> None:
         vm = self._vm(change.vm)
         try:
             if not self._is(vm, "poweredOn"):
-                self._task(lambda: vm.PowerOnVM_Task(host=host), until, tell)
+                self._task(lambda: vm.PowerOnVM_Task(host=host), until, notify)
         except vim.fault.InvalidPowerState as fault:
             if str(fault.existingState) != "poweredOn":
                 raise

@@ -92,8 +92,8 @@ class EsxiSettings:
         system, keys = self._require(host, modules.PATH), dict(change.keys)
         before = self._options(system, change.module)
         self._session.write(lambda: system.UpdateModuleOptionString(change.module, roce.merge_options(before, keys)))
-        if lacks := ", ".join(roce.lacks(self._options(system, change.module), keys)):
-            raise _not_kept(change.host_name, f"options of {change.module}", roce.merge_options(before, keys), lacks)
+        if missing := ", ".join(roce.lacks(self._options(system, change.module), keys)):
+            raise _not_kept(change.host_name, f"options of {change.module}", roce.merge_options(before, keys), missing)
 
     def _options(self, system: Any, module: str) -> str:
         return str(self._session.read(lambda: system.QueryConfiguredModuleOptionString(module)) or "")

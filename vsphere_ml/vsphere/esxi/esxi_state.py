@@ -168,13 +168,13 @@ def kernel(session: Session, host: Any, options: Any) -> KernelOption:
 
 
 def _from_options(session: Session, options: Any, why: str) -> KernelOption:
-    told = f"esxcli over the API is refused ({why})"
+    text = f"esxcli over the API is refused ({why})"
     try:
         found = session.read(lambda: options.QueryOptions(KERNEL_OPTION)) if options is not None else ()
     except (vmodl.MethodFault, vim.fault.VimFault):  # InvalidName: this ESXi does not have it there
         found = ()
     if not found:
-        return KernelOption(door=AccessMethod.NONE, why=f"{told}, and the option manager has no {KERNEL_OPTION}")
+        return KernelOption(door=AccessMethod.NONE, why=f"{text}, and the option manager has no {KERNEL_OPTION}")
     return KernelOption(door=AccessMethod.OPTIONS, configured=str(found[0].value).upper())
 
 
@@ -219,7 +219,7 @@ def _ssh(services: Any) -> bool | None:
 def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes, automation: Automation | None) -> VmOnHost:
     values = props.get("customValue")
     nets = [str(ip) for net in props.get("guest.net") or () for ip in net.ipAddress or ()]
-    told = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
+    answers = {props.get("guest.ipAddress"), props.get("guest.hostName"), *nets}
     return VmOnHost(
         ref=ref,
         name=props.get("name", ""),
@@ -228,7 +228,7 @@ def _vm(ref: VmRef, props: Mapping[str, Any], fields: CustomAttributes, automati
         resume=fields.value(values, RESUME_ATTRIBUTE) or None,
         agent=is_agent(props.get("config.managedBy")),
         tools=props.get("guest.toolsRunningStatus") == "guestToolsRunning",
-        addresses=frozenset(str(each).lower() for each in told if each),
+        addresses=frozenset(str(each).lower() for each in answers if each),
         tie=tie(props.get("config.hardware.device") or ()),
         automation=automation,
     )

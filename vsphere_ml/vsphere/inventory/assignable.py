@@ -86,7 +86,7 @@ class Assignable:
             answers = self._each("vGPU profiles", self._profile_infos, asked)
             for found in answers.values():
                 self._profiles.update(found)
-            alike = {offer: refs[1:] for offer, refs in alike.items() if refs[0] not in answers and refs[1:]}
+            alike = {candidate: refs[1:] for candidate, refs in alike.items() if refs[0] not in answers and refs[1:]}
 
     def _each(self, what: str, ask: Callable[[Any, Mapping[str, Any]], T], machines: Machines) -> dict[HostRef, T]:
         """Return what each host answers; one that does not is noted, and costs the others nothing."""

@@ -42,8 +42,8 @@ def _query_counts(session: Session, place: Place, asks: Sequence[Ask]) -> dict[A
         )
     except (vmodl.MethodFault, vim.fault.VimFault, VSphereError):
         return {}
-    told = zip(asks, answers or (), strict=False)  # in the order of the questions, unknown ones included
-    return {ask: _count(answer) for ask, answer in told if isinstance(answer, _manager().CapacityInfo)}
+    found = zip(asks, answers or (), strict=False)  # in the order of the questions, unknown ones included
+    return {ask: _count(answer) for ask, answer in found if isinstance(answer, _manager().CapacityInfo)}
 
 
 def _manager() -> Any:

@@ -82,5 +82,5 @@ def _use(ref: VmRef, vm: Vm | None, number: int, spread: Sequence[Sequence[VmRef
     if len(set(profiles)) != 1:
         return GpuUse(vm=ref, vm_name=vm.name, profile=None)
     before = sum(ref in each for each in spread[:number])
-    whole, rest = divmod(len(profiles), sum(ref in each for each in spread))
-    return GpuUse(vm=ref, vm_name=vm.name, profile=profiles[0], count=max(1, whole + (before < rest)))
+    full, rest = divmod(len(profiles), sum(ref in each for each in spread))
+    return GpuUse(vm=ref, vm_name=vm.name, profile=profiles[0], count=max(1, full + (before < rest)))

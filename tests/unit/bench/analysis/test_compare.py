@@ -119,9 +119,9 @@ def test_another_interface_and_another_plan_are_told() -> None:
         cluster = replace(run.cluster or Cluster(name=""), plan_digest="sha256:bb")
         return replace(run, link=replace(run.link, interface="eth1"), cluster=cluster)
 
-    told = compare(sweeps(1.0), tuple(map(moved, sweeps(1.0, seed=2)))).differences
-    assert "link.interface: nothing in A, eth1 in B" in told
-    assert "cluster.plan_digest: 000000000000 in A, sha256:bb in B" in told
+    texts = compare(sweeps(1.0), tuple(map(moved, sweeps(1.0, seed=2)))).differences
+    assert "link.interface: nothing in A, eth1 in B" in texts
+    assert "cluster.plan_digest: 000000000000 in A, sha256:bb in B" in texts
 
 
 def test_what_every_launch_has_another_of_is_no_difference() -> None:
@@ -188,8 +188,8 @@ def test_what_the_record_made_otherwise_than_the_baseline_cannot_be_told() -> No
     (other,) = [each for each in checks if each.passed is Passed.UNKNOWN]
     assert other.name == "train resnet50, 2 nodes, 2 ranks, tcp, batch 32"
     broken = tuple(replace(run, outcome=Outcome.FAILED) for run in train)
-    told = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
-    assert not [each for each in told if each.passed is Passed.UNKNOWN]  # that they failed is told already
+    gate_checks = gate((*sweeps(1.0, seed=2), *broken), (*sweeps(1.0), *train), asked())
+    assert not [each for each in gate_checks if each.passed is Passed.UNKNOWN]  # that they failed is told already
 
 
 def test_a_launch_that_failed_shuts_the_gate() -> None:

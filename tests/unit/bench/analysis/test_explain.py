@@ -185,15 +185,15 @@ def without_path(run: Run, transport: Transport = Transport.ROCE) -> Run:
 
 def test_a_path_that_was_asked_for_and_is_not_proven_is_told_everywhere() -> None:
     runs = each_run(without_path)
-    remark = told(runs)["bench.path-unproven"]
-    assert remark.message == f"roce was asked for, and that the bytes went by it is not proven: {SILENT}"
-    assert "--workload nccl --transport roce" in remark.hint
+    diagnostic = told(runs)["bench.path-unproven"]
+    assert diagnostic.message == f"roce was asked for, and that the bytes went by it is not proven: {SILENT}"
+    assert "--workload nccl --transport roce" in diagnostic.hint
     verdicts = [each for each in story(study(runs)).verdicts if "2 nodes" in each]
     assert len(verdicts) == 2
     assert all(each.endswith("; that it went by roce is not proven") for each in verdicts)
     shown = Console(file=io.StringIO(), width=400)
     shown.print(run_view.text(Benchmarked(cluster="c", folder=Folder("record"), runs=runs)))
-    assert remark.message in shown.file.getvalue()  # type: ignore[attr-defined]
+    assert diagnostic.message in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_gate_cannot_tell_of_a_path_that_is_not_proven() -> None:
@@ -233,17 +233,17 @@ def test_launches_that_failed_are_told_with_their_reason_and_how_many() -> None:
         replace(run, outcome=Outcome.FAILED, reason="status 1", steps=None)
         for run in synthetic.record(nodes=1, launches=3)
     )
-    (told,) = explain(study(failed))
-    assert (told.code, told.message) == ("bench.failed", "3 launches failed: status 1")
+    (diagnostic,) = explain(study(failed))
+    assert (diagnostic.code, diagnostic.message) == ("bench.failed", "3 launches failed: status 1")
 
 
 def test_what_was_noted_while_it_ran_and_is_worth_mending_is_told_once() -> None:
     lost = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
     stopped = Remark(code="bench.stopped", target="r", message="the time is up")
     runs = tuple(replace(run, remarks=(lost, stopped)) for run in synthetic.record(nodes=2, launches=2))
-    told = [each.code for each in explain(study(runs))]
-    assert told.count("bench.lost-node") == 1
-    assert "bench.stopped" not in told
+    texts = [each.code for each in explain(study(runs))]
+    assert texts.count("bench.lost-node") == 1
+    assert "bench.stopped" not in texts
 
 
 def test_vms_of_one_host_are_no_inter_host_figure() -> None:

@@ -28,11 +28,11 @@ EASY = [Threshold(limits=ThresholdLimits(of_bound=0.01))]
 
 
 def public(name: str, link: Link, transport: Transport = Transport.GPUDIRECT) -> Run:
-    told = replace(public_logs.given(LOGS[name]), link=link, transport=transport)
-    return public_logs.imported(public_logs.text(LOGS[name]), told)
+    given = replace(public_logs.given(LOGS[name]), link=link, transport=transport)
+    return public_logs.imported(public_logs.text(LOGS[name]), given)
 
 
-def sweep(*, ranks: int, nodes: int, bus: float, wire: float, collective: str = "all_reduce") -> Run:
+def sweep(*, ranks: int, nodes: int, bus: float, rate: float, collective: str = "all_reduce") -> Run:
     time = (64 << 20) * bus_factor(ranks, collective) / bus
     return Run(
         run_id="r",
@@ -46,7 +46,7 @@ def sweep(*, ranks: int, nodes: int, bus: float, wire: float, collective: str = 
             transport=Transport.GPUDIRECT,
             options={"collective": collective},
         ),
-        link=Link(calibrated_bytes_per_s=wire),
+        link=Link(calibrated_bytes_per_s=rate),
         sweep=(SweepPoint(size_bytes=64 << 20, time_s=(time,)),),
     )
 
@@ -92,18 +92,18 @@ def test_no_gate_passes_what_exceeds_the_wire(
     if nodes * slots < 2:
         return
     bound = node_level(wire, nodes * slots, nodes, collective) if nodes > 1 else wire
-    run = sweep(ranks=nodes * slots, nodes=nodes, bus=bound * share, wire=wire, collective=collective)
+    run = sweep(ranks=nodes * slots, nodes=nodes, bus=bound * share, rate=wire, collective=collective)
     checks = [each for each in gate((run,), None, EASY) if each.kind == "bound"]
-    told = {each.code for each in explain(study((run,)))}
+    texts = {each.code for each in explain(study((run,)))}
     if nodes == 1:
         assert checks == []
         return
     (only,) = checks
     checked()
     if share > AT_CEILING * 1.0001:
-        assert (only.passed, "bench.above-wire" in told) == (Passed.UNKNOWN, True)
+        assert (only.passed, "bench.above-wire" in texts) == (Passed.UNKNOWN, True)
     elif share < AT_CEILING * 0.9999:
-        assert (only.passed, "bench.above-wire" in told) == (Passed.YES if share >= 0.01 else Passed.NO, False)
+        assert (only.passed, "bench.above-wire" in texts) == (Passed.YES if share >= 0.01 else Passed.NO, False)
 
 
 def test_a_link_above_its_rate_is_named_and_passes_no_gate() -> None:
@@ -117,10 +117,10 @@ def test_a_link_has_one_share_everywhere(name: str, share: str) -> None:
     """201.8 Gbit/s of 200 over InfiniBand, whose 26 bytes of headers are not RoCE's 62."""
     rate = 200e9 if share else 100e9
     seen = study((public(name, Link(line_rate_bits_per_s=rate, mtu_bytes=1500), Transport.ROCE),))
-    ((_, wire),) = seen.link_wires
+    ((_, capacity),) = seen.link_wires
     (row,) = links(seen).rows
-    assert wire.share is not None
-    assert row[-1].startswith(f"{wire.share * 100:.1f} %")
+    assert capacity.share is not None
+    assert row[-1].startswith(f"{capacity.share * 100:.1f} %")
     if share:
         assert row[-1].startswith(share)
 
@@ -137,24 +137,24 @@ def test_the_slowest_link_is_the_one_with_the_smallest_share_of_its_own() -> Non
         )
 
     run = replace(
-        sweep(ranks=2, nodes=2, bus=1e9, wire=1e9),
+        sweep(ranks=2, nodes=2, bus=1e9, rate=1e9),
         sweep=(),
         configuration=Configuration(workload=Workload.LINK, nodes=2, ranks=2, transport=Transport.ROCE),
         link_results=(link(100e9, 0.9), link(200e9, 0.5)),
     )
-    ((_, wire),) = study((run,)).link_wires
-    assert wire.calibrated_bytes_per_s == pytest.approx(200e9 / 8 * 0.5)
+    ((_, capacity),) = study((run,)).link_wires
+    assert capacity.calibrated_bytes_per_s == pytest.approx(200e9 / 8 * 0.5)
 
 
 def test_a_log_that_was_cut_is_compared_at_the_sizes_that_both_have() -> None:
     described = LOGS["superbench-allreduce"]
-    whole, cut = described, described | {"rows": described["rows"][:3]}
+    full, cut = described, described | {"rows": described["rows"][:3]}
     first, second = (
         [
             replace(public_logs.imported(public_logs.text(each) + "#" * at, public_logs.given(each)), launch=at)
             for at in (1, 2)
         ]
-        for each in (whole, cut)
+        for each in (full, cut)
     )
     assert first[0].configuration != second[0].configuration  # the sizes are part of it
     compared = compare(first, second)
@@ -166,7 +166,7 @@ def test_a_log_that_was_cut_is_compared_at_the_sizes_that_both_have() -> None:
 
 
 def test_sweeps_without_a_common_size_are_not_compared() -> None:
-    first = sweep(ranks=2, nodes=2, bus=1e9, wire=1e9)
+    first = sweep(ranks=2, nodes=2, bus=1e9, rate=1e9)
     other = replace(first, sweep=(SweepPoint(size_bytes=1 << 20, time_s=(1.0,)),))
     other = replace(other, configuration=replace(other.configuration, options={"largest": "1"}))
     with pytest.raises(Exception, match="not comparable"):
@@ -179,7 +179,7 @@ def test_a_training_run_has_no_sizes_in_common_with_anything() -> None:
 
 
 def test_a_size_beyond_any_float_is_a_mistake_of_the_record_and_no_bug() -> None:
-    run = sweep(ranks=2, nodes=2, bus=1e9, wire=1e9)
+    run = sweep(ranks=2, nodes=2, bus=1e9, rate=1e9)
     with pytest.raises(Mismatch) as caught:
         check(replace(run, sweep=(SweepPoint(size_bytes=10**400, time_s=(1.0,)),)))
     assert caught.value.path == ("sweep", 0, "size_bytes")

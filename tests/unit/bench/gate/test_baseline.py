@@ -36,9 +36,9 @@ def kinds(checks: tuple[GateCheck, ...], kind: str) -> list[Passed]:
 def test_a_baseline_passes_against_itself_by_the_thresholds_it_wrote(tmp_path: Path) -> None:
     made = tmp_path / "base"
     assert len(baseline.make(baseline.choose_runs(RECORD), made)) == len(RECORD) + 1
-    told = thresholds.read((made / baseline.THRESHOLDS).read_text(), "t")
+    text = thresholds.read((made / baseline.THRESHOLDS).read_text(), "t")
     again = synthetic.record(nodes=2, launches=3, seed=2)
-    checks = gate(again, store.read(made), told)
+    checks = gate(again, store.read(made), text)
     assert kinds(checks, "baseline") == [Passed.YES] * 3
     assert failure(checks) is None
 
@@ -68,7 +68,7 @@ def test_a_baseline_is_not_mixed_with_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("share", "passed"), [(0.9, Passed.YES), (1.0, Passed.UNKNOWN), (1.2, Passed.NO)])
 def test_a_figure_of_ones_own_is_held_against_the_interval(share: float, passed: Passed) -> None:
     launches = tuple(run for run in RECORD if run.steps and run.configuration.nodes == 1)
-    middle = sorted(told[1] for run in launches if (told := metric(run)))[1]
+    middle = sorted(texts[1] for run in launches if (texts := metric(run)))[1]
     asked = of(f'[[threshold]]\nworkload = "train"\nnodes = 1\nat_least = {middle * share}\n')
     assert kinds(gate(launches, None, asked), "absolute") == [passed]
 
@@ -80,11 +80,11 @@ def test_training_is_held_against_its_ceiling_and_a_sweep_against_the_link() -> 
 
 
 def test_of_each_limit_the_last_threshold_that_applies_counts() -> None:
-    told = of(
+    text = of(
         "[[threshold]]\nbelow_baseline_percent = 5\nat_least = 1\n"
         '[[threshold]]\nworkload = "train"\nbelow_baseline_percent = 9\n'
     )
-    found = thresholds.limits(told, RECORD[0].configuration)
+    found = thresholds.limits(text, RECORD[0].configuration)
     assert (found.below_baseline, found.at_least) == (0.09, 1)
 
 
@@ -199,11 +199,11 @@ def test_the_thresholds_of_a_baseline_let_an_unchanged_cluster_pass_however_its_
     opened = 0
     for _ in range(60):
         before, later = with_steps_around(rng, cv), with_steps_around(rng, cv)
-        told = thresholds.read(baseline.thresholds(before), "t")
-        opened += failure(gate(later, before, told)) is None
+        text = thresholds.read(baseline.thresholds(before), "t")
+        opened += failure(gate(later, before, text)) is None
     assert opened >= 54
 
 
 def test_a_quiet_baseline_asks_for_five_percent() -> None:
-    told = thresholds.read(baseline.thresholds(spread(1.0, 1.001, 0.999, 1.0, 1.001)), "t")
-    assert thresholds.limits(told, synthetic.sweep(2).configuration).below_baseline == thresholds.TOLERANCE
+    text = thresholds.read(baseline.thresholds(spread(1.0, 1.001, 0.999, 1.0, 1.001)), "t")
+    assert thresholds.limits(text, synthetic.sweep(2).configuration).below_baseline == thresholds.TOLERANCE

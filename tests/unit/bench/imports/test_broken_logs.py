@@ -19,19 +19,19 @@ SHORT = ("nccl-tests.txt", "osu.txt", "osu-full.txt", "horovod.txt", "tf-cnn.txt
 
 @pytest.mark.parametrize("name", SHORT)
 def test_a_log_cut_at_any_byte_gives_its_own_figures_or_none(name: str) -> None:
-    whole = WHOLES[name]
-    for at in range(len(whole.content)):
-        importers.check_cut(whole, at)
+    full = WHOLES[name]
+    for at in range(len(full.content)):
+        importers.check_cut(full, at)
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLES if not name.startswith("abci-bcast")])
 def test_a_log_cut_after_any_line_says_what_is_missing(name: str) -> None:
-    whole = WHOLES[name]
-    lines = whole.content.splitlines(keepends=True)
+    full = WHOLES[name]
+    lines = full.content.splitlines(keepends=True)
     at = 0
     for line in lines[:200]:
         at += len(line)
-        importers.check_cut(whole, at)
+        importers.check_cut(full, at)
 
 
 def test_two_logs_in_one_file_are_never_one_run() -> None:
@@ -43,10 +43,10 @@ def test_two_logs_in_one_file_are_never_one_run() -> None:
 
 def test_two_runs_of_one_configuration_in_one_file_are_refused() -> None:
     for name in SHORT[:-1]:
-        whole = WHOLES[name]
-        other = whole.content.replace(b"640.00", b"320.00") if name == "tf-cnn.txt" else whole.content
+        full = WHOLES[name]
+        other = full.content.replace(b"640.00", b"320.00") if name == "tf-cnn.txt" else full.content
         with pytest.raises(ConfigError) as caught:
-            public_logs.imported(whole.content + other, whole.given)
+            public_logs.imported(full.content + other, full.given)
         assert caught.value.code == "import.joined", name
 
 
@@ -105,8 +105,8 @@ def test_a_number_that_is_none_is_not_read_in_part(text: str, code: str) -> None
 def test_absurd_sizes_are_refused_and_no_bug(size: str) -> None:
     table = WHOLES["nccl-tests.txt"].content.replace(b" 67108864 ", f" {size} ".encode())
     document = WHOLES["nccl-tests.json"].content.replace(b'"size": 67108864', f'"size": {size}'.encode())
-    told = importers.attempt(table, Given())
-    assert told is None or "import.left-out" in {each.code for each in told.remarks}
+    run = importers.attempt(table, Given())
+    assert run is None or "import.left-out" in {each.code for each in run.remarks}
     assert importers.attempt(document, Given()) is None
 
 

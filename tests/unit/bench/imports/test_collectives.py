@@ -70,11 +70,11 @@ def test_figures_tell_their_collective_or_it_is_asked_for(
 ) -> None:
     text = table(collective, layout, ranks, times_us)
     try:
-        told = read(text, Asked()).options["collective"]
+        message = read(text, Asked()).options["collective"]
     except ConfigError as error:
         assert error.code == "import.collective"  # noqa: PT017 - some layouts tell several
-        told = read(text, Asked(collective=collective)).options["collective"]
-    assert told == collective
+        message = read(text, Asked(collective=collective)).options["collective"]
+    assert message == collective
 
 
 @given(

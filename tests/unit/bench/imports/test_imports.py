@@ -57,9 +57,9 @@ def parse(content: bytes, wanted: Given = Given(ranks=2, nodes=2)) -> Parsed:  #
 def test_a_gigabyte_a_second_is_one_whichever_tool_printed_it(name: str, tool: str, wanted: Given) -> None:
     made = read(name, wanted)
     assert (made.source, made.configuration.ranks, made.configuration.nodes) == (tool, 2, 2)
-    told = sizes(made.sweep, 2)
-    assert [size.size_bytes for size in told] == [1 << 20, 4 << 20, 16 << 20, 64 << 20]
-    assert [size.best_bus_bytes_per_s for size in told] == pytest.approx([1e9] * 4, rel=0.001)
+    text = sizes(made.sweep, 2)
+    assert [size.size_bytes for size in text] == [1 << 20, 4 << 20, 16 << 20, 64 << 20]
+    assert [size.best_bus_bytes_per_s for size in text] == pytest.approx([1e9] * 4, rel=0.001)
 
 
 def test_every_iteration_is_kept_where_the_tool_did() -> None:
@@ -90,19 +90,19 @@ def test_horovods_iterations_become_step_times() -> None:
     assert made.steps is not None
     assert made.steps.step_s[0][1] == pytest.approx(0.1)
     assert (made.configuration.model, made.configuration.parameters) == ("resnet50", 25_600_000)
-    told = study((made,)).scalings[0].point.samples_per_s
-    assert told is not None
-    assert told.value == pytest.approx(640, rel=0.01)
+    estimate = study((made,)).scalings[0].point.samples_per_s
+    assert estimate is not None
+    assert estimate.value == pytest.approx(640, rel=0.01)
     assert [each.code for each in made.remarks] == ["import.one-rank"]
 
 
 def test_the_total_of_tf_cnn_benchmarks_is_over_all_ranks() -> None:
     made = read("tf-cnn.txt", Given(nodes=2))
     assert made.configuration.ranks == 2
-    told = study((made,)).scalings[0].point.samples_per_s
-    assert told is not None
-    assert told.value == pytest.approx(640)
-    assert told.half_width is None
+    estimate = study((made,)).scalings[0].point.samples_per_s
+    assert estimate is not None
+    assert estimate.value == pytest.approx(640)
+    assert estimate.half_width is None
 
 
 def test_iperf3_is_what_the_receiver_got() -> None:
@@ -250,6 +250,6 @@ def test_nccls_own_lines_in_a_log_prove_the_path_that_was_told(
     made = imported_from(content, Given(transport=transport))
     assert (made.outcome, made.proof("path"), len(made.paths)) == (outcome, verdict, 4)
     assert bool(made.sweep) == (outcome is Outcome.COMPLETE)
-    told = {each.code for each in explain(study((made,)))} & {"bench.path-unproven", "bench.wrong-path"}
+    texts = {each.code for each in explain(study((made,)))} & {"bench.path-unproven", "bench.wrong-path"}
     unproven = verdict is Verdict.UNKNOWN and transport is not Transport.TCP
-    assert ("bench.path-unproven" in told) is unproven
+    assert ("bench.path-unproven" in texts) is unproven

@@ -94,11 +94,11 @@ def test_udp_of_an_iperf3_that_does_not_tell_its_rate_is_no_links_figure() -> No
 
 
 def perftest(lids: tuple[str, str] = ("0000", "0000"), gids: tuple[str, str] = ("01", "02")) -> str:
-    told = "".join(
+    text = "".join(
         f" {end} address: LID {lid} QPN 0x0032 PSN 0x5f2841 RKey 0x1 VAddr 0x7f\n GID: 00:00:ff:ff:10:00:00:{gid}\n"
         for end, lid, gid in zip(("local", "remote"), lids, gids, strict=True)
     )
-    return WRITE.replace("allocating GPU buffer\n", told)
+    return WRITE.replace("allocating GPU buffer\n", text)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,13 @@ def run_of(described: Described) -> Run:
 def test_nccl_tests_give_the_times_and_bus_bandwidths_that_they_print(name: str) -> None:
     described = LOGS[name]
     run = run_of(described)
-    asked, told = run.configuration, described.get("given", {})
+    asked, found = run.configuration, described.get("given", {})
     assert (run.outcome, asked.options["collective"]) == (Outcome.COMPLETE, described["collective"])
-    assert asked.ranks == told.get("ranks", sum(described["hosts"]))
-    assert asked.nodes == told.get("nodes", len(described["hosts"]))
+    assert asked.ranks == found.get("ranks", sum(described["hosts"]))
+    assert asked.nodes == found.get("nodes", len(described["hosts"]))
     rows = [row.split() for row in described["rows"] if int(row.split()[0]) > 0]
     rows = [row for row in rows if row[2] == asked.options["type"]]
-    rows = [row for row in rows if "reduction" not in told or row[3] == told["reduction"]]
+    rows = [row for row in rows if "reduction" not in found or row[3] == found["reduction"]]
     unit = 1e-3 if described["layout"] == "2017" else 1e-6
     assert [(point.size_bytes, point.time_s) for point in run.sweep] == [
         (int(row[0]), (float(row[-8]) * unit,)) for row in rows
@@ -52,8 +52,8 @@ def test_nccl_tests_give_the_times_and_bus_bandwidths_that_they_print(name: str)
     for size, row in zip(sizes(run.sweep, asked.ranks, collective(asked)), rows, strict=True):
         rounding = 0.5 / 10 ** len(row[-6].partition(".")[2]) * 1e9
         time_rounding = 0.5 / 10 ** len(row[-8].partition(".")[2]) / float(row[-8])
-        room = rounding + time_rounding * size.bus_bytes_per_s
-        assert size.bus_bytes_per_s == pytest.approx(float(row[-6]) * 1e9, abs=room * 1.001)
+        capacity = rounding + time_rounding * size.bus_bytes_per_s
+        assert size.bus_bytes_per_s == pytest.approx(float(row[-6]) * 1e9, abs=capacity * 1.001)
 
 
 @pytest.mark.parametrize("name", [name for name in READ if LOGS[name]["tool"] != "nccl-tests"])
@@ -92,11 +92,11 @@ def test_a_log_gives_the_same_figures_however_it_was_collected(way: str) -> None
         plain = public_logs.text(described | {"pieces": False})
         expected = public_logs.imported(plain, public_logs.given(described))
         try:
-            told = public_logs.imported(COLLECTED[way](plain), public_logs.given(described))
+            run = public_logs.imported(COLLECTED[way](plain), public_logs.given(described))
         except ConfigError as error:
             differing.append((name, error.code))
             continue
-        if _figures(told) != _figures(expected):
+        if _figures(run) != _figures(expected):
             differing.append((name, "other figures"))
     assert differing == []
 

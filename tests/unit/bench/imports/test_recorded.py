@@ -35,27 +35,27 @@ def test_its_help_tells_what_the_build_can_do() -> None:
     ],
 )
 def test_table_and_file_of_a_job_of_two_ranks_are_read(log: str, file: str) -> None:
-    told = nccl_tests.parse_result(recorded(log), recorded(file) if file else "", 2)
-    assert [point.size_bytes for point in told.sweep] == [MIB, 2 * MIB, 4 * MIB]
-    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
-    assert (told.versions, told.wrong) == ({"nccl": "2.28.9"}, ())
-    assert "hunter2" not in repr(told)
+    parsed = nccl_tests.parse_result(recorded(log), recorded(file) if file else "", 2)
+    assert [point.size_bytes for point in parsed.sweep] == [MIB, 2 * MIB, 4 * MIB]
+    assert [(each.rank, each.hostname, each.index) for each in parsed.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert (parsed.versions, parsed.wrong) == ({"nccl": "2.28.9"}, ())
+    assert "hunter2" not in repr(parsed)
 
 
 @pytest.mark.parametrize("kind", ["txt", "json"])
 def test_a_process_with_two_gpus_is_two_ranks_also_in_the_file_that_lists_its_first(kind: str) -> None:
     said = recorded(f"all_reduce_perf-of-two-gpus.{kind}")
-    told = nccl_tests.parse_result("", said, 2) if kind == "json" else nccl_tests.parse_result(said, "", 2)
-    assert [(each.rank, each.hostname, each.index) for each in told.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
-    assert told.ranks == 2
+    parsed = nccl_tests.parse_result("", said, 2) if kind == "json" else nccl_tests.parse_result(said, "", 2)
+    assert [(each.rank, each.hostname, each.index) for each in parsed.devices] == [(0, "node-1", 0), (1, "node-1", 1)]
+    assert parsed.ranks == 2
 
 
 @pytest.mark.parametrize("file", sorted((RECORDED / "collectives").glob("*.txt")), ids=lambda file: file.stem)
 def test_every_collective_is_read_alike_from_its_table_and_its_file(file: Path) -> None:
     table = imports.text(file.read_text(encoding="utf-8").splitlines(), Asked())
     written = imports.json(json.loads(file.with_suffix(".json").read_text(encoding="utf-8")), Asked())
-    for told in (table, written):
-        assert (told.options["collective"], told.ranks) == (file.stem, 4)
-        assert [point.size_bytes for point in told.sweep] == [written.sweep[0].size_bytes]
-        assert [each.index for each in told.devices] == [0, 1, 2, 3]
+    for parsed in (table, written):
+        assert (parsed.options["collective"], parsed.ranks) == (file.stem, 4)
+        assert [point.size_bytes for point in parsed.sweep] == [written.sweep[0].size_bytes]
+        assert [each.index for each in parsed.devices] == [0, 1, 2, 3]
     assert table.sweep[0].time_s[0] == pytest.approx(written.sweep[0].time_s[0], abs=0.5e-8)

@@ -123,8 +123,10 @@ def test_the_ssh_that_launchers_find_checks_host_keys_first_and_marks_what_it_st
     ours.write_text(launch(job()).files["bin/ssh"].replace("/usr/bin/ssh", str(real)))
     for each in (real, ours):
         each.chmod(0o755)
-    told = subprocess.run([ours, *shlex.split(given)], capture_output=True, text=True, check=True, env=dict(os.environ))
-    words = told.stdout.splitlines()
+    completed = subprocess.run(
+        [ours, *shlex.split(given)], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    words = completed.stdout.splitlines()
     first = next(word for word in words if word.startswith("StrictHostKeyChecking"))
     assert first == "StrictHostKeyChecking=yes"
     assert words[-2:] == ["10.0.0.12", f"export VSML_BENCH_RUN=train-0a1b; {command}"]
@@ -137,8 +139,8 @@ def test_an_elastic_job_asks_for_its_nodes_and_needs_no_more_than_the_least() ->
     assert (words[words.index("--min-np") + 1], words[words.index("--max-np") + 1]) == ("2", "4")
     assert words[words.index("--host-discovery-script") + 1] == "/var/tmp/vsml-bench/train-0a1b/nodes.sh"
     assert "-H" not in words
-    told = subprocess.run(["sh"], input=made.files["nodes.sh"], capture_output=True, text=True, check=True).stdout
-    assert told == "10.0.0.11:2\n10.0.0.12:2\n"
+    text = subprocess.run(["sh"], input=made.files["nodes.sh"], capture_output=True, text=True, check=True).stdout
+    assert text == "10.0.0.11:2\n10.0.0.12:2\n"
 
 
 def test_ranks_over_gloo_wait_for_a_busy_guest_but_an_elastic_job_no_longer_than_horovod_does() -> None:
@@ -160,8 +162,8 @@ def test_ranks_in_a_container_without_an_sshd_are_started_through_the_guests_by_
     remote = "printf '%s|' \"$VSML_BENCH_RUN\" 'it'\\''s' \"\\$HOME\""
     path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     call = [str(tmp_path / "ssh"), "-x", "10.0.0.12", remote]
-    told = subprocess.run(call, check=False, env=path, capture_output=True, text=True)
-    assert told.stdout == "exec -i vsml-worker\ntrain-0a1b|it's|$HOME|", told.stderr
+    completed = subprocess.run(call, check=False, env=path, capture_output=True, text=True)
+    assert completed.stdout == "exec -i vsml-worker\ntrain-0a1b|it's|$HOME|", completed.stderr
 
 
 def program(at: Path, text: str) -> None:

@@ -61,22 +61,22 @@ def test_every_configuration_is_launched_once_before_any_is_launched_again() -> 
 
 
 def test_what_ranks_are_told_makes_another_configuration() -> None:
-    told = expand(replace(WISH, variables={"NCCL_ALGO": "RING", "A": "1"}))
-    assert {each.options["variables"] for each in told} == {"A=1 NCCL_ALGO=RING"}
-    assert told != expand(WISH)
+    configurations = expand(replace(WISH, variables={"NCCL_ALGO": "RING", "A": "1"}))
+    assert {each.options["variables"] for each in configurations} == {"A=1 NCCL_ALGO=RING"}
+    assert configurations != expand(WISH)
     assert "variables" not in expand(WISH)[0].options
 
 
 def test_the_version_of_mpi_makes_another_configuration() -> None:
-    wish = replace(WISH, backend="mpi")
-    assert expand(over_mpi(wish, OPEN_MPI_4)) != expand(over_mpi(wish, OPEN_MPI_5))
-    assert expand(over_mpi(wish, OPEN_MPI_5)) != expand(over_mpi(wish, replace(OPEN_MPI_5, mpi=MPICH)))
+    spec = replace(WISH, backend="mpi")
+    assert expand(over_mpi(spec, OPEN_MPI_4)) != expand(over_mpi(spec, OPEN_MPI_5))
+    assert expand(over_mpi(spec, OPEN_MPI_5)) != expand(over_mpi(spec, replace(OPEN_MPI_5, mpi=MPICH)))
     assert expand(over_mpi(WISH, OPEN_MPI_4)) == expand(WISH)
 
 
 def test_links_are_measured_over_more_than_what_is_launched_over() -> None:
-    wish = replace(WISH, workloads=(Workload.LINK, Workload.ALLREDUCE), nodes=(2,), transports=(Transport.TCP,))
-    made = expand(replace(wish, link_transports=(Transport.TCP, Transport.ROCE)))
+    spec = replace(WISH, workloads=(Workload.LINK, Workload.ALLREDUCE), nodes=(2,), transports=(Transport.TCP,))
+    made = expand(replace(spec, link_transports=(Transport.TCP, Transport.ROCE)))
     assert [(each.workload.value, each.transport.value) for each in made] == [
         ("link", "tcp"),
         ("link", "roce"),
@@ -96,10 +96,10 @@ def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
 
 
 def test_a_record_that_could_not_be_read_is_refused_before_it_is_measured() -> None:
-    wish = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "18750"}})
-    check_wish(wish)  # 18750 steps × 32 ranks × 5 launches × 2 times
+    spec = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "18750"}})
+    check_wish(spec)  # 18750 steps × 32 ranks × 5 launches × 2 times
     with pytest.raises(ConfigError) as refusal:
-        check_wish(replace(wish, options={Workload.TRAIN: {"steps": "18751"}}))
+        check_wish(replace(spec, options={Workload.TRAIN: {"steps": "18751"}}))
     assert (refusal.value.code, refusal.value.hint) == ("usage", "--steps 18750")
 
 

@@ -93,8 +93,8 @@ def begun(folder: Path, *command: str, **variables: str) -> int:
     remote_job.start(here, job(), Launch(command=command, variables=variables, files={}))  # type: ignore[arg-type]
     (folder / "job.sh").write_text(here.script)
     text = here.command.replace("runuser -u root -- ", "")
-    told = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True).stdout
-    return int(told)
+    message = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True).stdout
+    return int(message)
 
 
 def test_what_is_new_of_a_job_comes_with_its_status(tmp_path: Path) -> None:
@@ -206,9 +206,9 @@ class Asked:
 
     def ask(self, probes: Mapping[str, str]) -> dict[str, CommandAnswer]:
         """Return what each command prints here."""
-        told = {name: text.replace(job().folder, str(self.folder)) for name, text in probes.items()}
+        answers = {name: text.replace(job().folder, str(self.folder)) for name, text in probes.items()}
         ran = {
-            name: subprocess.run(["sh", "-c", text], capture_output=True, check=False) for name, text in told.items()
+            name: subprocess.run(["sh", "-c", text], capture_output=True, check=False) for name, text in answers.items()
         }
         return {name: CommandAnswer(ended.returncode, ended.stdout.decode(), "") for name, ended in ran.items()}
 

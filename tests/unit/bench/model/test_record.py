@@ -86,8 +86,8 @@ def test_runs_come_in_the_order_they_were_started(tmp_path: Path) -> None:
 )
 def test_a_wrong_value_is_told_with_its_place(path: tuple[str | int, ...], value: Any, key: str, message: str) -> None:
     content = edited(path, value)
-    line, told, why = refused(content)
-    assert told == key
+    line, text, why = refused(content)
+    assert text == key
     assert why.startswith(message)
     assert line == line_of(content, path)
     assert line is not None

@@ -84,14 +84,14 @@ def by_both() -> tuple[Run, ...]:
 
 
 def test_every_row_of_a_report_tells_which_configuration_it_is_of() -> None:
-    told = story(study(by_both()))
-    assert [each.partition(": ")[0] for each in told.verdicts] == [
+    content = story(study(by_both()))
+    assert [each.partition(": ")[0] for each in content.verdicts] == [
         "train resnet50, 2 nodes, 2 ranks, tcp, gloo",
         "train resnet50, 2 nodes, 2 ranks, tcp, mpi",
         "allreduce, 2 nodes, 2 ranks, tcp, gloo",
         "allreduce, 2 nodes, 2 ranks, tcp, mpi",
     ]
-    tables = {table.heading: [row[0] for row in table.rows] for table in told.tables}
+    tables = {table.heading: [row[0] for row in table.rows] for table in content.tables}
     assert len(set(tables["Training"])) == len(tables["Training"]) == 4
     assert "All-reduce: allreduce, 2 nodes, 2 ranks, tcp, mpi" in tables
     assert len(set(tables["Proofs"])) == 6

@@ -78,15 +78,15 @@ def guest(node: str, driver: str = "mlx5_core", rate: float | None = 100e9) -> S
 
 
 def test_the_slowest_nic_that_tells_its_rate_is_the_links() -> None:
-    told = line_rate([guest("node-1"), guest("node-2", rate=25e9)], "eth1", Transport.TCP, {})
-    assert (told.bits_per_s, told.source) == (25e9, "/sys/class/net/eth1/speed in the guests (mlx5_core)")
+    rate = line_rate([guest("node-1"), guest("node-2", rate=25e9)], "eth1", Transport.TCP, {})
+    assert (rate.bits_per_s, rate.source) == (25e9, "/sys/class/net/eth1/speed in the guests (mlx5_core)")
 
 
 def test_a_rate_that_a_paravirtual_adapter_makes_up_is_not_believed() -> None:
-    whole = {"node-1": Machine(nic_bits_per_s=100e9), "node-2": Machine(nic_bits_per_s=100e9)}
-    told = line_rate([guest("node-1"), guest("node-2")], "eth0", Transport.TCP, whole)
-    assert told.bits_per_s is None
-    assert told.source.startswith("eth0 in node-1 is vmxnet3, whose rate is not the wire's")
+    full = {"node-1": Machine(nic_bits_per_s=100e9), "node-2": Machine(nic_bits_per_s=100e9)}
+    rate = line_rate([guest("node-1"), guest("node-2")], "eth0", Transport.TCP, full)
+    assert rate.bits_per_s is None
+    assert rate.source.startswith("eth0 in node-1 is vmxnet3, whose rate is not the wire's")
 
 
 def test_vcenter_tells_the_uplink_of_a_paravirtual_adapter_by_its_mac() -> None:
@@ -94,8 +94,8 @@ def test_vcenter_tells_the_uplink_of_a_paravirtual_adapter_by_its_mac() -> None:
         "node-1": Machine(uplinks={"00:50:56:00:00:01": Uplink(switch="dvs-gpu", bits_per_s=100e9)}),
         "node-2": Machine(uplinks={"00:50:56:00:00:01": Uplink(switch="dvs-gpu", bits_per_s=25e9)}),
     }
-    told = line_rate([guest("node-1"), guest("node-2")], "eth0", Transport.TCP, of)
-    assert (told.bits_per_s, told.source) == (25e9, "vCenter, the slowest uplink of switch dvs-gpu")
+    rate = line_rate([guest("node-1"), guest("node-2")], "eth0", Transport.TCP, of)
+    assert (rate.bits_per_s, rate.source) == (25e9, "vCenter, the slowest uplink of switch dvs-gpu")
 
 
 def test_what_is_no_vms_adapter_has_no_uplink_though_its_address_is_one() -> None:
@@ -110,10 +110,10 @@ def test_vcenter_is_believed_of_the_nic_that_rdma_goes_over(transport: Transport
     assert (loud.bits_per_s, loud.source) == (25e9, "/sys/class/infiniband/mlx5_0/ports in the guests")
     silent = [guest("node-1", rate=None), guest("node-2", rate=None)]
     of = {"node-1": Machine(nic_bits_per_s=100e9), "node-2": Machine(nic_bits_per_s=200e9)}
-    told = line_rate(silent, "eth1", transport, of)
-    assert told.bits_per_s == known
+    rate = line_rate(silent, "eth1", transport, of)
+    assert rate.bits_per_s == known
 
 
 def test_what_a_person_gives_wins() -> None:
-    told = line_rate([guest("node-1")], "eth1", Transport.TCP, {}, 40e9)
-    assert (told.bits_per_s, told.source) == (40e9, "given with --link-gbit")
+    rate = line_rate([guest("node-1")], "eth1", Transport.TCP, {}, 40e9)
+    assert (rate.bits_per_s, rate.source) == (40e9, "given with --link-gbit")

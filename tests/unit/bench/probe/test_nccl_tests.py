@@ -44,7 +44,7 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
     made = job(Workload.NCCL, "mpirun", "nccl", OPEN_MPI_5)
     asked = replace(made.configuration, transport=transport, options=OPTIONS)
     made = with_program(replace(made, configuration=asked), None, (), TESTS)
-    scene = LaunchContext(
+    context = LaunchContext(
         job=made,
         launch=1,
         started="2026-01-31T12:00:00Z",
@@ -55,9 +55,9 @@ def launched(name: str, transport: Transport, result: str = "", log_: str = "") 
         surveyed=rdma_nodes(),
     )
     gpus = [{"uuid": "GPU-1", "name": "GRID A100-40C"}]
-    told = rank_log.read({f"node-{rank + 1}": place(rank, gpus=gpus) + traffic(rank) for rank in (0, 1)})
+    logs = rank_log.read({f"node-{rank + 1}": place(rank, gpus=gpus) + traffic(rank) for rank in (0, 1)})
     measured = nccl_tests.parse_result(text, result, made.ranks)
-    return evidence.run(scene, nccl_tests.with_measurements(told, measured), text)
+    return evidence.run(context, nccl_tests.with_measurements(logs, measured), text)
 
 
 def test_a_launch_becomes_a_sweep_with_its_path_and_its_gpus_proven() -> None:
@@ -92,9 +92,9 @@ def test_another_path_than_the_one_asked_for_is_an_invalid_launch(
     run = launched(name, transport)
     assert (run.outcome, run.sweep) == (Outcome.INVALID, ())
     assert f"path: {evidence_of_it}" in run.reason
-    objection = evidence.objection(run)
-    assert objection is not None
-    assert objection.code == "bench.path"
+    error = evidence.objection(run)
+    assert error is not None
+    assert error.code == "bench.path"
 
 
 def test_mpis_own_sockets_are_not_taken_for_nccls_path() -> None:
@@ -128,8 +128,8 @@ def test_the_file_wins_over_the_table_and_its_iterations_stand_beside_the_tools_
 
 def test_messages_that_no_memory_was_left_for_are_named() -> None:
     less = log("gpudirect").replace("# Using devices", "# Reducing maxBytes to 4194304 due to memory limitation")
-    (means, left_out) = nccl_tests.parse_result(less, "", 2).remarks
-    assert (means.code, left_out.code) == ("import.means", "bench.not-measured")
+    (diagnostic, left_out) = nccl_tests.parse_result(less, "", 2).remarks
+    assert (diagnostic.code, left_out.code) == ("import.means", "bench.not-measured")
     assert left_out.message.startswith("not measured: messages over 4194304 bytes")
 
 

@@ -135,12 +135,12 @@ def test_nothing_measured_is_told_in_the_tools_own_words() -> None:
     ],
 )
 def test_what_is_not_measured_is_said_with_the_reason(transport: Transport, has: dict[str, object], why: str) -> None:
-    told = link_tools.lack(transport, nodes(**has))
-    assert told is not None
-    assert why in told
-    remark = link_tools.not_measured(transport, told)
-    assert remark.message == f"not measured: {told}"
-    assert remark.hint
+    text = link_tools.lack(transport, nodes(**has))
+    assert text is not None
+    assert why in text
+    diagnostic = link_tools.not_measured(transport, text)
+    assert diagnostic.message == f"not measured: {text}"
+    assert diagnostic.hint
     assert link_tools.lack(transport, nodes(iperf3=True)) is None
 
 
@@ -150,10 +150,10 @@ def test_a_build_without_cuda_is_known_by_its_help(tmp_path: Path) -> None:
         program.write_text(f"#!/bin/sh\necho '{usage}'\nexit 1\n")
         program.chmod(0o755)
         path = f"{tmp_path}:{Path(shutil.which('grep') or '').parent}"
-        told = subprocess.run(
+        completed = subprocess.run(
             ["/bin/sh", "-c", perftest.PROBE], capture_output=True, text=True, check=True, env={"PATH": path}
         )
-        assert perftest.parse_probe(told.stdout) == Perftest(path=str(program), cuda=cuda, dma_buf=cuda)
+        assert perftest.parse_probe(completed.stdout) == Perftest(path=str(program), cuda=cuda, dma_buf=cuda)
     assert perftest.parse_probe("") is None
 
 
@@ -171,5 +171,5 @@ def test_the_real_program_on_a_real_device_is_read() -> None:
     with subprocess.Popen(perftest.command(end), stdout=subprocess.DEVNULL):
         address = end.rail.gid.address
         call = ["sh", "-c", f"sleep 1; {' '.join(perftest.command(end, address))}"]
-        told = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert perftest.parse_link_result(told, end, end).bytes_per_s > 0
+        text = subprocess.run(call, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert perftest.parse_link_result(text, end, end).bytes_per_s > 0

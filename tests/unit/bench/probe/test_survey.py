@@ -111,12 +111,12 @@ def test_a_guest_without_horovod_is_named() -> None:
 
 def test_mpich_is_known_by_its_launcher_hydra() -> None:
     # The first lines of what MPICH 5.0.2's `mpirun --version` prints.
-    told = "HYDRA build details:\n    Version:                                 5.0.2\n    CC:          cc\n"
-    one = seen("node-1", "10.0.0.11", mpi=CommandAnswer(0, told))
+    text = "HYDRA build details:\n    Version:                                 5.0.2\n    CC:          cc\n"
+    one = seen("node-1", "10.0.0.11", mpi=CommandAnswer(0, text))
     assert (one.mpi, one.mpi_version, one.versions["mpich"]) == ("MPICH", (5, 0, 2), "5.0.2")
     unknown = seen("node-1", "10.0.0.11", mpi=CommandAnswer(0, "Intel(R) MPI Library 2021.1.2\n"))
     assert (unknown.mpi, unknown.mpirun) == ("", "")
-    newer = seen("node-2", "10.0.0.12", mpi=CommandAnswer(0, told.replace("5.0.2", "4.1.4")))
+    newer = seen("node-2", "10.0.0.12", mpi=CommandAnswer(0, text.replace("5.0.2", "4.1.4")))
     assert survey.runtime([seen("node-1", "10.0.0.11"), newer], Tools()).mpirun == ""
 
 

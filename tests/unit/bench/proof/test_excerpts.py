@@ -26,19 +26,21 @@ def lay_out(excerpt: dict[str, Any]) -> str:
 def lines_of(excerpt: dict[str, Any]) -> Iterator[str]:
     said = [line.split(" ", 1) for line in excerpt.get("lines", ())]
     ports = " ".join(f"[{at}]{port}" for at, port in enumerate(excerpt.get("using", ())))
-    told = [line.split() for line in excerpt.get("channels", ())]
+    answers = [line.split() for line in excerpt.get("channels", ())]
     if ports:
-        said += [[host, f"NET/IB : Using {ports} [RO]; OOB eth0:10.0.0.1<0>"] for host in {cells[0] for cells in told}]
-    said += [[cells[0], channel_of(*cells[1:])] for cells in told]
+        said += [
+            [host, f"NET/IB : Using {ports} [RO]; OOB eth0:10.0.0.1<0>"] for host in {cells[0] for cells in answers}
+        ]
+    said += [[cells[0], channel_of(*cells[1:])] for cells in answers]
     for host, text in said:
         head = ":41:77" if excerpt.get("nameless") else f"{host if host.isdigit() else f'node-{host}'}:41:77"
         yield f"{excerpt.get('before', '')}{head} [0] NCCL INFO {text}"
 
 
 def channel_of(channel: str, sender: str, receiver: str, side: str, via: str) -> str:
-    told = "" if side == "-" else f" [{side}]"
+    text = "" if side == "-" else f" [{side}]"
     via = via if "IBext" in via else via.replace("_", " ")
-    return f"{channel.replace('_', ' ')} : {sender} -> {receiver}{told} via {via}"
+    return f"{channel.replace('_', ' ')} : {sender} -> {receiver}{text} via {via}"
 
 
 def verdict(excerpt: dict[str, Any], asked: Transport) -> str:

@@ -94,7 +94,7 @@ def test_what_fits_nothing_accuses_nobody() -> None:
 
 
 def test_nothing_is_counted_where_nobody_knows_what_must_be_sent() -> None:
-    told = logs({"eth0": counters(must(2))}, {"eth0": counters(must(2))})
+    rank_logs = logs({"eth0": counters(must(2))}, {"eth0": counters(must(2))})
     asked = job(2).configuration
     for other in (
         replace(asked, backend="mpi"),
@@ -102,9 +102,9 @@ def test_nothing_is_counted_where_nobody_knows_what_must_be_sent() -> None:
         replace(asked, ranks=4),
         replace(asked, workload=Workload.TRAIN),
     ):
-        assert ledger.count(replace(job(2), configuration=other), told) == ()
+        assert ledger.count(replace(job(2), configuration=other), rank_logs) == ()
     ring = replace(job(2), configuration=replace(asked, backend="mpi"), variables=dict([ledger.MPICH_RING]))
-    assert len(ledger.count(ring, told)) == 2
+    assert len(ledger.count(ring, rank_logs)) == 2
     small = logs({"eth0": counters(must(2, 1024))}, {"eth0": counters(must(2, 1024))}, size=1024)
     assert ledger.count(job(2), small) == ()
 

@@ -229,9 +229,9 @@ def judged(
     **has: Any,
 ) -> Proof:
     asked = replace(job(), configuration=replace(job().configuration, transport=transport), variables=variables or {})
-    told = rank_log.read(texts or {"node-1": trained(0), "node-2": trained(1)})
+    logs = rank_log.read(texts or {"node-1": trained(0), "node-2": trained(1)})
     surveyed = [Surveyed(node=name, runtime=True, **{**RDMA, **has}) for name in ("node-1", "node-2")]
-    made = paths.proof(asked, told, channels.of_nccl(log) or paths.of_sockets(asked, told), surveyed, log)
+    made = paths.proof(asked, logs, channels.of_nccl(log) or paths.of_sockets(asked, logs), surveyed, log)
     assert made is not None
     return made
 

@@ -27,7 +27,7 @@ def record(
     least_nodes: int = 0,
     log: str = "",
 ) -> Run:
-    scene = LaunchContext(
+    context = LaunchContext(
         job=replace(job(workload), least_nodes=least_nodes),
         launch=1,
         started="2026-01-31T12:00:00Z",
@@ -37,7 +37,7 @@ def record(
         machines={name: Machine(host=host) for name, host in hosts.items()},
         surveyed=tuple(Surveyed(node=name, runtime=True, mtu={"eth0": 1500}) for name in ("node-1", "node-2")),
     )
-    return evidence.run(scene, rank_log.read(texts), log)
+    return evidence.run(context, rank_log.read(texts), log)
 
 
 def test_a_good_launch_is_proven_and_says_where_each_rank_ran() -> None:
@@ -61,10 +61,10 @@ def test_a_good_launch_is_proven_and_says_where_each_rank_ran() -> None:
 def test_ranks_that_differ_after_training_make_a_run_invalid_whatever_its_speed() -> None:
     run = record({"node-1": trained(0), "node-2": trained(1, weights="bb22")})
     assert (run.outcome, run.steps) == (Outcome.INVALID, None)
-    objection = evidence.objection(run)
-    assert objection is not None
-    assert objection.code == "bench.not-in-sync"
-    assert "rank 0: aa11, rank 1: bb22" in objection.message
+    error = evidence.objection(run)
+    assert error is not None
+    assert error.code == "bench.not-in-sync"
+    assert "rank 0: aa11, rank 1: bb22" in error.message
 
 
 def test_weights_that_are_no_numbers_show_nothing_though_their_hashes_are_equal() -> None:
@@ -91,10 +91,10 @@ def test_weights_that_are_no_numbers_show_nothing_though_their_hashes_are_equal(
 def test_ranks_elsewhere_than_asked_are_a_failure_of_its_own(texts: dict[str, str], evidence_has: str) -> None:
     run = record(texts)
     assert run.outcome is Outcome.INVALID
-    objection = evidence.objection(run)
-    assert isinstance(objection, PlacementError)
-    assert objection.status == 8
-    assert evidence_has in objection.message
+    error = evidence.objection(run)
+    assert isinstance(error, PlacementError)
+    assert error.status == 8
+    assert evidence_has in error.message
 
 
 def test_nodes_on_one_esxi_host_are_labelled_as_not_inter_host() -> None:

@@ -31,8 +31,8 @@ def made_by(line: str) -> tuple[Run, ...]:
     ],
 )
 def test_options_that_are_given_anew_are_given_once(line: str, tmp_path: Path) -> None:
-    told = again.command(made_by(line), tmp_path, 7)
-    assert told == f"vsml bench 'my cluster.toml' --nodes 1,2 --repeats 7 --into {tmp_path}"
+    text = again.command(made_by(line), tmp_path, 7)
+    assert text == f"vsml bench 'my cluster.toml' --nodes 1,2 --repeats 7 --into {tmp_path}"
 
 
 def test_what_was_imported_or_is_one_document_cannot_be_added_to(tmp_path: Path) -> None:

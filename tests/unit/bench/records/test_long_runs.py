@@ -35,9 +35,9 @@ def test_steps_that_are_too_many_for_a_document_are_written_as_means(
     store.write(long(), tmp_path)
     (seen,) = store.read(tmp_path)
     assert seen.steps is not None
-    means = (sum(TIMES[:3]) / 3, sum(TIMES[3:6]) / 3, sum(TIMES[6:9]) / 3, TIMES[9])
+    settings = (sum(TIMES[:3]) / 3, sum(TIMES[3:6]) / 3, sum(TIMES[6:9]) / 3, TIMES[9])
     rows = (*seen.steps.step_s, *seen.steps.compute_s)
-    assert [row == pytest.approx(means) for row in rows] == [True] * 4
+    assert [row == pytest.approx(settings) for row in rows] == [True] * 4
     assert seen.steps.averaged
     assert [each.code for each in seen.remarks][-1] == "record.steps-averaged"
 

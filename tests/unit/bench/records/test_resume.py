@@ -42,8 +42,8 @@ def test_launches_over_another_interface_do_not_count_as_made() -> None:
 
 
 def test_launches_of_a_cluster_that_was_planned_otherwise_do_not_count_as_made() -> None:
-    told = "cluster as planned: sha256:bb in the record, sha256:aa now: its file was changed since"
-    assert refused(run(digest="sha256:bb")).details == (told,)
+    text = "cluster as planned: sha256:bb in the record, sha256:aa now: its file was changed since"
+    assert refused(run(digest="sha256:bb")).details == (text,)
 
 
 def test_launches_on_other_nodes_do_not_count_as_made() -> None:

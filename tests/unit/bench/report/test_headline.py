@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 RECORD = synthetic.record(nodes=3, launches=2)
 
 
-def scalings_only(standing: BoundsCheck) -> Study:
+def scalings_only(existing: BoundsCheck) -> Study:
     """Return the study with its largest configuration standing so to its bracket."""
     seen = study(RECORD)
     *smaller, largest = seen.scalings
-    return replace(seen, scalings=(*smaller, replace(largest, standing=standing)))
+    return replace(seen, scalings=(*smaller, replace(largest, standing=existing)))
 
 
 def without_proof(run: Run, name: str, verdict: Verdict) -> Run:
-    kept = tuple(each for each in run.proofs if each.name != name)
-    return replace(run, proofs=(*kept, Proof(name=name, verdict=verdict)))
+    proofs = tuple(each for each in run.proofs if each.name != name)
+    return replace(run, proofs=(*proofs, Proof(name=name, verdict=verdict)))
 
 
 def twice_as_long(point: SweepPoint) -> SweepPoint:
@@ -44,12 +44,12 @@ def twice_as_long(point: SweepPoint) -> SweepPoint:
 )
 def test_the_largest_configuration_is_judged_by_where_it_lies_in_its_bracket(standing: BoundsCheck, tone: Tone) -> None:
     seen = scalings_only(standing)
-    told = headline(seen)
-    bracket = seen.scalings[-1].bracket
-    assert bracket is not None
-    assert told.tone is tone
-    assert "3 nodes" in told.text
-    assert f"{bracket.floor * 100:.0f} to {bracket.ceiling * 100:.0f} %" in told.text
+    answers = headline(seen)
+    bounds = seen.scalings[-1].bracket
+    assert bounds is not None
+    assert answers.tone is tone
+    assert "3 nodes" in answers.text
+    assert f"{bounds.floor * 100:.0f} to {bounds.ceiling * 100:.0f} %" in answers.text
 
 
 @pytest.mark.parametrize("name", PROOFS)
@@ -71,9 +71,9 @@ def test_a_proof_that_is_open_is_named_and_refutes_nothing() -> None:
 
 def test_where_nothing_was_measured_that_is_the_verdict() -> None:
     runs = tuple(replace(run, outcome=Outcome.FAILED, reason="no route to host") for run in RECORD)
-    told = headline(study(runs))
-    assert told.tone is Tone.BAD
-    assert str(len(runs)) in told.text
+    answers = headline(study(runs))
+    assert answers.tone is Tone.BAD
+    assert str(len(runs)) in answers.text
 
 
 def test_an_all_reduce_alone_is_judged_by_its_share_of_the_link() -> None:
@@ -86,18 +86,18 @@ def test_an_all_reduce_alone_is_judged_by_its_share_of_the_link() -> None:
 
 
 def test_the_tiles_have_throughput_efficiency_bandwidth_and_proofs() -> None:
-    told = tiles(study(RECORD))
-    assert [each.label for each in told] == ["throughput", "efficiency", "bus bandwidth", "proofs"]
-    assert all(re.search(r"\d", each.value) for each in told)
+    text = tiles(study(RECORD))
+    assert [each.label for each in text] == ["throughput", "efficiency", "bus bandwidth", "proofs"]
+    assert all(re.search(r"\d", each.value) for each in text)
 
 
 def test_at_most_three_things_are_to_be_done_each_once_and_as_a_command() -> None:
     seen = study(RECORD)
-    remarks = [*explain(seen), *explain(seen), *(Remark(code=code, target="x", message="y") for code in COMMANDS)]
-    told = actions(remarks)
-    assert len(told) == MOST
-    assert len({each.finding.code for each in told}) == MOST
-    assert all(each.command.startswith("vsml ") for each in told)
+    diagnostics = [*explain(seen), *explain(seen), *(Remark(code=code, target="x", message="y") for code in COMMANDS)]
+    text = actions(diagnostics)
+    assert len(text) == MOST
+    assert len({each.finding.code for each in text}) == MOST
+    assert all(each.command.startswith("vsml ") for each in text)
 
 
 def test_what_nothing_can_be_done_about_is_no_action() -> None:

@@ -124,18 +124,18 @@ def test_the_sheet_names_figures_as_superbench_does_and_in_its_units() -> None:
 def test_what_was_noted_and_how_ranks_became_fewer_is_told() -> None:
     noted = Remark(code="bench.lost-node", target="node-2", message="lost on the way")
     worlds = (World(ranks=2, first_step=0, step_s=(0.2,)), World(ranks=1, first_step=0, step_s=(0.1, 0.1)))
-    told = story(study((replace(RECORD[0], remarks=(noted,), worlds=worlds),)))
-    tables = {each.heading: each.rows for each in told.tables}
+    content = story(study((replace(RECORD[0], remarks=(noted,), worlds=worlds),)))
+    tables = {each.heading: each.rows for each in content.tables}
     assert [row[2:] for row in tables["Elastic"]] == [("2", "0", "1", "200 ms"), ("1", "0", "2", "100 ms")]
     assert tables["Noted while it ran"][0][2:] == ("node-2", "lost on the way")
 
 
 def test_what_was_not_measured_is_told_in_every_form() -> None:
     measured = tuple(replace(run, synthetic=False, lab=False) for run in RECORD)
-    told = story(study(measured))
-    assert any(each.startswith("GPU clocks") for each in told.not_measured)
+    content = story(study(measured))
+    assert any(each.startswith("GPU clocks") for each in content.not_measured)
     assert "<h2>Not measured</h2>" in html_of(measured)
-    assert "## Not measured" in markdown(told)
+    assert "## Not measured" in markdown(content)
     clocks = replace(measured[0].environment, clocks={"node-0": "GPU-1: SM 1410 MHz"})
     seen = story(study((replace(measured[0], environment=clocks), *measured[1:])))
     assert not any(each.startswith("GPU clocks") for each in seen.not_measured)
@@ -148,16 +148,16 @@ def test_a_record_without_a_complete_launch_says_so_first() -> None:
 
 def test_no_efficiency_is_told_without_a_base() -> None:
     alone = tuple(run for run in RECORD if run.configuration.nodes == 3)
-    told = story(study(alone))
-    assert "of one node" not in told.verdicts[0]
-    assert told.tables[0].rows[0][4] == "no base"
-    assert any("no base case" in each for each in told.notices)
+    content = story(study(alone))
+    assert "of one node" not in content.verdicts[0]
+    assert content.tables[0].rows[0][4] == "no base"
+    assert any("no base case" in each for each in content.notices)
 
 
 def test_what_stands_in_for_hardware_says_so_in_every_form() -> None:
-    told = story(study(RECORD))
-    assert [each.partition(":")[0] for each in told.notices] == ["synthetic", "lab"]
-    for text in (html_of(RECORD), markdown(told)):
+    content = story(study(RECORD))
+    assert [each.partition(":")[0] for each in content.notices] == ["synthetic", "lab"]
+    for text in (html_of(RECORD), markdown(content)):
         assert "nothing was measured" in text
         assert "NCCL, GPUs or RDMA" in text
 
@@ -178,9 +178,9 @@ def test_what_stands_in_for_hardware_says_so_in_every_form() -> None:
 )
 def test_a_poor_record_is_reported_too(runs: tuple[Run, ...]) -> None:
     seen = study(runs)
-    told = story(seen)
-    assert page(told, seen)
-    assert markdown(told)
+    content = story(seen)
+    assert page(content, seen)
+    assert markdown(content)
     assert sheet(runs)
 
 
@@ -234,9 +234,9 @@ def test_published_figures_stand_beside_hardware_only() -> None:
 
 
 def test_a_sweep_is_held_against_the_calibration_and_against_what_headers_leave() -> None:
-    (told, *_) = story(study(RECORD)).fits
-    assert re.search(r"at most 98\.\d % of what a plain tool got, at most 98\.\d % of what headers leave", told)
-    assert "(tcp, MTU 1500: 1.177 GB/s)" in told
+    (text, *_) = story(study(RECORD)).fits
+    assert re.search(r"at most 98\.\d % of what a plain tool got, at most 98\.\d % of what headers leave", text)
+    assert "(tcp, MTU 1500: 1.177 GB/s)" in text
 
 
 def test_each_transport_and_precision_of_a_matrix_has_its_verdict_and_its_name() -> None:

@@ -80,11 +80,11 @@ def test_coverage_of_the_ratio_of_two_records() -> None:
 def test_throughput_is_a_rate_of_means() -> None:
     """One step of 3 s and one of 1 s are two steps in four seconds; the mean of their rates would be 0.67 a second."""
     run = replace(synthetic.train(1, steps=3), steps=Steps(step_s=((9.0, 3.0, 1.0),), samples_per_step=1))
-    told = training(run)
-    assert told is not None
-    assert told.warm_up.dropped == 1
-    assert told.samples_per_s is not None
-    assert told.samples_per_s.value == pytest.approx(0.5)
+    answers = training(run)
+    assert answers is not None
+    assert answers.warm_up.dropped == 1
+    assert answers.samples_per_s is not None
+    assert answers.samples_per_s.value == pytest.approx(0.5)
 
 
 def test_a_step_takes_as_long_as_its_slowest_rank() -> None:
@@ -140,15 +140,15 @@ def test_a_single_launch_has_no_interval_across_launches() -> None:
 
 def test_the_effective_number_of_steps_is_smaller_where_neighbours_agree() -> None:
     rng = random.Random(8)
-    told = summary(correlated(rng, 4000, 1.0, phi=0.6))
-    assert told.lag1 == pytest.approx(0.6, abs=0.05)
-    assert told.effective == pytest.approx(1000, rel=0.2)
+    answers = summary(correlated(rng, 4000, 1.0, phi=0.6))
+    assert answers.lag1 == pytest.approx(0.6, abs=0.05)
+    assert answers.effective == pytest.approx(1000, rel=0.2)
 
 
 def test_a_slow_rank_is_named_though_all_ranks_wait_for_it() -> None:
-    told = training(synthetic.train(4, machine=Machine(slow_rank=2)))
-    assert told is not None
-    assert [(each.rank, round(each.slower, 1)) for each in told.stragglers] == [(2, 1.4)]
+    answers = training(synthetic.train(4, machine=Machine(slow_rank=2)))
+    assert answers is not None
+    assert [(each.rank, round(each.slower, 1)) for each in answers.stragglers] == [(2, 1.4)]
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=9), st.data())
@@ -160,9 +160,9 @@ def test_the_others_median_is_that_of_the_others(values: list[float], data: st.D
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
 def test_nobody_is_named_where_all_are_alike(ranks: int) -> None:
-    told = training(synthetic.train(ranks))
-    assert told is not None
-    assert told.stragglers == ()
+    answers = training(synthetic.train(ranks))
+    assert answers is not None
+    assert answers.stragglers == ()
 
 
 def test_measuring_stops_for_precision_or_for_time_and_says_which() -> None:
@@ -187,9 +187,9 @@ def swept(ranks: int, bandwidth: float, latency: float) -> tuple[SweepPoint, ...
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 16])
 def test_bus_bandwidth_does_not_depend_on_the_number_of_ranks(ranks: int) -> None:
-    told = sweeps.sizes(swept(ranks, 1e9, 0.0), ranks)
-    assert [each.bus_bytes_per_s for each in told] == pytest.approx([1e9] * len(told))
-    assert told[0].algorithm_bytes_per_s == pytest.approx(1e9 * ranks / (2 * (ranks - 1)))
+    sizes = sweeps.sizes(swept(ranks, 1e9, 0.0), ranks)
+    assert [each.bus_bytes_per_s for each in sizes] == pytest.approx([1e9] * len(sizes))
+    assert sizes[0].algorithm_bytes_per_s == pytest.approx(1e9 * ranks / (2 * (ranks - 1)))
 
 
 @pytest.mark.parametrize(
@@ -213,11 +213,11 @@ def test_latency_and_bandwidth_come_out_of_a_sweep(ranks: int) -> None:
 def test_the_fits_interval_covers_noise() -> None:
     covered = 0
     for seed in range(200):
-        told = sweeps.fit(sweeps.sizes(noisy_sweep(seed), 2), 2)
-        assert told is not None
-        assert told.bandwidth.low is not None
-        assert told.bandwidth.high is not None
-        covered += told.bandwidth.low <= 1e9 <= told.bandwidth.high
+        fit = sweeps.fit(sweeps.sizes(noisy_sweep(seed), 2), 2)
+        assert fit is not None
+        assert fit.bandwidth.low is not None
+        assert fit.bandwidth.high is not None
+        covered += fit.bandwidth.low <= 1e9 <= fit.bandwidth.high
     assert covered >= 180
 
 
@@ -254,6 +254,6 @@ def test_no_line_where_there_is_none() -> None:
 
 def test_sizes_come_in_order_and_repeats_together() -> None:
     points = [SweepPoint(size_bytes=size, time_s=(size / 1e9,)) for size in (4, 1, 4)]
-    told = sweeps.sizes(points, 2)
-    assert [each.size_bytes for each in told] == [1, 4]
-    assert all(a.size_bytes < b.size_bytes for a, b in pairwise(told))
+    sizes = sweeps.sizes(points, 2)
+    assert [each.size_bytes for each in sizes] == [1, 4]
+    assert all(a.size_bytes < b.size_bytes for a, b in pairwise(sizes))

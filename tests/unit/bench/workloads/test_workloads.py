@@ -23,10 +23,10 @@ SCRIPTS = sorted(remote_job.WORKLOADS.glob("[a-z]*.py"))
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
 def test_help_needs_nothing_but_the_interpreter(script: Path, tmp_path: Path) -> None:
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-I", "-S", script, "--help"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
-    assert told.stdout.startswith("usage: ")
+    assert completed.stdout.startswith("usage: ")
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: each.name)
@@ -67,14 +67,14 @@ def test_a_rank_sees_with_whom_a_short_program_talked(tmp_path: Path) -> None:
 
 def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "import os; print(os.environ['VSML_BENCH_FILE'])"]
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, remote_job.WORKLOADS / "rank.py", "--folder", tmp_path, "--interface", "lo", "--", *program],
         capture_output=True,
         text=True,
         check=True,
         env={"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "PATH": "/usr/bin:/bin"},
     )
-    assert told.stdout.strip() == str(tmp_path / "rank-3.jsonl")
+    assert completed.stdout.strip() == str(tmp_path / "rank-3.jsonl")
     line = (tmp_path / "rank-3.jsonl").read_text()
     assert '"rank": 3, "size": 4' in line
     assert '"name": "lo"' in line

@@ -40,19 +40,19 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 def test_a_ported_script_passes_and_another_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, "check", CASES / "loop.txt")[0] == 0
-    status, told = answer(capsys, "check", CASES / "plain.txt")
+    status, answers = answer(capsys, "check", CASES / "plain.txt")
     assert status == 6
-    assert told["status"] == "partial"
-    assert told["errors"][0]["code"] == "bench.not-ported"
-    assert [each["step"]["number"] for each in told["data"]["found"]] == [1, 2, 3, 4, 5, 6, 7]
+    assert answers["status"] == "partial"
+    assert answers["errors"][0]["code"] == "bench.not-ported"
+    assert [each["step"]["number"] for each in answers["data"]["found"]] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_script_that_is_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("def f(:\n")
-    status, told = answer(capsys, "check", tmp_path / "bad.py")
-    assert (status, told["errors"][0]["problems"][0]["line"]) == (2, 1)
-    status, told = answer(capsys, "check", tmp_path)
-    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+    status, answers = answer(capsys, "check", tmp_path / "bad.py")
+    assert (status, answers["errors"][0]["problems"][0]["line"]) == (2, 1)
+    status, answers = answer(capsys, "check", tmp_path)
+    assert (status, answers["errors"][0]["code"]) == (2, "file.unreadable")
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,21 @@ def test_what_is_no_number_is_never_counted_with(
 ) -> None:
     (record / "x.log").write_text("")
     (record / "cluster.toml").write_text("")
-    status, told = answer(capsys, *arguments.format(record=record).split())
-    assert (status, told["errors"][0]["code"]) == (2, "usage")
+    status, answers = answer(capsys, *arguments.format(record=record).split())
+    assert (status, answers["errors"][0]["code"]) == (2, "usage")
 
 
 def test_bert_large_is_predicted_as_corrected(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("predict", "--parameters", "340e6", "--link-gbit", "25", "--iterations", "3000000")
-    status, told = answer(capsys, *arguments)
+    status, answers = answer(capsys, *arguments)
     assert status == 0
-    assert [round(each["line_s"] * 1e3, 1) for each in told["data"]["exchanges"]] == [435.2, 580.3, 652.8, 761.6, 816.0]
+    assert [round(each["line_s"] * 1e3, 1) for each in answers["data"]["exchanges"]] == [
+        435.2,
+        580.3,
+        652.8,
+        761.6,
+        816.0,
+    ]
     assert run(["bench", *arguments]) == 0
     out = capsys.readouterr().out
     assert "870.4 ms at line rate: 725.3 h = 30.2 days" in out
@@ -104,38 +110,38 @@ def test_42_gigabytes_are_84_percent(capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_predictions_that_cannot_be_meant(capsys: pytest.CaptureFixture[str], arguments: str) -> None:
-    status, told = answer(capsys, "predict", *arguments.split())
+    status, answers = answer(capsys, "predict", *arguments.split())
     assert status == 2
-    assert told["errors"][0]["code"] in {"usage", "bench.no-model"}
+    assert answers["errors"][0]["code"] in {"usage", "bench.no-model"}
 
 
 def test_a_report_is_written_in_every_form(capsys: pytest.CaptureFixture[str], record: Path, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("r.html", "r.md", "r.csv")]
-    status, told = answer(capsys, "report", record, "--html", files[0], "--markdown", files[1], "--csv", files[2])
+    status, answers = answer(capsys, "report", record, "--html", files[0], "--markdown", files[1], "--csv", files[2])
     assert status == 0
-    assert told["messages"] == [f"wrote {file}" for file in files]
+    assert answers["messages"] == [f"wrote {file}" for file in files]
     assert all(file.stat().st_size > 1000 for file in files)
-    assert len(told["data"]["runs"]) == 9
+    assert len(answers["data"]["runs"]) == 9
     assert run(["bench", "report", str(record)]) == 0
     assert "synthetic: these figures were computed by a generator" in capsys.readouterr().out
 
 
 def test_a_report_that_cannot_be_written(capsys: pytest.CaptureFixture[str], record: Path) -> None:
-    status, told = answer(capsys, "report", record, "--html", record / "none" / "r.html")
-    assert (status, told["errors"][0]["code"]) == (2, "file.unwritable")
+    status, answers = answer(capsys, "report", record, "--html", record / "none" / "r.html")
+    assert (status, answers["errors"][0]["code"]) == (2, "file.unwritable")
 
 
 def test_explain_compare_and_gate(
     capsys: pytest.CaptureFixture[str], record: Path, slower: Path, tmp_path: Path
 ) -> None:
-    status, told = answer(capsys, "explain", record)
-    assert (status, told["data"]["synthetic"]) == (0, True)
-    status, told = answer(capsys, "compare", record, slower)
+    status, answers = answer(capsys, "explain", record)
+    assert (status, answers["data"]["synthetic"]) == (0, True)
+    status, answers = answer(capsys, "compare", record, slower)
     assert status == 0
-    assert {row["answer"] for row in told["data"]["rows"] if row["metric"] == "bus_bytes_per_s"} == {"slower"}
+    assert {row["answer"] for row in answers["data"]["rows"] if row["metric"] == "bus_bytes_per_s"} == {"slower"}
     junit = tmp_path / "gate.xml"
-    status, told = answer(capsys, "gate", slower, "--baseline", record, "--junit", junit)
-    assert (status, told["errors"][0]["code"]) == (6, "bench.regression")
+    status, answers = answer(capsys, "gate", slower, "--baseline", record, "--junit", junit)
+    assert (status, answers["errors"][0]["code"]) == (6, "bench.regression")
     assert "<failure" in junit.read_text()
     status, _ = answer(capsys, "gate", record, "--baseline", record, "--of-bound", "85")
     assert status == 0
@@ -147,31 +153,31 @@ def test_explain_compare_and_gate(
 def test_records_that_cannot_be_read_or_compared(
     capsys: pytest.CaptureFixture[str], record: Path, tmp_path: Path
 ) -> None:
-    status, told = answer(capsys, "report", tmp_path / "none")
-    assert (status, told["errors"][0]["code"]) == (2, "record.unreadable")
+    status, answers = answer(capsys, "report", tmp_path / "none")
+    assert (status, answers["errors"][0]["code"]) == (2, "record.unreadable")
     hardware = tuple(replace(each, lab=False) for each in synthetic.record(nodes=1, launches=2))
     other = synthetic.write(hardware, tmp_path / "hardware")
-    status, told = answer(capsys, "compare", record, other)
-    assert (status, told["errors"][0]["code"]) == (3, "bench.not-comparable")
+    status, answers = answer(capsys, "compare", record, other)
+    assert (status, answers["errors"][0]["code"]) == (3, "bench.not-comparable")
 
 
 def test_logs_are_imported_and_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     logs = CASES.parent / "imports"
     into = tmp_path / "old"
     arguments = ("import", logs / "nccl-tests.txt", logs / "nccl-tests.json", "--into", into, "--link-gbit", "10")
-    status, told = answer(capsys, *arguments)
+    status, answers = answer(capsys, *arguments)
     assert status == 0
-    assert [each["launch"] for each in told["data"]["runs"]] == [1, 2]
-    assert sorted(map(str, into.iterdir())) == sorted(told["data"]["documents"])
-    status, told = answer(capsys, "report", into)
+    assert [each["launch"] for each in answers["data"]["runs"]] == [1, 2]
+    assert sorted(map(str, into.iterdir())) == sorted(answers["data"]["documents"])
+    status, answers = answer(capsys, "report", into)
     assert status == 0
-    assert 0.8 < told["data"]["sweeps"][0]["share"] < 0.9
+    assert 0.8 < answers["data"]["sweeps"][0]["share"] < 0.9
     assert run(["bench", "import", str(logs / "iperf3.json"), "--into", str(into)]) == 0
     assert "1 link" in capsys.readouterr().out
-    status, told = answer(capsys, "import", logs / "README.md", "--into", into)
-    assert (status, told["errors"][0]["code"]) == (2, "import.unknown")
-    status, told = answer(capsys, "import", tmp_path / "none", "--into", into)
-    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+    status, answers = answer(capsys, "import", logs / "README.md", "--into", into)
+    assert (status, answers["errors"][0]["code"]) == (2, "import.unknown")
+    status, answers = answer(capsys, "import", tmp_path / "none", "--into", into)
+    assert (status, answers["errors"][0]["code"]) == (2, "file.unreadable")
 
 
 @pytest.mark.parametrize("special", ["/dev/zero", "fifo"])
@@ -179,8 +185,8 @@ def test_a_device_or_fifo_is_no_log_and_no_record(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, special: str
 ) -> None:
     os.mkfifo(tmp_path / "fifo")
-    status, told = answer(capsys, "import", tmp_path / special, "--into", tmp_path / "into")
-    assert (status, told["errors"][0]["code"]) == (2, "file.unreadable")
+    status, answers = answer(capsys, "import", tmp_path / special, "--into", tmp_path / "into")
+    assert (status, answers["errors"][0]["code"]) == (2, "file.unreadable")
     assert not (tmp_path / "into").exists()
 
 
@@ -191,19 +197,19 @@ def test_what_a_log_does_not_tell_is_given_on_the_command_line(
     log = tmp_path / "log"
     log.write_text(public_logs.text(described))
     arguments = ("import", log, "--into", tmp_path / "into", "--ranks", "2", "--nodes", "1")
-    status, told = answer(capsys, *arguments)
-    assert (status, told["errors"][0]["code"]) == (2, "import.collective")
-    assert told["errors"][0]["hint"].startswith("--collective")
-    status, told = answer(capsys, *arguments, "--collective", "all_gather")
-    assert (status, told["data"]["runs"][0]["configuration"]["options"]["collective"]) == (0, "all_gather")
-    status, told = answer(capsys, *arguments, "--collective", "all_to_some")
-    assert (status, told["errors"][0]["code"]) == (2, "usage")
+    status, answers = answer(capsys, *arguments)
+    assert (status, answers["errors"][0]["code"]) == (2, "import.collective")
+    assert answers["errors"][0]["hint"].startswith("--collective")
+    status, answers = answer(capsys, *arguments, "--collective", "all_gather")
+    assert (status, answers["data"]["runs"][0]["configuration"]["options"]["collective"]) == (0, "all_gather")
+    status, answers = answer(capsys, *arguments, "--collective", "all_to_some")
+    assert (status, answers["errors"][0]["code"]) == (2, "usage")
 
 
 def test_published_figures_come_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
-    status, told = answer(capsys, "anchors")
+    status, answers = answer(capsys, "anchors")
     assert status == 0
-    assert all(each["source"] and each["conditions"] for each in told["data"]["anchors"])
+    assert all(each["source"] and each["conditions"] for each in answers["data"]["anchors"])
     assert run(["bench", "anchors"]) == 0
     assert "no published figure was found for" in capsys.readouterr().out
 
@@ -213,12 +219,12 @@ def test_the_selftest_refuses_without_root_and_writes_nothing(
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
-    status, told = answer(capsys, "selftest", "--into", tmp_path / "record")
-    assert (status, told["errors"][0]["code"]) == (3, "lab.no-guests")
-    assert told["errors"][0]["message"] == "lab guests need root, for network namespaces and mounts"
+    status, answers = answer(capsys, "selftest", "--into", tmp_path / "record")
+    assert (status, answers["errors"][0]["code"]) == (3, "lab.no-guests")
+    assert answers["errors"][0]["message"] == "lab guests need root, for network namespaces and mounts"
     assert list(tmp_path.iterdir()) == []
-    status, told = answer(capsys, "selftest", "--rate", "fast")
-    assert (status, told["errors"][0]["code"]) == (2, "lab.bad-rate")
+    status, answers = answer(capsys, "selftest", "--rate", "fast")
+    assert (status, answers["errors"][0]["code"]) == (2, "lab.bad-rate")
 
 
 @pytest.mark.parametrize("wrong", ["NCCL_ALGO", "=RING", "A B=1", "VSML_BENCH_RUN=mine"])
@@ -226,9 +232,9 @@ def test_a_variable_that_is_none_or_is_not_the_users(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, wrong: str
 ) -> None:
     (tmp_path / "cluster.toml").write_text(QUAD)
-    status, told = answer(capsys, "run", tmp_path / "cluster.toml", "--variable", wrong)
-    assert (status, told["errors"][0]["code"]) == (2, "usage")
-    assert told["errors"][0]["hint"] == "--variable NCCL_ALGO=RING"
+    status, answers = answer(capsys, "run", tmp_path / "cluster.toml", "--variable", wrong)
+    assert (status, answers["errors"][0]["code"]) == (2, "usage")
+    assert answers["errors"][0]["hint"] == "--variable NCCL_ALGO=RING"
 
 
 @pytest.mark.parametrize(
@@ -249,9 +255,9 @@ def test_options_that_would_go_unheard_or_never_end(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, options: str, message: str
 ) -> None:
     (tmp_path / "cluster.toml").write_text(QUAD)
-    status, told = answer(capsys, "run", tmp_path / "cluster.toml", *options.split())
-    assert (status, told["errors"][0]["code"]) == (2, "usage")
-    assert message in told["errors"][0]["message"]
+    status, answers = answer(capsys, "run", tmp_path / "cluster.toml", *options.split())
+    assert (status, answers["errors"][0]["code"]) == (2, "usage")
+    assert message in answers["errors"][0]["message"]
 
 
 def test_a_gate_that_is_too_noisy_and_a_baseline_of_too_few_name_the_command_to_type(
@@ -259,15 +265,15 @@ def test_a_gate_that_is_too_noisy_and_a_baseline_of_too_few_name_the_command_to_
 ) -> None:
     one = replace(synthetic.sweep(2), environment=Environment(invocation=("vsml", "bench", "a.toml", "-o", "json")))
     record = synthetic.write((one,), tmp_path / "one")
-    status, told = answer(capsys, "baseline", "make", record, "--into", tmp_path / "base")
-    assert (status, told["errors"][0]["code"]) == (3, "bench.no-baseline")
+    status, answers = answer(capsys, "baseline", "make", record, "--into", tmp_path / "base")
+    assert (status, answers["errors"][0]["code"]) == (3, "bench.no-baseline")
     command = f"vsml bench a.toml -o json --repeats 5 --into {record}"
-    assert told["errors"][0]["hint"] == command
+    assert answers["errors"][0]["hint"] == command
     base = synthetic.write(tuple(replace(one, run_id=f"r{at}", launch=at) for at in range(1, 6)), tmp_path / "base")
-    status, told = answer(capsys, "gate", record, "--baseline", base)
-    assert (status, told["errors"][0]["code"]) == (3, "bench.too-noisy")
-    launches = max(check["launches"] or 0 for check in told["data"]["checks"])
-    assert told["errors"][0]["hint"] == f"vsml bench a.toml -o json --repeats {launches} --into {record}"
+    status, answers = answer(capsys, "gate", record, "--baseline", base)
+    assert (status, answers["errors"][0]["code"]) == (3, "bench.too-noisy")
+    launches = max(check["launches"] or 0 for check in answers["data"]["checks"])
+    assert answers["errors"][0]["hint"] == f"vsml bench a.toml -o json --repeats {launches} --into {record}"
 
 
 def test_no_default_is_a_number_that_means_something_else(capsys: pytest.CaptureFixture[str]) -> None:
@@ -279,17 +285,17 @@ def test_without_options_the_newest_record_makes_the_baseline_of_its_cluster_and
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    status, told = answer(capsys, "gate")
-    assert (status, told["errors"][0]["code"], told["errors"][0]["target"]) == (2, "record.unreadable", "bench")
+    status, answers = answer(capsys, "gate")
+    assert (status, answers["errors"][0]["code"], answers["errors"][0]["target"]) == (2, "record.unreadable", "bench")
     old = synthetic.write(synthetic.record(nodes=2, launches=1), tmp_path / "bench" / "z-older")
     for each in old.iterdir():
         os.utime(each, (1, 1))
     synthetic.write(synthetic.record(nodes=1, launches=5), tmp_path / "bench" / "a-newer")
-    status, told = answer(capsys, "baseline", "make")
-    assert (status, told["data"]["baseline"], len(told["data"]["documents"])) == (0, "baselines/synthetic", 5)
-    status, told = answer(capsys, "gate")
+    status, answers = answer(capsys, "baseline", "make")
+    assert (status, answers["data"]["baseline"], len(answers["data"]["documents"])) == (0, "baselines/synthetic", 5)
+    status, answers = answer(capsys, "gate")
     assert status == 0
-    assert {each["kind"] for each in told["data"]["checks"]} == {"outcome", "baseline"}
+    assert {each["kind"] for each in answers["data"]["checks"]} == {"outcome", "baseline"}
 
 
 def test_a_benchmark_launches_as_often_as_a_baseline_needs_and_a_program_of_ones_own_once() -> None:

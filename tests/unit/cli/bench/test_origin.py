@@ -30,13 +30,13 @@ def test_the_time_zone_is_told_with_its_offset() -> None:
 
 
 def git(folder: Path, *words: str) -> str:
-    told = subprocess.run(
+    completed = subprocess.run(
         ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com", *words],
         capture_output=True,
         text=True,
         check=True,
     )
-    return told.stdout.strip()
+    return completed.stdout.strip()
 
 
 def test_the_commit_is_that_of_the_cluster_files_folder_and_tells_of_changes(tmp_path: Path) -> None:

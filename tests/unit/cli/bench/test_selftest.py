@@ -33,9 +33,9 @@ class Guests:
     def shape(self, _rate: str, *_nodes: str) -> None:
         """Nothing is joined by links."""
 
-    def bench(self, wish: BenchSpec, _folder: Path) -> tuple[Run, ...]:
-        self.wishes.append(wish)
-        return slowed() if wish.workloads == (Workload.LINK,) else swept(self.share)
+    def bench(self, spec: BenchSpec, _folder: Path) -> tuple[Run, ...]:
+        self.wishes.append(spec)
+        return slowed() if spec.workloads == (Workload.LINK,) else swept(self.share)
 
 
 @dataclass
@@ -50,17 +50,17 @@ class Tried:
 def tried(
     patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, *more: str, share: float = 0.97
 ) -> Tried:
-    wishes: list[BenchSpec] = []
+    specs: list[BenchSpec] = []
 
     @contextmanager
     def lab_cluster(_name: str, terminal: Terminal) -> Iterator[Guests]:
-        yield Guests(terminal, share, wishes)
+        yield Guests(terminal, share, specs)
 
     patch.setattr("vsphere_ml.cli.lab.lab_cluster.lab_cluster", lab_cluster)
     words = ("bench", "selftest", "--rate", "100mbit", "--into", str(folder / "record"), "-o", "json")
     status = run([*words, *more])
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return Tried(status, document["messages"], wishes)
+    return Tried(status, document["messages"], specs)
 
 
 def test_every_step_is_told_with_how_long_it_takes(
@@ -78,7 +78,7 @@ def test_how_often_it_launches_does_not_depend_on_what_is_found(
     for number, (more, launches) in enumerate([((), 2), (("--launches", "5"), 5)]):
         done = tried(monkeypatch, capsys, tmp_path / str(number), *more, share=share)
         assert done.status == status
-        assert [(wish.workloads, wish.repeats) for wish in done.wishes] == [
+        assert [(spec.workloads, spec.repeats) for spec in done.wishes] == [
             ((Workload.ALLREDUCE,), launches),
             ((Workload.LINK,), 1),
         ]

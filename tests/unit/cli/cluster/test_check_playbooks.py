@@ -39,8 +39,8 @@ def test_what_is_wrong_with_playbooks_is_told(
 ) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(f"{ONE_NODE}\n[guest]\n{guest}\n")
-    told = vsml("check", str(file))
-    assert (told.status, error in told.err) == (2, True), told.err
+    ended = vsml("check", str(file))
+    assert (ended.status, error in ended.err) == (2, True), ended.err
 
 
 def test_a_setting_may_be_for_a_template_or_for_nothing_that_is_known(
@@ -51,8 +51,8 @@ def test_a_setting_may_be_for_a_template_or_for_nothing_that_is_known(
     (tmp_path / "mine.j2").write_text("{{ values.hugepage }}\n")
     settings = 'settings = { hugepage = "8", rack = "7", proxy = "http://proxy.example.com:3128" }'
     file.write_text(f'{ONE_NODE}\n[guest]\nplaybooks = ["base", "./mine.toml"]\n{settings}\n')
-    told = vsml("check", str(file))
-    assert told.status == 0, told.err
+    ended = vsml("check", str(file))
+    assert ended.status == 0, ended.err
 
 
 def guests(tmp_path: Path, template: bytes, more: str = "", guest: str = "") -> Path:
@@ -78,16 +78,16 @@ def guests(tmp_path: Path, template: bytes, more: str = "", guest: str = "") -> 
     ],
 )
 def test_check_renders_every_template(template: bytes, line: int, vsml: Callable[..., Ended], tmp_path: Path) -> None:
-    told = vsml("check", str(guests(tmp_path, template)))
-    assert (told.status, f"mine.j2:{line}: " in told.err) == (2, True), told.err
+    ended = vsml("check", str(guests(tmp_path, template)))
+    assert (ended.status, f"mine.j2:{line}: " in ended.err) == (2, True), ended.err
 
 
 def test_check_runs_nothing_of_a_template(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     proof = tmp_path / "proof"
     find = "{% for c in name.__class__.__mro__[-1].__subclasses__() if c.__name__ == '_wrap_close' %}"
     run = "{{ c.__init__.__globals__['popen']('touch " + str(proof) + "').read() }}{% endfor %}"
-    told = vsml("check", str(guests(tmp_path, (find + run).encode())))
-    assert (told.status, proof.exists()) == (2, False), told.err
+    ended = vsml("check", str(guests(tmp_path, (find + run).encode())))
+    assert (ended.status, proof.exists()) == (2, False), ended.err
 
 
 def test_every_mistake_of_all_templates_and_playbooks_is_told_at_once(
@@ -97,11 +97,11 @@ def test_every_mistake_of_all_templates_and_playbooks_is_told_at_once(
     file = guests(tmp_path, b"{{ 1/0 }}", more)
     (tmp_path / "other.j2").write_text("\n{{ name + 1 }}")
     file.write_text(file.read_text().replace('mine.toml"', 'mine.toml", "bsae", "./nowhere.toml", "driver"'))
-    told = vsml("check", str(file))
+    ended = vsml("check", str(file))
     line = next(at for at, each in enumerate(file.read_text().splitlines(), 1) if "bsae" in each)
     wanted = ["mine.j2:1: ", "other.j2:2: ", f"cluster.toml:{line}: guest.playbooks[1]: ", "guest.playbooks[2]: "]
-    assert told.status == 2
-    assert [each for each in [*wanted, "step[0].source"] if each not in told.err] == [], told.err
+    assert ended.status == 2
+    assert [each for each in [*wanted, "step[0].source"] if each not in ended.err] == [], ended.err
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_every_mistake_of_all_templates_and_playbooks_is_told_at_once(
     ],
 )
 def test_plain_mistakes_are_no_bugs(more: str, guest: str, vsml: Callable[..., Ended], tmp_path: Path) -> None:
-    told = vsml("check", str(guests(tmp_path, b"{{ name }}", more, guest)))
-    assert told.status == 2, told.err  # and not 1, which is a bug
+    ended = vsml("check", str(guests(tmp_path, b"{{ name }}", more, guest)))
+    assert ended.status == 2, ended.err  # and not 1, which is a bug
 
 
 @pytest.mark.parametrize("make", [b"\xff\n", b"x" * (256 << 10) + b"x", "fifo", "folder", "endless"])
@@ -130,12 +130,12 @@ def test_a_template_that_cannot_be_read_is_told(make: bytes | str, vsml: Callabl
         (tmp_path / "mine.j2").mkdir()
     elif make == "endless":
         (tmp_path / "mine.j2").symlink_to("/dev/zero")
-    told = vsml("check", str(file))
-    assert (told.status, "step[0].template" in told.err) == (2, True), told.err
+    ended = vsml("check", str(file))
+    assert (ended.status, "step[0].template" in ended.err) == (2, True), ended.err
 
 
 def test_a_playbook_may_begin_with_a_byte_order_mark(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     file = guests(tmp_path, "\ufeff{{ name }}".encode(), guest='settings = { rack = "7" }')
     (tmp_path / "mine.toml").write_text("\ufeff" + OWN)
-    told = vsml("check", str(file))
-    assert told.status == 0, told.err
+    ended = vsml("check", str(file))
+    assert ended.status == 0, ended.err

@@ -22,12 +22,12 @@ def test_an_inventory_needs_no_vcenter(
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path / "state"))
     file = tmp_path / "cluster.toml"
     file.write_text(ONE_NODE)
-    told = vsml("export", "ansible", str(file), "--offline")
-    assert (told.status, told.err) == (0, "node-1 has no address yet, and is left out\n")
-    assert told.out.startswith("# Made by `vsml export ansible`.")
-    assert "# node-1 has no address yet" in told.out
+    ended = vsml("export", "ansible", str(file), "--offline")
+    assert (ended.status, ended.err) == (0, "node-1 has no address yet, and is left out\n")
+    assert ended.out.startswith("# Made by `vsml export ansible`.")
+    assert "# node-1 has no address yet" in ended.out
     data = json.loads(vsml("-o", "json", "export", "ansible", str(file), "--offline").out)["data"]
-    assert (data["inventory"], data["left_out"]) == (told.out, ["node-1"])
+    assert (data["inventory"], data["left_out"]) == (ended.out, ["node-1"])
 
 
 def test_what_is_of_a_lab_says_so(vsml: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ def test_a_file_is_written_once_and_told_of(vsml: Callable[..., Ended], tmp_path
 def test_what_check_refuses_is_told_at_once(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     conf, file = tmp_path / "train.conf", tmp_path / "cluster.toml"
     conf.write_text(CONF.replace("vgpu: grid_a100-40c", ""))
-    told = json.loads(vsml("-o", "json", "import", "vhpc", str(conf), str(file)).out)
-    assert [each["key"] for each in told["data"]["to_fill_in"]] == ["gpu.profile"]
-    assert [each["key"] for each in told["data"]["mistakes"]] == ["nodes[0].gpu.profile"]
+    found = json.loads(vsml("-o", "json", "import", "vhpc", str(conf), str(file)).out)
+    assert [each["key"] for each in found["data"]["to_fill_in"]] == ["gpu.profile"]
+    assert [each["key"] for each in found["data"]["mistakes"]] == ["nodes[0].gpu.profile"]
 
 
 def test_a_wrong_file_leaves_nothing_behind(vsml: Callable[..., Ended], tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ def test_all_rules_are_listed_by_default(vsml: Callable[..., Ended]) -> None:
     listed = vsml("rules")
     assert listed.status == 0
     assert all(rule.id in listed.out for rule in RULES)
-    told = json.loads(vsml("rules", "-o", "json").out)
-    assert [each["number"] for each in told["data"]] == list(range(1, 38))
-    assert told["command"] == "rules list"
+    found = json.loads(vsml("rules", "-o", "json").out)
+    assert [each["number"] for each in found["data"]] == list(range(1, 38))
+    assert found["command"] == "rules list"
 
 
 def test_a_rule_is_explained_with_its_sources(vsml: Callable[..., Ended]) -> None:
@@ -35,20 +35,20 @@ def test_a_rule_is_explained_with_its_sources(vsml: Callable[..., Ended]) -> Non
 
 def test_check_names_gpus_that_are_handed_through_whole(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
-    whole = 'gpu = { kind = "passthrough", device = "10de:20f1", count = 2 }'
-    file.write_text(ONE_NODE.replace('gpu = { profile = "A100-40C" }', whole))
+    entire = 'gpu = { kind = "passthrough", device = "10de:20f1", count = 2 }'
+    file.write_text(ONE_NODE.replace('gpu = { profile = "A100-40C" }', entire))
     assert "2 × 10de:20f1" in vsml("check", str(file)).out
 
 
 def test_check_tells_rules_beside_the_nodes(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
     file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", count = 2 }'))
-    told = vsml("check", str(file))
-    assert told.status == 0
-    assert "warning: node-1: its 2 vGPUs exchange data" in told.out
-    assert "(vsml rules why no-pcie-peers)" in told.out
-    breaches = json.loads(vsml("check", str(file), "-o", "json").out)["data"]["rules"]
-    assert {(each["rule"], each["severity"], *each["nodes"]) for each in breaches} == {
+    ended = vsml("check", str(file))
+    assert ended.status == 0
+    assert "warning: node-1: its 2 vGPUs exchange data" in ended.out
+    assert "(vsml rules why no-pcie-peers)" in ended.out
+    diagnostics = json.loads(vsml("check", str(file), "-o", "json").out)["data"]["rules"]
+    assert {(each["rule"], each["severity"], *each["nodes"]) for each in diagnostics} == {
         ("no-pcie-peers", "warning", "node-1"),
         ("nccl-memory-pools", "info", "node-1"),
     }

@@ -68,10 +68,10 @@ def test_a_change_is_on_disk_before_it_reaches_vcenter_and_again_when_it_has_end
     made = journal_changes(site, ours)
     assert provision(cluster(1), made).done  # type: ignore[arg-type]
     assert [len(each) for each in site.seen] == list(range(1, len(site.seen) + 1))
-    told = entries(tmp_path)
-    assert {each["outcome"] for each in told} == {"done"}
-    assert all(each["ended"] >= each["time"] for each in told)
-    assert {each["user"] != "" and each["command"] for each in told} == {"provision"}
+    answers = entries(tmp_path)
+    assert {each["outcome"] for each in answers} == {"done"}
+    assert all(each["ended"] >= each["time"] for each in answers)
+    assert {each["user"] != "" and each["command"] for each in answers} == {"provision"}
 
 
 def test_a_change_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_a_change_whose_end_nobody_saw_is_unknown(tmp_path: Path) -> None:
         file.write('{"schema": "vsml.log/1", "time"')  # killed while it wrote
     later = journal(tmp_path)
     later.end(later.begin(ON), ON, VSphereError("no host", code="vsphere.failed"))
-    told, broken = read_entries(tmp_path / "state" / NAME, "train")
-    assert [each["outcome"] for each in told] == ["unknown", "failed"]
-    assert (told[1]["error"], broken) == ({"code": "vsphere.failed", "message": "no host"}, 1)
+    answers, broken = read_entries(tmp_path / "state" / NAME, "train")
+    assert [each["outcome"] for each in answers] == ["unknown", "failed"]
+    assert (answers[1]["error"], broken) == ({"code": "vsphere.failed", "message": "no host"}, 1)
 
 
 def test_clusters_share_the_file_and_are_told_apart(tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_clusters_share_the_file_and_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_before_and_after_stand_beside_each_other() -> None:
-    told = change_entry(UpgradeHardware(vm="node-1", version=21, was=19))
-    assert (told["object"], told["before"], told["after"]["version"]) == ("node-1", {"was": 19}, 21)
+    answers = change_entry(UpgradeHardware(vm="node-1", version=21, was=19))
+    assert (answers["object"], answers["before"], answers["after"]["version"]) == ("node-1", {"was": 19}, 21)
 
 
 def test_what_a_guest_is_told_at_its_first_boot_is_not_in_it(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_nothing_is_begun_when_the_journal_cannot_be_written(tmp_path: Path) -> 
 def test_steps_on_hosts_are_written_too(tmp_path: Path) -> None:
     first = EnterMaintenance(host=HostRef("host-1"), host_name="esx-01")
     second = ExitMaintenance(host=HostRef("host-1"), host_name="esx-01")
-    heard: list[object] = []
-    listener = journal_host_steps(journal(tmp_path), heard.append)
+    events: list[object] = []
+    listener = journal_host_steps(journal(tmp_path), events.append)
     listener(StepBegun(change=first, number=1, deadline_s=1.0))
     assert entries(tmp_path)[0]["outcome"] == "unknown"
     listener(StepDone(change=first, seconds=1.0))
@@ -130,7 +130,7 @@ def test_steps_on_hosts_are_written_too(tmp_path: Path) -> None:
         ("esx-01", "EnterMaintenance", "done"),
         ("esx-01", "ExitMaintenance", "failed"),
     ]
-    assert len(heard) == 4
+    assert len(events) == 4
 
 
 @pytest.mark.parametrize("line", ["", "[]", "{}", "\x00", json.dumps({"schema": "vsml.log/1", "event": "end"})])

@@ -91,9 +91,9 @@ secrets = { registry_key = { file = "key" } }
 
 
 def test_a_table_of_fingerprints_trusts_nothing_else() -> None:
-    told = "SHA256:" + "A" * 43
-    guest = load_text(ONE_NODE + f'host_keys = {{ node-1 = "{told}=" }}\n').guest
-    assert (guest.host_keys, guest.fingerprints) == (HostKeys.PINNED, {"node-1": told})
+    text = "SHA256:" + "A" * 43
+    guest = load_text(ONE_NODE + f'host_keys = {{ node-1 = "{text}=" }}\n').guest
+    assert (guest.host_keys, guest.fingerprints) == (HostKeys.PINNED, {"node-1": text})
     with pytest.raises(ConfigError, match="mistake") as raised:
-        load_text(ONE_NODE + f'host_keys = {{ node-2 = "{told}" }}\n')
+        load_text(ONE_NODE + f'host_keys = {{ node-2 = "{text}" }}\n')
     assert "unknown node; did you mean `node-1`?" in str(raised.value.problems[0])

@@ -138,8 +138,8 @@ def test_what_the_file_does_not_say_is_left_to_fill_in(old: str, new: str, key: 
     assert notes_of(made)[key] == line
     assert next(note for note in made.notes if note.key == key).to_fill_in
     wanted = "source" if key.startswith("source") else key
-    lacking = [problem.key for problem in mistakes_of(made.text, "cluster.toml")]
-    assert key == "network.address" or any(wanted in each for each in lacking), "check asks for it too"
+    missing = [problem.key for problem in mistakes_of(made.text, "cluster.toml")]
+    assert key == "network.address" or any(wanted in each for each in missing), "check asks for it too"
 
 
 def test_what_a_netmask_to_fill_in_leaves_open_is_carried_over_all_the_same() -> None:

@@ -23,8 +23,8 @@ CASES = Path(__file__).parents[3] / "cases"
 EVERY = [profile for board in BOARDS for profile in catalogue.profiles_of(board)]
 
 
-def room(wanted: str, *beside: str, mode: str | None = SAME_SIZE) -> int:
-    return left(parse(wanted), tuple(parse(each) for each in beside), mode)
+def room(wanted: str, *context: str, mode: str | None = SAME_SIZE) -> int:
+    return left(parse(wanted), tuple(parse(each) for each in context), mode)
 
 
 @pytest.mark.parametrize("profile", EVERY, ids=lambda each: str(each.name))
@@ -39,12 +39,12 @@ def test_an_empty_gpu_holds_as_many_as_the_table_says(profile: Profile) -> None:
 def test_nvidias_own_device_manager_counts_the_same_types_and_as_many_of_each() -> None:
     lines = (CASES / "vgpu" / "counts.txt").read_text().splitlines()
     rows = [line.split() for line in lines if not line.startswith("#")]
-    told = {
+    answers = {
         f"{board}-{name}": int(count)
         for board, *each in rows
         for name, _, count in (one.partition("=") for one in each)
     }
-    assert {str(profile.name): profile.most for profile in EVERY} == told
+    assert {str(profile.name): profile.most for profile in EVERY} == answers
 
 
 # Names that round what they are of: NVIDIA gives these framebuffers in MiB.
@@ -60,8 +60,8 @@ def test_a_framebuffer_is_what_the_name_says(profile: Profile) -> None:
 
 @pytest.mark.parametrize("profile", [each for each in EVERY if each.instance is None], ids=lambda each: str(each.name))
 def test_a_gpu_holds_what_its_memory_holds_in_equal_parts(profile: Profile) -> None:
-    whole = BY_CODE[profile.name.board].framebuffer_mib
-    fits = round(whole / profile.framebuffer_mib, 2)  # two H100L-47C are a little more than one H100L-94C
+    full = BY_CODE[profile.name.board].framebuffer_mib
+    fits = round(full / profile.framebuffer_mib, 2)  # two H100L-47C are a little more than one H100L-94C
     assert profile.most <= fits + 0.01
     assert profile.most_mixed <= profile.most
     assert profile.most == int(fits + 0.01) or profile.most >= 12, (
@@ -176,14 +176,14 @@ def test_a_gpu_with_something_unknown_on_it_has_nothing_left() -> None:
 @given(st.sampled_from(sorted({each.name.board for each in EVERY if each.instance})), st.data())
 def test_what_is_left_can_be_taken_one_by_one_and_no_more(code: str, data: st.DataObject) -> None:
     names = [each.name for each in catalogue.profiles_of(BY_CODE[code]) if each.instance]
-    beside: tuple[ProfileName, ...] = ()
+    profiles: tuple[ProfileName, ...] = ()
     for _ in range(data.draw(st.integers(0, 7))):
         name = data.draw(st.sampled_from(names))
-        if left(name, beside, MIG):
-            beside = (*beside, name)
+        if left(name, profiles, MIG):
+            profiles = (*profiles, name)
     wanted = data.draw(st.sampled_from(names))
-    more = left(wanted, beside, MIG)
+    more = left(wanted, profiles, MIG)
     for taken in range(more):
         checked()
-        assert left(wanted, (*beside, *(wanted,) * taken), MIG) == more - taken
-    assert left(wanted, (*beside, *(wanted,) * more), MIG) == 0
+        assert left(wanted, (*profiles, *(wanted,) * taken), MIG) == more - taken
+    assert left(wanted, (*profiles, *(wanted,) * more), MIG) == 0

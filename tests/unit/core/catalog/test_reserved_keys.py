@@ -35,10 +35,10 @@ def test_every_advanced_setting_that_vsml_writes_is_refused_in_a_file() -> None:
     ],
 )
 def test_what_contradicts_it_is_told_with_what_decides_it(key: str, words: str) -> None:
-    told = refusal(key)
-    assert told is not None
-    assert words in told[0]
-    assert set(re.findall(r"rule ([a-z-]+)", told[0])) <= BY_ID.keys()
+    texts = refusal(key)
+    assert texts is not None
+    assert words in texts[0]
+    assert set(re.findall(r"rule ([a-z-]+)", texts[0])) <= BY_ID.keys()
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def test_each_version_has_its_row(  # noqa: PLR0917 - a row of the table
 ) -> None:
     row = ats_versions.release(version, build)
     assert (row.name, row.present, row.default, row.option) == (name, present, default, option)
-    told = ats_versions.refusal(version, build, cpu)
-    assert (refused in told) if refused else not told
+    text = ats_versions.refusal(version, build, cpu)
+    assert (refused in text) if refused else not text
 
 
 def test_a_cpu_that_no_document_speaks_of_is_told() -> None:

@@ -36,7 +36,7 @@ def site(*hosts: Host) -> Inventory:
 
 
 def planned(spec: ClusterSpec, picture: Inventory) -> Seated:
-    return plan(spec, FakeVCenter(picture), tell=lambda _event: None, clock=FakeClock())
+    return plan(spec, FakeVCenter(picture), notify=lambda _event: None, clock=FakeClock())
 
 
 def shared(host: Host) -> Host:
@@ -117,8 +117,8 @@ def test_a_refusal_says_what_to_type_and_by_which_rule(
 
 
 def test_mig_on_ampere_is_named_with_its_reboot() -> None:
-    [lack] = missing_prerequisites(cluster((node("node-1", gpu=MIG, nic=NO_NIC),)), site(r750xa(1)))
-    assert lack.commands == ("nvidia-smi -i 0000:3b:00.0 -mig 1", "a reboot, which Ampere needs")
+    [prerequisite] = missing_prerequisites(cluster((node("node-1", gpu=MIG, nic=NO_NIC),)), site(r750xa(1)))
+    assert prerequisite.commands == ("nvidia-smi -i 0000:3b:00.0 -mig 1", "a reboot, which Ampere needs")
 
 
 def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
@@ -154,28 +154,28 @@ def test_functions_of_other_ports_keep_their_number_in_the_command() -> None:
     host, user = without_functions(r750xa(1)), vm("etl-7", "vm-7").ref
     used_up = replace(host.nics[1], vfs=2, sriov_enabled=True, vf_holders=(user, user))
     picture = site(replace(host, nics=(host.nics[0], used_up)))
-    [lack] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), picture)
-    assert '"max_vfs=1,2"' in lack.commands[1]
+    [prerequisite] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), picture)
+    assert '"max_vfs=1,2"' in prerequisite.commands[1]
 
 
 def test_what_else_is_in_the_driver_s_string_stays_in_the_command_where_it_is_known() -> None:
     host = replace(without_functions(r750xa(1)), module_options=(("nmlx5_core", "ecn=1"),))
-    [lack] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), site(host))
-    assert lack.commands[0] == 'esxcli system module parameters set -m nmlx5_core -p "ecn=1 max_vfs=1,0"'
+    [prerequisite] = missing_prerequisites(cluster((node("node-1", nic=SRIOV),)), site(host))
+    assert prerequisite.commands[0] == 'esxcli system module parameters set -m nmlx5_core -p "ecn=1 max_vfs=1,0"'
 
 
 def test_a_nic_with_sriov_off_in_its_firmware_is_named_with_the_commands_that_switch_it_on() -> None:
     """NVIDIA's nmlx5 manual, SR-IOV: MFT, `mlxconfig set SRIOV_EN=1 NUM_OF_VFS=n`, a reboot, and only then max_vfs."""
     spec, picture = cluster((node("node-1", nic=SRIOV),)), site(without_capability(r750xa(1)))
-    (lacking,) = missing_prerequisites(spec, picture)
-    assert lacking.finding.code == "host.no-sriov"
-    assert lacking.firmware == (picture.hosts[0].nics[0].address,)
-    assert any(command.endswith("set SRIOV_EN=1 NUM_OF_VFS=8") for command in lacking.commands)
+    (prerequisite,) = missing_prerequisites(spec, picture)
+    assert prerequisite.finding.code == "host.no-sriov"
+    assert prerequisite.firmware == (picture.hosts[0].nics[0].address,)
+    assert any(command.endswith("set SRIOV_EN=1 NUM_OF_VFS=8") for command in prerequisite.commands)
     with pytest.raises(NotPossible) as refused:
         planned(spec, picture)
     assert "SRIOV_EN" in (refused.value.hint or "")
     ready = replace(spec, make_ready=MakeReady(kinds=frozenset({ReadyKind.SRIOV})))
-    assert missing_prerequisites(ready, picture) == (lacking,)  # vsml does not pretend that it could
+    assert missing_prerequisites(ready, picture) == (prerequisite,)  # vsml does not pretend that it could
 
 
 def test_a_nic_without_sriov_is_no_matter_to_nodes_that_want_none() -> None:

@@ -45,8 +45,8 @@ def test_a_profile_nobody_sells_is_refused_with_what_to_write_instead(name: str,
 
 
 def test_a_profile_larger_than_its_board_names_the_boards_that_have_it() -> None:
-    told = str(profile_refusal("A100-80C"))
-    assert told.endswith(", or `A100D-80C` of A100 PCIe 80GB, or `A100DX-80C` of A100 SXM4 80GB")
+    text = str(profile_refusal("A100-80C"))
+    assert text.endswith(", or `A100D-80C` of A100 PCIe 80GB, or `A100DX-80C` of A100 SXM4 80GB")
 
 
 @pytest.mark.parametrize(

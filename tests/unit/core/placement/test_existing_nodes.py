@@ -31,7 +31,7 @@ def test_standing_nodes_keep_their_hosts_when_more_are_asked_for() -> None:
     spec = cluster(nodes(2, host="esx-03", cpus=14))
     done = provisioned(spec, site)
     grown = cluster(nodes(4, cpus=14))
-    places = {seat.node.name: seat.host_name for seat in solve(grown, done).seats}
+    places = {placement.node.name: placement.host_name for placement in solve(grown, done).seats}
     assert places == {
         "node-1": "esx-03.lab.test",
         "node-2": "esx-03.lab.test",
@@ -44,8 +44,8 @@ def test_a_running_node_keeps_the_gpu_that_esxi_chose_and_its_affinity() -> None
     spec = seed_cluster(1)
     site = seed_7u2()
     done = applied(diff(spec, solve(spec, site), site).changes, site, from_far=True)
-    (seat,) = solve(spec, done).seats
-    assert (seat.gpus, seat.nic, seat.numa_node) == (("0000:af:00.0",), "0000:3c:00.0", 0)
+    (placement,) = solve(spec, done).seats
+    assert (placement.gpus, placement.nic, placement.numa_node) == (("0000:af:00.0",), "0000:3c:00.0", 0)
     plan = diff(spec, solve(spec, done), done)
     assert not plan
     (finding,) = plan.findings
@@ -59,8 +59,8 @@ def test_a_node_that_was_paired_stays_paired_when_groups_appear() -> None:
     site = one_host(groups=())
     spec = cluster(1)
     done = each_host(provisioned(spec, site), groups=(A100_GROUP,))
-    (seat,) = solve(spec, done).seats
-    assert seat.way is Pairing.PAIRING
+    (placement,) = solve(spec, done).seats
+    assert placement.way is Pairing.PAIRING
     assert not diff(spec, solve(spec, done), done)
 
 
@@ -106,11 +106,11 @@ def test_nodes_that_follow_a_cut_run_may_do_without_numa_affinity() -> None:
     taken = vm("other", "vm-51", host=site.hosts[0].ref, powered_on=True)
     host = held(site.hosts[0], taken, ["0000:3b:00.0"])
     site = replace(site, hosts=(host,), vms=(taken, *site.vms))
-    assert [seat.numa_node for seat in solve(spec, site).seats] == [1, 0]
+    assert [node_placement.numa_node for node_placement in solve(spec, site).seats] == [1, 0]
     first = [change for change in diff(spec, solve(spec, site), site).changes if subject(change) in {None, "node-1"}]
     cut = applied([change for change in first if not isinstance(change, MakeRule)], site, from_far=True)
     placement = solve(spec, cut)
-    assert [seat.gpus for seat in placement.seats] == [("0000:3c:00.0",), ("0000:b3:00.0",)]
+    assert [node_placement.gpus for node_placement in placement.seats] == [("0000:3c:00.0",), ("0000:b3:00.0",)]
     assert placement.seats[1].numa_node is None
     assert placement.notes[1].startswith("node-2: no NUMA affinity: NUMA node 1 has 24 cores and 448 GiB left")
 
@@ -157,7 +157,10 @@ def test_a_group_whose_nic_is_passed_through_takes_the_whole_function() -> None:
     group = replace(A100_GROUP, components=(A100_GROUP.components[0], nic))
     nics = tuple(replace(each, sriov_enabled=False, vfs=0) for each in r750xa(1).nics)
     site = one_host(groups=(group,), nics=nics)
-    assert [seat.nic for seat in solve(cluster(nodes(2, cpus=4)), site).seats] == ["0000:3d:00.0", "0000:b5:00.0"]
+    assert [placement.nic for placement in solve(cluster(nodes(2, cpus=4)), site).seats] == [
+        "0000:3d:00.0",
+        "0000:b5:00.0",
+    ]
     third = refused(cluster(nodes(3, cpus=4)), site)
     assert 'is used up: 0000:3d:00.0 given to node "node-1"' in third.details[0]
 
@@ -177,8 +180,8 @@ def test_a_node_that_outgrows_its_numa_node_is_told_why_it_loses_its_affinity() 
 
 def test_a_port_group_that_no_virtual_function_uses_is_told() -> None:
     sriov = A100_GROUP.components[1]
-    whole = replace(A100_GROUP, components=(A100_GROUP.components[0], replace(sriov, kind=ComponentKind.PASSTHROUGH)))
+    group = replace(A100_GROUP, components=(A100_GROUP.components[0], replace(sriov, kind=ComponentKind.PASSTHROUGH)))
     assert any(
-        "nic.port_group `roce` is not used" in note for note in planned(cluster(1), one_host(groups=(whole,))).notes
+        "nic.port_group `roce` is not used" in note for note in planned(cluster(1), one_host(groups=(group,))).notes
     )
     assert planned(cluster(1), one_host()).notes == ()

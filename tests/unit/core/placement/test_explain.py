@@ -62,10 +62,10 @@ def test_packing_names_the_group_that_would_be_broken() -> None:
 def test_the_search_seats_those_first_that_have_the_least_choice() -> None:
     """Two nodes that need no NIC would both go to the first host, which alone has functions."""
     case = next(each for each in cases() if each.name == "packing-takes-the-only-nic")
-    told = {each.node: each for each in explain(case.spec, case.site)}
-    assert told["rdma-1"].losers[0].verdict == "has no ConnectX-6 Dx"
-    assert told["large-1"].losers[0].verdict.startswith("0 of 2 GPUs free, 1 needed")
-    assert 'given to node "rdma-1"' in told["large-1"].losers[0].verdict
+    answers = {each.node: each for each in explain(case.spec, case.site)}
+    assert answers["rdma-1"].losers[0].verdict == "has no ConnectX-6 Dx"
+    assert answers["large-1"].losers[0].verdict.startswith("0 of 2 GPUs free, 1 needed")
+    assert 'given to node "rdma-1"' in answers["large-1"].losers[0].verdict
 
 
 def test_a_host_that_the_search_gave_up_is_not_said_to_come_later_by_name() -> None:
@@ -76,8 +76,10 @@ def test_a_host_that_the_search_gave_up_is_not_said_to_come_later_by_name() -> N
 
 def test_what_was_explained_is_what_was_solved() -> None:
     for spec, site in ((cluster(4), quad_8u3()), (seed_cluster(2), seed_7u2())):
-        seats = {seat.node.name: (seat.host_name, seat.locality) for seat in solve(spec, site).seats}
-        assert {each.node: (each.host, each.locality) for each in explain(spec, site)} == seats
+        placements = {
+            placement.node.name: (placement.host_name, placement.locality) for placement in solve(spec, site).seats
+        }
+        assert {each.node: (each.host, each.locality) for each in explain(spec, site)} == placements
 
 
 def test_a_seat_that_only_the_search_found_says_that_a_better_one_was_given_up() -> None:
@@ -87,9 +89,9 @@ def test_a_seat_that_only_the_search_found_says_that_a_better_one_was_given_up()
         node("big", memory=gib(300), gpu=GpuRequest(profile="A100-40C", count=1), cpus=4),
         *nodes(3, memory=gib(60), cpus=4),
     )
-    told = explain(cluster(tight), replace(site, hosts=(site.hosts[0], small)))
-    assert {each.node for each in told} == {"big", "node-1", "node-2", "node-3"}
-    assert all(each.losers for each in told)
+    explanations = explain(cluster(tight), replace(site, hosts=(site.hosts[0], small)))
+    assert {each.node for each in explanations} == {"big", "node-1", "node-2", "node-3"}
+    assert all(each.losers for each in explanations)
 
 
 def test_gpus_alone_have_no_distance_to_pay_for() -> None:

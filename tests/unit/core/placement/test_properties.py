@@ -104,30 +104,34 @@ def test_seats_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
         return
     checked()
     by_host: dict[str, list[NodePlacement]] = {}
-    for seat in placement.seats:
-        by_host.setdefault(seat.host, []).append(seat)
+    for node_placement in placement.seats:
+        by_host.setdefault(node_placement.host, []).append(node_placement)
     for host in site.hosts:
         overlaps_nowhere(host, by_host.get(host.ref, []))
 
 
-def overlaps_nowhere(host: Host, seats: Sequence[NodePlacement]) -> None:
-    gpus = Counter(gpu for seat in seats for gpu in seat.gpus)
+def overlaps_nowhere(host: Host, placements: Sequence[NodePlacement]) -> None:
+    gpus = Counter(gpu for placement in placements for gpu in placement.gpus)
     assert not gpus or max(gpus.values()) == 1
     assert not any(gpu.used_by for gpu in host.gpus if gpu.address in gpus)
-    functions = Counter(want.physical_function for want in wanted(seats) if isinstance(want, WantSriov))
-    functions += Counter(seat.nic for seat in seats if seat.way is Pairing.DEVICE_GROUP and seat.nic)
+    functions = Counter(want.physical_function for want in wanted(placements) if isinstance(want, WantSriov))
+    functions += Counter(
+        placement.nic for placement in placements if placement.way is Pairing.DEVICE_GROUP and placement.nic
+    )
     for nic in host.nics:
         assert functions[nic.address] <= (nic.vfs if nic.sriov_enabled else 1)
-    whole = Counter(want.address for want in wanted(seats) if isinstance(want, WantPassthrough))
-    assert not whole or max(whole.values()) == 1
-    assert host.memory_reserved + sum(seat.target.memory for seat in seats) <= host.memory or not seats
+    counter = Counter(want.address for want in wanted(placements) if isinstance(want, WantPassthrough))
+    assert not counter or max(counter.values()) == 1
+    assert (
+        host.memory_reserved + sum(placement.target.memory for placement in placements) <= host.memory or not placements
+    )
     for numa in host.numa:
-        assert sum(seat.node.cpus for seat in seats if seat.numa_node == numa.id) <= numa.cores
-    assert not (host.maintenance and seats)
+        assert sum(placement.node.cpus for placement in placements if placement.numa_node == numa.id) <= numa.cores
+    assert not (host.maintenance and placements)
 
 
-def wanted(seats: Sequence[NodePlacement]) -> list[object]:
-    return [want for seat in seats for want in seat.target.devices]
+def wanted(placements: Sequence[NodePlacement]) -> list[object]:
+    return [want for placement in placements for want in placement.target.devices]
 
 
 @counted
@@ -170,7 +174,10 @@ def test_the_order_of_hosts_and_devices_changes_nothing(
     assert (one is None) == (two is None)
     if one is not None and two is not None:
         checked()
-        places = [{seat.node.name: (seat.host, seat.gpus, seat.nic) for seat in each.seats} for each in (one, two)]
+        places = [
+            {placement.node.name: (placement.host, placement.gpus, placement.nic) for placement in each.seats}
+            for each in (one, two)
+        ]
         assert places[0] == places[1]
 
 

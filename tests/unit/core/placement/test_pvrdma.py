@@ -29,9 +29,9 @@ def spec(count: int = 1) -> ClusterSpec:
 
 def test_a_node_gets_the_adapter_beside_a_gpu_and_is_told_what_it_cannot_do() -> None:
     placement = solve(spec(), one_host(pvrdma=READY))
-    (seat,) = placement.seats
-    assert (seat.way, seat.nic) == (Pairing.GPU_ONLY, None)
-    assert WantPvrdma(network=ROCE, network_name="roce") in seat.target.devices
+    (node_placement,) = placement.seats
+    assert (node_placement.way, node_placement.nic) == (Pairing.GPU_ONLY, None)
+    assert WantPvrdma(network=ROCE, network_name="roce") in node_placement.target.devices
     assert placement.notes == (
         (
             "node-1: PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "

@@ -30,8 +30,8 @@ def test_names_and_paths_mean_the_same() -> None:
 
 
 def test_what_is_not_named_is_the_only_one_there_is() -> None:
-    ground = resolve(seed_cluster(1, location=Location()), seed_7u2())
-    assert (ground.cluster.name, ground.datastore.name, ground.folder) == ("gpu", "vsan", "")
+    resolved = resolve(seed_cluster(1, location=Location()), seed_7u2())
+    assert (resolved.cluster.name, resolved.datastore.name, resolved.folder) == ("gpu", "vsan", "")
 
 
 def test_what_is_not_named_and_not_alone_is_refused() -> None:
@@ -98,8 +98,8 @@ def test_networks_of_one_name_are_told_apart_by_their_switch() -> None:
 
 
 def test_globs_and_short_names_choose_hosts() -> None:
-    ground = resolve(cluster(1, location=replace(HERE, hosts=("esx-0[23]",))), quad_8u3())
-    assert [host.name for host in ground.hosts] == ["esx-02.lab.test", "esx-03.lab.test"]
+    resolved = resolve(cluster(1, location=replace(HERE, hosts=("esx-0[23]",))), quad_8u3())
+    assert [host.name for host in resolved.hosts] == ["esx-02.lab.test", "esx-03.lab.test"]
 
 
 def test_a_pin_to_a_host_that_is_left_out_is_refused() -> None:

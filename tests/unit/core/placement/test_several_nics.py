@@ -26,11 +26,11 @@ def spec(count: int = 1, *, gpus: int = 4, nic: NicRequest = TWO) -> ClusterSpec
 
 
 def test_a_node_gets_a_function_of_a_port_near_each_half_of_its_gpus() -> None:
-    (seat,) = solve(spec(), one_host()).seats
-    assert (seat.way, seat.nics, seat.locality) == (Pairing.PAIRING, BOTH, Locality.SAME_SWITCH)
-    wanted = [each.physical_function for each in seat.target.devices if isinstance(each, WantSriov)]
+    (placement,) = solve(spec(), one_host()).seats
+    assert (placement.way, placement.nics, placement.locality) == (Pairing.PAIRING, BOTH, Locality.SAME_SWITCH)
+    wanted = [each.physical_function for each in placement.target.devices if isinstance(each, WantSriov)]
     assert tuple(wanted) == BOTH
-    assert "2 NICs were asked for, and a device group has one" in seat.why
+    assert "2 NICs were asked for, and a device group has one" in placement.why
 
 
 def test_the_ports_nearest_to_the_gpus_are_taken_of_more() -> None:
@@ -39,8 +39,8 @@ def test_the_ports_nearest_to_the_gpus_are_taken_of_more() -> None:
     numa = tuple(replace(each, pci=each.pci | {more.address}) if each.id == 0 else each for each in host.numa)
     ports = (*host.nics, port("0000:3e:00.0", "vmnic6"))
     site = one_host(nics=ports, pci={**host.pci, more.address: more}, numa=numa)
-    (seat,) = solve(spec(gpus=2), site).seats
-    assert (seat.nics, seat.locality) == (("0000:3d:00.0", "0000:3e:00.0"), Locality.SAME_SWITCH)
+    (placement,) = solve(spec(gpus=2), site).seats
+    assert (placement.nics, placement.locality) == (("0000:3d:00.0", "0000:3e:00.0"), Locality.SAME_SWITCH)
 
 
 def test_nics_that_are_far_from_every_gpu_are_told() -> None:
@@ -52,10 +52,10 @@ def test_nics_that_are_far_from_every_gpu_are_told() -> None:
 def test_whole_ports_are_held_by_their_node_alone() -> None:
     site = one_host()
     ports = tuple(replace(each, passthrough=True, sriov_enabled=False, vfs=0) for each in site.hosts[0].nics)
-    whole = replace(TWO, kind=NicKind.PASSTHROUGH)
-    (seat,) = solve(spec(gpus=1, nic=whole), each_host(site, nics=ports)).seats
-    assert [each.address for each in seat.target.devices if isinstance(each, WantPassthrough)] == list(BOTH)
-    error = refused(spec(2, gpus=1, nic=whole), each_host(site, nics=ports))
+    request = replace(TWO, kind=NicKind.PASSTHROUGH)
+    (placement,) = solve(spec(gpus=1, nic=request), each_host(site, nics=ports)).seats
+    assert [each.address for each in placement.target.devices if isinstance(each, WantPassthrough)] == list(BOTH)
+    error = refused(spec(2, gpus=1, nic=request), each_host(site, nics=ports))
     assert error.code == "placement.no-seat"
 
 
@@ -86,10 +86,10 @@ def test_a_second_look_finds_nothing_to_do() -> None:
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_gpus_that_are_far_from_one_of_their_nics_by_plan_are_not_wrong(gpus: int) -> None:
     site = provisioned(spec(gpus=gpus), quad_8u3(hosts=1, taken=False))
-    (seat,) = solve(spec(gpus=gpus), site).seats
-    assert seat.standing is not None
-    assert seat.locality is Locality.CROSS_NUMA
-    assert not wrong_gpus(seat, site.host(seat.host), ())
+    (placement,) = solve(spec(gpus=gpus), site).seats
+    assert placement.standing is not None
+    assert placement.locality is Locality.CROSS_NUMA
+    assert not wrong_gpus(placement, site.host(placement.host), ())
 
 
 @pytest.mark.parametrize(("was", "becomes"), [(1, 2), (2, 1)])

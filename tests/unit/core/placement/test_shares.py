@@ -39,17 +39,18 @@ def mig_host() -> Inventory:
 
 def test_two_halves_fill_a_gpu_and_a_ninth_has_no_room() -> None:
     site = one_host(groups=())
-    taken = Counter(gpu for seat in solve(cluster(small(8)), site).seats for gpu in seat.gpus)
+    taken = Counter(gpu for placement in solve(cluster(small(8)), site).seats for gpu in placement.gpus)
     assert set(taken.values()) == {2}
-    told = refused(cluster(small(9)), site).details[0]
-    assert "room for 0 more A100-20C on 4 GPUs, 1 needed" in told
-    assert 'GPU 0000:3b:00.0 given to node "node-1" (A100-20C)' in told
+    text = refused(cluster(small(9)), site).details[0]
+    assert "room for 0 more A100-20C on 4 GPUs, 1 needed" in text
+    assert 'GPU 0000:3b:00.0 given to node "node-1" (A100-20C)' in text
 
 
 def test_the_least_loaded_gpu_is_counted_on_unless_the_host_consolidates() -> None:
-    spread = [seat.gpus for seat in solve(cluster(small(2)), one_host(groups=())).seats]
+    spread = [placement.gpus for placement in solve(cluster(small(2)), one_host(groups=())).seats]
     packed = [
-        seat.gpus for seat in solve(cluster(small(2)), one_host(groups=(), assignment_policy="consolidation")).seats
+        placement.gpus
+        for placement in solve(cluster(small(2)), one_host(groups=(), assignment_policy="consolidation")).seats
     ]
     assert spread[0] != spread[1]
     assert packed[0] == packed[1]
@@ -61,10 +62,10 @@ def test_a_gpu_with_another_size_on_it_is_left_alone() -> None:
     host = site.hosts[0]
     gpus = (replace(host.gpus[0], used_by=(use,)), *host.gpus[1:])
     site = replace(site, hosts=(replace(host, gpus=gpus),))
-    assert all(host.gpus[0].address not in seat.gpus for seat in solve(cluster(small(6)), site).seats)
+    assert all(host.gpus[0].address not in placement.gpus for placement in solve(cluster(small(6)), site).seats)
     mixed = tuple(replace(gpu, vgpu_mode="mixedSize") for gpu in gpus)
     site = replace(site, hosts=(replace(host, gpus=mixed),))
-    assert any(host.gpus[0].address in seat.gpus for seat in solve(cluster(small(7)), site).seats)
+    assert any(host.gpus[0].address in placement.gpus for placement in solve(cluster(small(7)), site).seats)
 
 
 def test_a_gpu_whose_user_could_not_be_read_is_left_alone() -> None:
@@ -77,16 +78,16 @@ def test_a_gpu_whose_user_could_not_be_read_is_left_alone() -> None:
 
 def test_several_halves_for_one_vm_come_from_different_gpus_and_need_vsphere_8() -> None:
     two = replace(HALF, count=2)
-    (seat,) = solve(cluster(small(1, two)), one_host(groups=())).seats
-    assert len(set(seat.gpus)) == 2
-    assert sum(isinstance(want, WantVgpu) for want in seat.target.devices) == 2
+    (placement,) = solve(cluster(small(1, two)), one_host(groups=())).seats
+    assert len(set(placement.gpus)) == 2
+    assert sum(isinstance(want, WantVgpu) for want in placement.target.devices) == 2
     old = refused(seed_cluster(small(1, two)), seed_7u2())
     assert "ESXi 7.0.2 gives a VM several vGPUs only of whole GPUs, A100-20C wanted" in old.details[0]
 
 
 def test_mig_instances_are_cut_as_the_gpu_allows() -> None:
     third = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")
-    taken = Counter(gpu for seat in solve(cluster(small(8, third)), mig_host()).seats for gpu in seat.gpus)
+    taken = Counter(gpu for placement in solve(cluster(small(8, third)), mig_host()).seats for gpu in placement.gpus)
     assert set(taken.values()) == {2}
     assert "room for 0 more A100-3-20C" in refused(cluster(small(9, third)), mig_host()).details[0]
 
@@ -135,14 +136,14 @@ def test_half_a_pair_is_no_pair() -> None:
 
 
 def test_without_device_groups_nothing_is_said_to_be_joined() -> None:
-    told = refused(seed_cluster(small(1, LINKED)), seed_7u2()).details[0]
-    assert "vCenter API 7.0.2.0 has no vendor device groups" in told
+    text = refused(seed_cluster(small(1, LINKED)), seed_7u2()).details[0]
+    assert "vCenter API 7.0.2.0 has no vendor device groups" in text
 
 
 def test_linked_gpus_alone_have_no_nic() -> None:
     wanted = small(1, LINKED, nic=NicRequest(kind=NicKind.NONE))
-    (seat,) = solve(cluster(wanted), one_host(groups=(PAIR,))).seats
-    assert (seat.way, seat.nic) == (Pairing.NVLINK, None)
+    (placement,) = solve(cluster(wanted), one_host(groups=(PAIR,))).seats
+    assert (placement.way, placement.nic) == (Pairing.NVLINK, None)
 
 
 def test_a_second_look_at_standing_shares_finds_nothing_to_do() -> None:
@@ -161,5 +162,5 @@ def test_the_site_of_a_mixed_cluster_has_room_for_both_kinds() -> None:
     mig = replace(mig_host().hosts[0], ref=sites.hosts[1].ref, name=sites.hosts[1].name)
     site = replace(sites, hosts=(sites.hosts[0], mig))
     both = (node("whole"), node("part", cpus=4, memory=gib(16), gpu=third))
-    hosts = {seat.node.name: seat.host_name for seat in solve(cluster(both), site).seats}
+    hosts = {placement.node.name: placement.host_name for placement in solve(cluster(both), site).seats}
     assert hosts == {"whole": "esx-01.lab.test", "part": "esx-02.lab.test"}

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 def test_eight_u_three_seats_by_device_group_one_node_a_host() -> None:
     placement = solve(cluster(4), quad_8u3())
-    assert [seat.host_name for seat in placement.seats] == [f"esx-0{n}.lab.test" for n in (1, 2, 3, 4)]
-    assert {seat.way for seat in placement.seats} == {Pairing.DEVICE_GROUP}
-    assert {seat.locality for seat in placement.seats} == {Locality.SAME_SWITCH}
+    assert [node_placement.host_name for node_placement in placement.seats] == [
+        f"esx-0{n}.lab.test" for n in (1, 2, 3, 4)
+    ]
+    assert {node_placement.way for node_placement in placement.seats} == {Pairing.DEVICE_GROUP}
+    assert {node_placement.locality for node_placement in placement.seats} == {Locality.SAME_SWITCH}
     assert placement.seats[1].gpus == ("0000:3c:00.0",)  # etl-7 holds the first
     assert placement.seats[0].why == f"device group `{GROUP}` is free"
 
@@ -52,22 +54,22 @@ def test_seven_u_two_pairs_a_gpu_with_the_nic_of_its_root_complex() -> None:
 def test_a_host_without_the_group_is_paired_node_by_node() -> None:
     site = quad_8u3(hosts=2, taken=False)
     site = replace(site, hosts=(site.hosts[0], replace(site.hosts[1], groups=())))
-    ways = {seat.host_name: seat.way for seat in solve(cluster(2), site).seats}
-    assert ways == {"esx-01.lab.test": Pairing.DEVICE_GROUP, "esx-02.lab.test": Pairing.PAIRING}
+    candidates = {placement.host_name: placement.way for placement in solve(cluster(2), site).seats}
+    assert candidates == {"esx-01.lab.test": Pairing.DEVICE_GROUP, "esx-02.lab.test": Pairing.PAIRING}
 
 
 def test_an_nvlink_group_is_not_what_a_gpu_and_a_nic_is() -> None:
     pair = DeviceGroup(
         name="Nvidia:2@grid_a100-40c%NVLink", components=(A100_GROUP.components[0], A100_GROUP.components[0])
     )
-    (seat,) = solve(cluster(1), one_host(groups=(pair,))).seats
-    assert seat.way is Pairing.PAIRING
+    (placement,) = solve(cluster(1), one_host(groups=(pair,))).seats
+    assert placement.way is Pairing.PAIRING
 
 
 def test_a_whole_function_is_taken_where_sriov_is_off() -> None:
     nics = (port("0000:3d:00.0", "vmnic4", sriov=False, passthrough=True),)
-    (seat,) = solve(cluster(1), one_host(groups=(), nics=nics)).seats
-    want = next(each for each in seat.target.devices if isinstance(each, WantPassthrough))
+    (placement,) = solve(cluster(1), one_host(groups=(), nics=nics)).seats
+    want = next(each for each in placement.target.devices if isinstance(each, WantPassthrough))
     assert (want.address, want.vendor, want.device) == ("0000:3d:00.0", 0x15B3, 0x101D)
     assert want.system_id
 
@@ -81,20 +83,20 @@ def test_an_explicit_kind_does_not_fall_back() -> None:
 def test_pack_fills_a_host_and_spread_does_not() -> None:
     four = nodes(4, cpus=14)
     packed = solve(cluster(four, spread=Spread.PACK), quad_8u3(taken=False)).seats
-    assert {seat.host_name for seat in packed} == {"esx-01.lab.test"}
-    assert len({seat.gpus for seat in packed}) == 4
+    assert {placement.host_name for placement in packed} == {"esx-01.lab.test"}
+    assert len({placement.gpus for placement in packed}) == 4
 
 
 def test_a_pinned_node_goes_to_its_host() -> None:
-    seats = solve(cluster((node("a"), node("b", host="esx-01"))), quad_8u3()).seats
-    assert [seat.host_name for seat in seats] == ["esx-02.lab.test", "esx-01.lab.test"]
+    placements = solve(cluster((node("a"), node("b", host="esx-01"))), quad_8u3()).seats
+    assert [placement.host_name for placement in placements] == ["esx-02.lab.test", "esx-01.lab.test"]
 
 
 def test_small_nodes_do_not_take_the_place_of_large_ones() -> None:
     small, large = nodes(4, cpus=4), node("large", cpus=4, gpu=GpuRequest(profile="A100-40C", count=4))
-    seats = solve(cluster((*small, large), spread=Spread.PACK), quad_8u3(hosts=2, taken=False)).seats
-    assert len({seat.host for seat in seats}) == 2
-    assert len(seats[-1].gpus) == 4
+    placements = solve(cluster((*small, large), spread=Spread.PACK), quad_8u3(hosts=2, taken=False)).seats
+    assert len({placement.host for placement in placements}) == 2
+    assert len(placements[-1].gpus) == 4
 
 
 def test_the_search_goes_back_when_the_first_choice_strands_a_node() -> None:
@@ -102,7 +104,10 @@ def test_the_search_goes_back_when_the_first_choice_strands_a_node() -> None:
     hosts = [replace(host, memory=gib(96)) for host in quad_8u3(hosts=2, taken=False).hosts]
     site = replace(quad_8u3(hosts=2, taken=False), hosts=(hosts[0], replace(hosts[1], nics=(), groups=())))
     wanted = (node("anywhere", memory=gib(80), nic=NicRequest(kind=NicKind.NONE)), node("nic"))
-    assert [seat.host_name for seat in solve(cluster(wanted), site).seats] == ["esx-02.lab.test", "esx-01.lab.test"]
+    assert [placement.host_name for placement in solve(cluster(wanted), site).seats] == [
+        "esx-02.lab.test",
+        "esx-01.lab.test",
+    ]
 
 
 def test_a_vm_larger_than_its_numa_node_is_not_bound_and_is_told_so() -> None:
@@ -137,8 +142,8 @@ def test_a_numa_node_without_gpus_is_refused_with_where_they_are() -> None:
 
 
 def test_a_named_numa_node_is_kept() -> None:
-    (seat,) = solve(cluster(nodes(1, numa_node=1)), one_host()).seats
-    assert (seat.numa_node, seat.gpus, seat.nic) == (1, ("0000:b3:00.0",), "0000:b5:00.0")
+    (placement,) = solve(cluster(nodes(1, numa_node=1)), one_host()).seats
+    assert (placement.numa_node, placement.gpus, placement.nic) == (1, ("0000:b3:00.0",), "0000:b5:00.0")
 
 
 def test_nodes_share_the_cores_of_a_numa_node_and_never_take_more() -> None:
@@ -162,7 +167,7 @@ def test_a_single_gpu_is_taken_from_a_pair_that_is_broken_already() -> None:
     single = solve(cluster(1), site).seats[0]
     assert (single.gpus, single.numa_node) == (("0000:b4:00.0",), 1)
     both = (node("one"), node("two", gpu=GpuRequest(profile="A100-40C", count=2)))
-    pair = {seat.node.name: seat.gpus for seat in solve(cluster(both), site).seats}
+    pair = {placement.node.name: placement.gpus for placement in solve(cluster(both), site).seats}
     assert pair == {"two": ("0000:3b:00.0", "0000:3c:00.0"), "one": ("0000:b4:00.0",)}
 
 
@@ -195,14 +200,14 @@ def test_the_largest_free_group_is_left_whole() -> None:
     joined = GpuRequest(kind=GpuKind.NVLINK, profile="A100-40C", count=2)
     for asked in (joined, GpuRequest(profile="A100-40C", count=2), GpuRequest(profile="A100-40C")):
         for place in (site, second):
-            (seat,) = solve(cluster((node("n", cpus=4, gpu=asked, nic=ALONE),)), place).seats
-            assert seat.gpus == ("0000:12:00.0", "0000:13:00.0")[: asked.count]
+            (placement,) = solve(cluster((node("n", cpus=4, gpu=asked, nic=ALONE),)), place).seats
+            assert placement.gpus == ("0000:12:00.0", "0000:13:00.0")[: asked.count]
     site = sxm([4, 5])
-    (seat,) = solve(cluster((node("n", cpus=4, gpu=joined, nic=ALONE),)), site).seats
-    assert seat.gpus == ("0000:a2:00.0", "0000:a3:00.0")
+    (placement,) = solve(cluster((node("n", cpus=4, gpu=joined, nic=ALONE),)), site).seats
+    assert placement.gpus == ("0000:a2:00.0", "0000:a3:00.0")
 
 
 def test_packing_begins_where_the_smaller_group_is_broken() -> None:
     site = quad_8u3(hosts=2)
-    seats = {way: solve(cluster(1, spread=way), site).seats[0].host_name for way in Spread}
-    assert seats == {Spread.SPREAD: "esx-01.lab.test", Spread.PACK: "esx-02.lab.test"}
+    placements = {spread: solve(cluster(1, spread=spread), site).seats[0].host_name for spread in Spread}
+    assert placements == {Spread.SPREAD: "esx-01.lab.test", Spread.PACK: "esx-02.lab.test"}

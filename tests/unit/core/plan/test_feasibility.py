@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def made(spec: ClusterSpec, site: Inventory, first_boots: dict[str, FirstBoot] | None = None) -> Plan:
     vcenter = FakeVCenter(site)
-    return plan(spec, vcenter, tell=lambda _: None, clock=FakeClock(), first_boots=first_boots).plan
+    return plan(spec, vcenter, notify=lambda _: None, clock=FakeClock(), first_boots=first_boots).plan
 
 
 @pytest.mark.parametrize("version", [22, 99])
@@ -78,8 +78,8 @@ def test_linked_clones_share_their_base_and_are_not_added_up() -> None:
 
 
 def customized(name: str) -> dict[str, FirstBoot]:
-    told = Customization(host_name="node-1", domain="lab.test", spec=name)
-    return {"node-1": FirstBoot(user="root", address=None, keys={}, customization=told)}
+    customization = Customization(host_name="node-1", domain="lab.test", spec=name)
+    return {"node-1": FirstBoot(user="root", address=None, keys={}, customization=customization)}
 
 
 def test_a_customization_that_vcenter_does_not_have_is_refused_before_anything_is_cloned() -> None:

@@ -140,6 +140,6 @@ def test_policies_of_ha_that_are_not_counted_are_named(policy: AdmissionPolicy) 
 def test_ha_is_no_matter_where_nothing_starts() -> None:
     spec, site = cluster(2), quad_8u3(hosts=2, taken=False)
     done = provisioned(spec, site)
-    kept = Admission(policy=AdmissionPolicy.PERCENTAGE, memory_percent=100)
-    plan = planned(spec, replace(done, clusters=(replace(done.clusters[0], admission=kept),)))
+    admission = Admission(policy=AdmissionPolicy.PERCENTAGE, memory_percent=100)
+    plan = planned(spec, replace(done, clusters=(replace(done.clusters[0], admission=admission),)))
     assert not [each for each in plan.findings if each.code.startswith("cluster.ha-")]

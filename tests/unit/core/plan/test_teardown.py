@@ -46,8 +46,8 @@ def test_a_folder_that_stays_because_of_others_is_told(done: Inventory) -> None:
         vms=(*done.vms, vm("notes", "vm-77", folder=below.ref)),
         folders=(*done.folders, theirs),
     )
-    told = {each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.kept"}
-    assert told == {
+    answers = {each.target: each.message for each in plan_destroy(SPEC, site).findings if each.code == "folder.kept"}
+    assert answers == {
         "folder ml/train": "stays, for it holds what vsml did not make: notes",
         "folder ml": "stays, for it holds what vsml did not make: folder ml/theirs",
     }

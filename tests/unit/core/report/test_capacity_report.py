@@ -112,6 +112,6 @@ def test_a_group_with_a_component_of_an_unknown_kind_is_not_counted() -> None:
 
 
 def test_what_a_vm_needs_and_whether_nvlink_joins_it_is_told() -> None:
-    whole, half, *_ = stock(one_host())
-    assert (whole.name, whole.nvlink, whole.mmio_gib) == ("grid_a100-40c", True, 128)
+    row, half, *_ = stock(one_host())
+    assert (row.name, row.nvlink, row.mmio_gib) == ("grid_a100-40c", True, 128)
     assert (half.name, half.nvlink, half.mmio_gib) == ("grid_a100-20c", False, 128)

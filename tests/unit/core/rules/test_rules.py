@@ -111,8 +111,8 @@ def _no_switch() -> str:
 def _sxm() -> str:
     site = one_host(groups=())
     placement = solve(cluster(nodes(1, gpu=GpuRequest(profile="A100-40C", count=2))), site)
-    (seat,) = placement.seats
-    of_sxm = replace(placement, seats=(replace(seat, profile="grid_a100x-40c"),))
+    (node_placement,) = placement.seats
+    of_sxm = replace(placement, seats=(replace(node_placement, profile="grid_a100x-40c"),))
     on_nine = replace(site, hosts=(replace(site.hosts[0], version="9.0.0"),))
     return "\n".join(each.words for each in check.of_seats(of_sxm, on_nine))
 
@@ -329,8 +329,8 @@ def test_memory_pools_are_spoken_of_only_where_a_vgpu_lacks_unified_memory() -> 
 
 
 def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
-    [breach] = [each for each in check.of_file(cluster(nodes(3, gpu=HALVES))) if each.rule == "no-pcie-peers"]
-    assert breach.nodes == ("node-1", "node-2", "node-3")
+    [diagnostic] = [each for each in check.of_file(cluster(nodes(3, gpu=HALVES))) if each.rule == "no-pcie-peers"]
+    assert diagnostic.nodes == ("node-1", "node-2", "node-3")
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:

@@ -37,7 +37,7 @@ ALONE = "\t\x1b[4mGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\nGPU0\t 
 def test_the_rows_of_gpus_are_read() -> None:
     found = nvidia_smi.ways(NUMBERED)
     assert GpuLink(gpu="GPU0", other="GPU1", kind="NV12") in found
-    assert [(way.gpu, way.other, way.kind) for way in found if way.to_nic] == [
+    assert [(link.gpu, link.other, link.kind) for link in found if link.to_nic] == [
         ("GPU0", "NIC0", "PIX"),
         ("GPU0", "NIC1", "SYS"),
         ("GPU1", "NIC0", "SYS"),
@@ -67,5 +67,5 @@ def test_a_host_whose_driver_is_not_loaded_tells_no_mig_mode_and_says_why() -> N
 
 
 def test_a_gpu_without_mig_is_left_out() -> None:
-    told = "00000000:3B:00.0, Disabled, Enabled\n00000000:86:00.0, [N/A], [N/A]\n"
-    assert nvidia_smi.modes(told) == {PciAddress("0000:3b:00.0"): MigSeen(current=False, pending=True)}
+    text = "00000000:3B:00.0, Disabled, Enabled\n00000000:86:00.0, [N/A], [N/A]\n"
+    assert nvidia_smi.modes(text) == {PciAddress("0000:3b:00.0"): MigSeen(current=False, pending=True)}

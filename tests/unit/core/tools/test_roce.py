@@ -78,8 +78,8 @@ def test_hosts_that_have_it_are_none_and_those_that_do_not_tell_are_named() -> N
 def test_nothing_is_asked_of_hosts_whose_nic_is_the_guests_own() -> None:
     site = each_host(quad_8u3(hosts=1, taken=False), module_options=(("nmlx5_core", ""), ("nmlx5_rdma", "")))
     ports = tuple(replace(each, passthrough=True, sriov_enabled=False, vfs=0) for each in site.hosts[0].nics)
-    whole = nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))
-    assert planned(cluster(whole, roce=LOSSLESS), each_host(site, nics=ports)).findings == ()
+    specs = nodes(1, nic=NicRequest(kind=NicKind.PASSTHROUGH))
+    assert planned(cluster(specs, roce=LOSSLESS), each_host(site, nics=ports)).findings == ()
 
 
 def test_a_cluster_that_finds_no_place_is_searched_for_and_refused_as_ever() -> None:

@@ -102,9 +102,9 @@ class Site:
         )
 
     def launch(self) -> tuple[Any, VsmlError | None]:
-        wish = matrix.BenchSpec(workloads=(Workload.TRAIN,), nodes=(2,))
-        (configuration,) = matrix.expand(wish)
-        return run_launch(self.ground, wish, PlannedLaunch(configuration=configuration, launch=1), SideMeasurements())
+        spec = matrix.BenchSpec(workloads=(Workload.TRAIN,), nodes=(2,))
+        (configuration,) = matrix.expand(spec)
+        return run_launch(self.ground, spec, PlannedLaunch(configuration=configuration, launch=1), SideMeasurements())
 
 
 def test_while_a_launch_runs_the_record_says_that_it_was_cut(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def asked(workload: Workload, transport: Transport = Transport.TCP) -> Configura
 )
 def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate: float) -> None:
     guests = Told()
-    wire = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
-    assert wire.bytes_per_s == pytest.approx(rate)
+    measured_links = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
+    assert measured_links.bytes_per_s == pytest.approx(rate)
     # A ring: whoever receives is told first.
     assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
     assert all("--tclass=104" in command for _, command in guests.commands if "ib_write_bw" in command)
@@ -96,14 +96,14 @@ def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate
 
 def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> None:
     two = (port(), port("mlx5_1", interface="eth2"))
-    wire = links.wire(ground(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
-    assert [(each.sender, each.device) for each in wire.links] == [
+    measured_links = links.wire(ground(Told(), ports=two), asked(Workload.NCCL, Transport.ROCE), {})
+    assert [(each.sender, each.device) for each in measured_links.links] == [
         ("node-1", "mlx5_0:1"),
         ("node-1", "mlx5_1:1"),
         ("node-2", "mlx5_0:1"),
         ("node-2", "mlx5_1:1"),
     ]
-    assert wire.bytes_per_s == pytest.approx(2 * 97e9 / 8)
+    assert measured_links.bytes_per_s == pytest.approx(2 * 97e9 / 8)
 
 
 def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
@@ -117,9 +117,9 @@ def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
 
 
 def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in() -> None:
-    wire = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
-    assert (wire.bytes_per_s, wire.links) == (None, ())
-    assert [each.message for each in wire.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
+    measured_links = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
+    assert (measured_links.bytes_per_s, measured_links.links) == (None, ())
+    assert [each.message for each in measured_links.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
 
 
 def test_a_tool_that_fails_ends_its_own_launch_and_no_other() -> None:
@@ -139,20 +139,20 @@ def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
 
 
 def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
-    wire = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
-    assert [(each.target, each.message) for each in wire.remarks] == [
+    measured_links = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
+    assert [(each.target, each.message) for each in measured_links.remarks] == [
         ("ib_write_bw", "not measured: node-1, node-2: no RDMA device"),
         ("ib_write_bw from GPU memory", "not measured: node-1, node-2: no RDMA device"),
     ]
 
 
 def test_links_are_measured_by_every_tool_that_is_there() -> None:
-    wish = BenchSpec(nodes=(2,), workloads=(Workload.LINK,))
-    assert links.where_possible(wish, ground(Told())).link_transports == tuple(Transport)
-    assert links.where_possible(wish, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
-    lacking = replace(wish, transports=(Transport.ROCE,))
+    bench_spec = BenchSpec(nodes=(2,), workloads=(Workload.LINK,))
+    assert links.where_possible(bench_spec, ground(Told())).link_transports == tuple(Transport)
+    assert links.where_possible(bench_spec, ground(Told(), gpus=0)).link_transports == (Transport.TCP, Transport.ROCE)
+    spec = replace(bench_spec, transports=(Transport.ROCE,))
     # What was asked for stays, and fails aloud.
-    assert links.where_possible(lacking, ground(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
+    assert links.where_possible(spec, ground(Told(), ports=())).link_transports == (Transport.ROCE, Transport.TCP)
 
 
 def test_in_containers_perftest_is_called_there() -> None:

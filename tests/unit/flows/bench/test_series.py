@@ -76,13 +76,13 @@ def series(
     patch.setattr(bench, "run_launch", hands.launch)
     patch.setattr(bench, "wire", lambda *_: None)
     patch.setattr(bench, "refused_run", refused)
-    wish = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
-    means = launch.LaunchSettings(enough_launches=Enough(half_width=half_width, seconds=seconds))
-    ground: Any = type("Ground", (), {"folder": folder, "means": means, "clock": hands})()
-    told: list[BenchEvent] = []
-    made = bench._Series(ground=ground, wish=wish, tell=told.append, began=hands.now())
-    left = made.make([each for each in matrix.plan(wish, ()) if each.done is None])
-    return Made(series=made, left=left, told=told, recorded=store.read(folder))
+    spec = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
+    settings = launch.LaunchSettings(enough_launches=Enough(half_width=half_width, seconds=seconds))
+    resolved: Any = type("Ground", (), {"folder": folder, "means": settings, "clock": hands})()
+    events: list[BenchEvent] = []
+    made = bench._Series(ground=resolved, wish=spec, tell=events.append, began=hands.now())
+    left = made.make([each for each in matrix.plan(spec, ()) if each.done is None])
+    return Made(series=made, left=left, told=events, recorded=store.read(folder))
 
 
 def refused(_ground: object, _wish: object, planned: PlannedLaunch, error: BenchError) -> Run:
@@ -95,34 +95,34 @@ def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
 ) -> None:
     made = synthetic.sweep(2)
     store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
-    ground: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
-    monkeypatch.setattr(bench, "_ground", lambda _asked: ground)
+    resolved: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
+    monkeypatch.setattr(bench, "_ground", lambda _asked: resolved)
     spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
-    told: list[BenchEvent] = []
+    events: list[BenchEvent] = []
     unused: Any = None
-    wish = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,))
+    bench_spec = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,))
     asked = bench.Benchmark(
         spec=spec,
         vcenter=unused,
         guests=unused,
-        wish=wish,
+        wish=bench_spec,
         means=launch.LaunchSettings(),
         folder=tmp_path,
         tell=unused,
-        tell_bench=told.append,
+        tell_bench=events.append,
         clock=unused,
     )
     with pytest.raises(NotPossible) as refused:
         bench.bench(asked)
-    assert (refused.value.code, told) == ("record.other-conditions", [])
+    assert (refused.value.code, events) == ("record.other-conditions", [])
 
 
 def test_launches_end_when_they_agree_and_the_record_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     made = series(monkeypatch, tmp_path, Hands(spread=0.001), repeats=10, half_width=0.02)
     assert len(made.recorded) == 5
-    (remark,) = made.recorded[-1].remarks
-    assert remark.code == "bench.launches-suffice"
-    assert "launch 5 of at most 10" in remark.message
+    (diagnostic,) = made.recorded[-1].remarks
+    assert diagnostic.code == "bench.launches-suffice"
+    assert "launch 5 of at most 10" in diagnostic.message
     assert [each.why for each in made.told if isinstance(each, PrecisionReached)] == [Stop.PRECISE] * 5
 
 
@@ -164,8 +164,8 @@ def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
 
     made = series(monkeypatch, tmp_path, Hands(), repeats=1).series
     monkeypatch.setattr(bench, "wire", fails)
-    told = made._wire(synthetic.sweep(2).configuration)
-    assert [each.code for each in told.remarks] == ["bench.not-measured"]
+    links = made._wire(synthetic.sweep(2).configuration)
+    assert [each.code for each in links.remarks] == ["bench.not-measured"]
     link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
     with pytest.raises(kind):
         made._wire(link)

@@ -167,9 +167,9 @@ class Killed(Running):
     def ask(self, commands: Mapping[str, str]) -> Mapping[str, CommandAnswer]:
         if "troubles" in commands:
             return {"troubles": CommandAnswer(0, "the file system / is full\n")}
-        told = super(Killed, self).ask(commands)["peek"].out
+        text = super(Killed, self).ask(commands)["peek"].out
         ended = len(self.step_s) == 2 if self.back else len(self.step_s) <= 2
-        return {"peek": CommandAnswer(0, "gone\n" + told.partition("\n")[2] if ended else told)}
+        return {"peek": CommandAnswer(0, "gone\n" + text.partition("\n")[2] if ended else text)}
 
 
 def test_a_job_whose_script_is_gone_without_a_status_is_over() -> None:
@@ -250,5 +250,5 @@ def test_what_ranks_print_is_told_line_by_line() -> None:
     watch, events = watched(running, Enough())
     watch.printed = {"job.out": 0, "job.err": 0}
     assert watch.until_end(Only(running), FIRST, lambda shell: PID).status == 0  # type: ignore[arg-type]
-    told = [line for event in events if isinstance(event, RankOutput) for line in event.lines]
-    assert told == ["one", "two \ufffd", "100 %", "[10 bytes left out]", "y" * 35, "last"]
+    texts = [line for event in events if isinstance(event, RankOutput) for line in event.lines]
+    assert texts == ["one", "two \ufffd", "100 %", "[10 bytes left out]", "y" * 35, "last"]

@@ -117,7 +117,7 @@ def test_destroy_is_refused_when_a_vm_was_started_between_plan_and_yes(site: Sit
 
 
 def test_status_counts_a_node_that_left_the_file_as_a_difference(site: Site) -> None:
-    seen = status(cluster(2), site, tell=Told(), clock=site.clock)
+    seen = status(cluster(2), site, notify=Told(), clock=site.clock)
     assert not seen.whole
     assert all(each.whole for each in seen.nodes)
     assert [each.vm for each in seen.lacking.changes if isinstance(each, DeleteVm)] == ["node-3"]

@@ -58,22 +58,22 @@ class Clockwork:
 
     def start(self, change: Change) -> TaskHandle:
         self.begun.append((self.clock.now(), change))
-        ticket = TaskHandle(len(self.begun), change)
-        self._due[ticket.id] = self.clock.now() + self.takes(change)
-        return ticket
+        task = TaskHandle(len(self.begun), change)
+        self._due[task.id] = self.clock.now() + self.takes(change)
+        return task
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
         self.waits += 1
-        self.most = max(self.most, len(tickets))
+        self.most = max(self.most, len(tasks))
         if self.halfway:
             self.halfway = False
-            return tuple(Update(ticket=ticket, done=False, percent=50) for ticket in tickets for _ in range(2))
-        until = min(self.clock.now() + timeout_s, *(self._due[ticket.id] for ticket in tickets))
+            return tuple(Update(ticket=task, done=False, percent=50) for task in tasks for _ in range(2))
+        until = min(self.clock.now() + timeout_s, *(self._due[task.id] for task in tasks))
         if self.interrupt_at is not None and until >= self.interrupt_at:
             raise KeyboardInterrupt
         self.clock.seconds = until
-        ripe = [ticket for ticket in tickets if self._due[ticket.id] <= until]
-        return tuple(Update(ticket=ticket, done=True, error=self._error(ticket.change)) for ticket in ripe)
+        ripe = [task for task in tasks if self._due[task.id] <= until]
+        return tuple(Update(ticket=task, done=True, error=self._error(task.change)) for task in ripe)
 
     def _error(self, change: Change) -> VSphereError | None:
         return VSphereError("no luck", code="vsphere.task-failed") if self.bad(change) else None
@@ -96,15 +96,15 @@ class Clockwork:
     def file_size(self, file: str) -> int:
         raise NotImplementedError
 
-    def fetch(self, file: str, tell: Callable[[int, int], None]) -> Path:
+    def fetch(self, file: str, notify: Callable[[int, int], None]) -> Path:
         raise NotImplementedError
 
     def close(self) -> None: ...
 
 
-def walk(changes: Sequence[Change], works: Clockwork, told: Told | None = None, **pace: float) -> tuple[object, ...]:
-    tell = Told() if told is None else told
-    return apply(changes, works, tell=tell, clock=works.clock, pace=ApplyLimits(**pace))  # type: ignore[arg-type]
+def walk(changes: Sequence[Change], works: Clockwork, event: Told | None = None, **rate: float) -> tuple[object, ...]:
+    notify = Told() if event is None else event
+    return apply(changes, works, notify=notify, clock=works.clock, rate=ApplyLimits(**rate))  # type: ignore[arg-type]
 
 
 FOLDER = CreateFolder(path="train/night", marks=Marks(cluster="train"))
@@ -164,23 +164,23 @@ def test_a_change_to_the_site_waits_for_all_and_all_wait_for_it() -> None:
 
 
 def test_a_failure_leaves_out_the_rest_of_that_vm_only() -> None:
-    works, told = Clockwork(bad=lambda change: change == upgrade("a")), Told()
-    outcomes = walk([upgrade("a"), upgrade("b"), mac("a"), PowerOn(vm="a"), PowerOn(vm="b")], works, told)
+    works, answers = Clockwork(bad=lambda change: change == upgrade("a")), Told()
+    outcomes = walk([upgrade("a"), upgrade("b"), mac("a"), PowerOn(vm="a"), PowerOn(vm="b")], works, answers)
     assert [outcome.change for outcome in outcomes if isinstance(outcome, Done)] == [upgrade("b"), PowerOn(vm="b")]
     assert [outcome.change for outcome in outcomes if isinstance(outcome, Undone)] == [upgrade("a")]
     because = {outcome.because for outcome in outcomes if isinstance(outcome, Untried)}
     assert because == {"hardware upgrade of a failed"}
-    assert [type(event) for event in told if getattr(event, "change", None) == PowerOn(vm="a")] == [Skipped]
-    assert [type(event) for event in told if getattr(event, "change", None) == upgrade("a")] == [Started, Failed]
+    assert [type(event) for event in answers if getattr(event, "change", None) == PowerOn(vm="a")] == [Skipped]
+    assert [type(event) for event in answers if getattr(event, "change", None) == upgrade("a")] == [Started, Failed]
 
 
-def checked(changes: Sequence[Change], lacking: dict[str, list[Change]], works: Clockwork) -> list[tuple[str, ...]]:
+def checked(changes: Sequence[Change], missing: dict[str, list[Change]], works: Clockwork) -> list[tuple[str, ...]]:
     """Carry out changes with a check that finds each of these lacks once; return who was asked about, each time."""
     asked: list[tuple[str, ...]] = []
 
     def check(vms: Collection[str]) -> Mapping[str, Sequence[Change]]:
         asked.append(tuple(vms))
-        return {vm: lacking.pop(vm) for vm in vms if vm in lacking}
+        return {vm: missing.pop(vm) for vm in vms if vm in missing}
 
     PlanExecutor(works, Told(), works.clock, ApplyLimits(), check=check).carry_out(changes)
     return asked
@@ -280,7 +280,7 @@ def test_an_interrupted_run_gives_its_lock_back_and_the_next_one_finishes() -> N
                 raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as interrupt:
-        provision(cluster(4), lab, told=Impatient())
+        provision(cluster(4), lab, event=Impatient())
     assert [subject(change) for change in interrupt.value.running] == ["node-3", "node-4"]
     assert not lab.locked
     lab.mend()
@@ -288,10 +288,10 @@ def test_an_interrupted_run_gives_its_lock_back_and_the_next_one_finishes() -> N
 
 
 def test_progress_is_told_once_for_each_new_number() -> None:
-    works, told = Clockwork(halfway=True), Told()
-    walk([PowerOn(vm="a")], works, told)
-    assert [type(event) for event in told] == [Started, Progressed, Finished]
-    assert told[1] == Progressed(change=PowerOn(vm="a"), percent=50)
+    works, answers = Clockwork(halfway=True), Told()
+    walk([PowerOn(vm="a")], works, answers)
+    assert [type(event) for event in answers] == [Started, Progressed, Finished]
+    assert answers[1] == Progressed(change=PowerOn(vm="a"), percent=50)
 
 
 def test_64_vms_take_no_longer_than_their_longest_chain() -> None:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Breaking(FakeVCenter):
     """A vCenter that is out of reach as soon as clones are waited for."""
 
-    def wait(self, tickets: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
-        if any(isinstance(ticket.change, CloneVm) for ticket in tickets):
+    def wait(self, tasks: Sequence[TaskHandle], timeout_s: float) -> tuple[Update, ...]:
+        if any(isinstance(task.change, CloneVm) for task in tasks):
             raise VSphereError("vc cannot be reached", code="vcenter.unreachable", target="vc")
-        return super().wait(tickets, timeout_s)
+        return super().wait(tasks, timeout_s)
 
 
 def test_what_may_still_be_at_work_is_named() -> None:

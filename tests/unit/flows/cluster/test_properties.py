@@ -28,17 +28,17 @@ def sites(draw: st.DrawFn) -> Inventory:
         picture = seed_7u2()
     else:
         picture = quad_8u3(hosts=draw(st.integers(1, 4)), template_version=draw(st.sampled_from([17, 19, 20, 21])))
-    strangers = []
+    unmanaged = []
     hosts = []
     for host in picture.hosts:
         taken = draw(st.sets(st.sampled_from([gpu.address for gpu in host.gpus]), max_size=2))
         free = [address for address in taken if not _used(picture, host.name, address)]
         if free:
-            stranger = vm(f"theirs-{host.ref}", f"vm-5{host.ref}", host=host.ref, powered_on=True, memory=gib(64))
-            strangers.append(stranger)
-            host = held(host, stranger, free)  # noqa: PLW2901 - the same host, with less left
+            other_vm = vm(f"theirs-{host.ref}", f"vm-5{host.ref}", host=host.ref, powered_on=True, memory=gib(64))
+            unmanaged.append(other_vm)
+            host = held(host, other_vm, free)  # noqa: PLW2901 - the same host, with less left
         hosts.append(replace(host, maintenance=draw(st.integers(0, 9)) == 0))
-    vms = tuple(sorted((*picture.vms, *strangers), key=lambda each: each.name))
+    vms = tuple(sorted((*picture.vms, *unmanaged), key=lambda each: each.name))
     return replace(picture, hosts=tuple(hosts), vms=vms)
 
 

@@ -41,7 +41,7 @@ def test_a_second_run_has_nothing_to_do(picture: object, spec: object, way: Pair
     site = FakeVCenter(picture)  # type: ignore[arg-type]
     first = provision(spec, site)  # type: ignore[arg-type]
     assert first.done
-    assert {seat.way for seat in first.seats} == {way}
+    assert {placement.way for placement in first.seats} == {way}
     written = len(site.done)
 
     second = provision(spec, site, approve=no)  # type: ignore[arg-type]
@@ -108,14 +108,14 @@ def test_a_site_that_moved_on_while_asking_is_shown_again() -> None:
     assert report.done
     assert len(shown) == 2
     assert shown[0].seats[0].host_name == "esx-01.lab.test"
-    assert all(seat.host_name != "esx-01.lab.test" for seat in shown[1].seats)
+    assert all(placement.host_name != "esx-01.lab.test" for placement in shown[1].seats)
 
 
 def test_a_site_that_never_holds_still_is_left_alone() -> None:
     site = FakeVCenter(quad_8u3())
 
     def approve(plan: Plan) -> bool:  # the lowest host goes into maintenance and the last one comes back, each time
-        used = {seat.host for seat in plan.seats}
+        used = {placement.host for placement in plan.seats}
         hosts = tuple(replace(host, maintenance=host.ref in used) for host in site.inventory.hosts)
         site.inventory = replace(site.inventory, hosts=hosts)
         return True
@@ -137,7 +137,7 @@ def test_two_runs_at_once_the_second_refuses() -> None:
                     provision(cluster(4), site)
                 refusals.append(refusal.value.code)
 
-    report = provision(cluster(4), site, told=Second())
+    report = provision(cluster(4), site, event=Second())
     assert refusals == ["lock.held"]
     assert report.done
 
@@ -199,13 +199,13 @@ def test_without_the_rule_that_was_asked_for_nobody_is_powered_on() -> None:
 )
 def test_what_the_server_drops_is_reported_and_never_powered_on(dropped: str, words: str) -> None:
     site = FakeVCenter(quad_8u3(), drops=frozenset({dropped}))
-    told = Told()
-    report = provision(cluster(2), site, told=told)
+    answers = Told()
+    report = provision(cluster(2), site, event=answers)
 
     assert not any(each.powered_on and each.cluster_mark for each in site.inventory.vms)
     assert [drop.vm for drop in report.dropped] == ["node-1", "node-2"]
     assert all(words in drop.lacks for drop in report.dropped)
-    skipped = [event.change for event in told if isinstance(event, Skipped)]
+    skipped = [event.change for event in answers if isinstance(event, Skipped)]
     assert skipped == [PowerOn(vm="node-1"), PowerOn(vm="node-2")]
     assert report.error is not None
     assert any(line.startswith("node-1: not powered on") and words in line for line in report.error.details)
@@ -219,7 +219,7 @@ def test_what_the_server_drops_once_is_topped_up_before_power_on() -> None:
             if isinstance(event, Finished):  # of the clones, which were made at once
                 site.mend_drops()
 
-    report = provision(cluster(2), site, told=Mending())
+    report = provision(cluster(2), site, event=Mending())
     assert report.done
     assert not report.dropped
 
@@ -270,17 +270,17 @@ def test_a_gpu_lost_on_the_way_is_told_after_all_others_were_made() -> None:
         if isinstance(event, Started) and isinstance(event.change, MakeRule):
             hosts = []
             for esx in site.inventory.hosts:
-                stranger = vm("stranger", "vm-66", host=esx.ref, powered_on=True)
+                other_vm = vm("stranger", "vm-66", host=esx.ref, powered_on=True)
                 keep = 1 if any(each.host == esx.ref and each.cluster_mark for each in site.inventory.vms) else 0
                 free = [gpu.address for gpu in esx.gpus if not gpu.used_by]
-                hosts.append(held(esx, stranger, free[keep:]))
+                hosts.append(held(esx, other_vm, free[keep:]))
             site.inventory = replace(site.inventory, hosts=tuple(hosts))
 
     class Thief(Told):
         def __call__(self, event: object, /) -> None:
             thief(event)
 
-    report = provision(cluster(3), site, told=Thief())
+    report = provision(cluster(3), site, event=Thief())
     assert [each.name for each in site.inventory.vms if each.powered_on and each.cluster_mark] == ["node-1", "node-3"]
     assert report.unseated is not None
     assert report.unseated.code == "placement.no-seat"
@@ -295,7 +295,7 @@ def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done() -> No
             if isinstance(event, ReadingInventory) and event.why == "again":
                 site.inventory = replace(site.inventory, vms=tuple(vm for vm in site.inventory.vms if not vm.template))
 
-    report = provision(cluster(2), site, told=Cleaner())
+    report = provision(cluster(2), site, event=Cleaner())
     assert not report.failed
     assert not report.done
     assert report.error is not None
@@ -333,20 +333,20 @@ def test_somebody_elses_vm_in_a_nodes_place_is_never_touched() -> None:
     site = FakeVCenter(quad_8u3())
     provision(cluster(1), site)
     theirs = next(each for each in site.inventory.vms if each.name == "node-1")
-    stranger = replace(
+    vm = replace(
         theirs,
         cluster_mark=None,
         node_mark=None,
         settings=replace(theirs.settings, extra_config={}) if theirs.settings else None,
     )
     site.inventory = replace(
-        site.inventory, vms=tuple(stranger if each.ref == theirs.ref else each for each in site.inventory.vms)
+        site.inventory, vms=tuple(vm if each.ref == theirs.ref else each for each in site.inventory.vms)
     )
     before, written = site.inventory, len(site.done)
     with pytest.raises(NotPossible) as refusal:
         provision(cluster(2), site, approve=yes)
     assert refusal.value.code == "vm.unmanaged"
     destroy(cluster(2), site)
-    assert stranger in site.inventory.vms
+    assert vm in site.inventory.vms
     assert len(site.done) - written <= 1  # the rule or folder that carries our name may go
     assert [each.name for each in site.inventory.vms] == [each.name for each in before.vms]

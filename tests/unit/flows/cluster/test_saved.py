@@ -24,7 +24,7 @@ SCHEMA = json.loads((Path(__file__).parents[4] / "docs/reference/plan.schema.jso
 
 
 def text_of(spec: ClusterSpec, site: FakeVCenter, given: GuestConfig | None = None) -> str:
-    proposal = propose(spec, site, given=given or GuestConfig(first_boots={}), tell=Told(), clock=site.clock)
+    proposal = propose(spec, site, given=given or GuestConfig(first_boots={}), notify=Told(), clock=site.clock)
     return save(proposal, spec)
 
 

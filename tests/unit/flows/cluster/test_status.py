@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def seen(spec: ClusterSpec, site: FakeVCenter) -> Status:
-    return status(spec, site, tell=Told(), clock=site.clock)
+    return status(spec, site, notify=Told(), clock=site.clock)
 
 
 def standing_site() -> FakeVCenter:
@@ -52,7 +52,7 @@ def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
     spec, site = cluster(nodes(2, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"))), FakeVCenter(direct())
     provision(spec, site)
     found = seen(spec, site).nodes
-    assert [each.gpus for each in found] == [seat.gpus for seat in (each.seat for each in found) if seat]
+    assert [each.gpus for each in found] == [placement.gpus for placement in (each.seat for each in found) if placement]
     assert found[0].gpus
     assert found[0].locality is Locality.SAME_SWITCH
 

@@ -63,8 +63,8 @@ class Site:
             self.guests,
             given=StepInputs(),
             approve=self._approve,
-            tell=Told(),
-            tell_guest=self.heard.append,
+            notify=Told(),
+            notify_guest=self.heard.append,
             clock=self.vcenter.clock,
             only=only,
             wait_s=60.0,
@@ -78,7 +78,7 @@ class Site:
             self.guests,
             find=self.find,
             known=self.known,
-            tell_guest=self.heard.append,
+            notify_guest=self.heard.append,
         )
 
     def find(self, only: Collection[str]) -> GuestTargets:
@@ -123,8 +123,8 @@ def test_a_dry_run_asks_nobody_and_changes_nothing(site: Site) -> None:
 def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> None:
     site.guests.there["node-2"].disk_full = True
     site.configure()
-    heard = [event for event in site.heard if event.node == "node-1"]
-    assert [type(event) for event in heard] == [
+    events = [event for event in site.heard if event.node == "node-1"]
+    assert [type(event) for event in events] == [
         Entering,
         GuestEnded,
         Entering,
@@ -133,7 +133,7 @@ def test_listeners_hear_of_each_guest_from_the_door_to_its_end(site: Site) -> No
         Applied,
         GuestEnded,
     ]
-    assert (heard[1], heard[-1]) == (GuestEnded(node="node-1", lacking=1), GuestEnded(node="node-1", changed=1))
+    assert (events[1], events[-1]) == (GuestEnded(node="node-1", lacking=1), GuestEnded(node="node-1", changed=1))
     failed = [event for event in site.heard if event.node == "node-2"][-1]
     assert isinstance(failed, GuestEnded)
     assert failed.error is not None
@@ -214,10 +214,10 @@ def test_vms_that_are_off_gone_or_silent_are_told_each_with_its_reason(site: Sit
         "node-2": "guest.no-address",
         "node-3": "guest.unreachable",
     }
-    told = report.guests[1].error
-    assert isinstance(told, VsmlError)
-    assert told.message == "node-2: vCenter knows no address of its guest; VMware Tools: not running"
-    assert told.details == ("waited 60 s",)
+    error = report.guests[1].error
+    assert isinstance(error, VsmlError)
+    assert error.message == "node-2: vCenter knows no address of its guest; VMware Tools: not running"
+    assert error.details == ("waited 60 s",)
 
 
 def test_what_to_type_next_is_to_go_on_unless_there_are_no_vms_to_enter(site: Site) -> None:

@@ -73,11 +73,11 @@ class Rig:
             self.vcenter,
             approve=self._approve,
             clock=self.vcenter.clock,
-            **{"given": self.given, "tell": Told(), **options},  # type: ignore[arg-type]
+            **{"given": self.given, "notify": Told(), **options},  # type: ignore[arg-type]
         )
 
     def propose(self) -> Proposal:
-        return propose(self.spec, self.vcenter, given=self.given, tell=Told(), clock=self.vcenter.clock)
+        return propose(self.spec, self.vcenter, given=self.given, notify=Told(), clock=self.vcenter.clock)
 
     def greeted(self) -> set[str]:
         return {name for name, guest in self.guests.there.items() if "/etc/greeting" in guest.files}
@@ -227,9 +227,9 @@ def test_host_keys_that_are_published_late_are_waited_for(rig: Rig) -> None:
 
     rig.vcenter.clock.sleep = later  # type: ignore[method-assign]
     assert rig.run().done
-    told = [event for event in rig.heard if isinstance(event, Waiting)]
-    assert [event.node for event in told] == ["node-2"]
-    assert "no host keys published yet; VMware Tools: running" in told[0].lack
+    waitings = [event for event in rig.heard if isinstance(event, Waiting)]
+    assert [event.node for event in waitings] == ["node-2"]
+    assert "no host keys published yet; VMware Tools: running" in waitings[0].lack
 
 
 def test_a_new_node_makes_the_others_learn_of_it(rig: Rig) -> None:
@@ -315,12 +315,12 @@ def test_a_datastores_file_is_fetched_once_for_all_guests_and_given_to_the_steps
     rig.text = REPOSITORY
     rig.vcenter.files = {KEY: b"a key"}
     rig.vcenter.downloads = tmp_path
-    told = Told()
-    rig.run(tell=told)
-    assert [event.file for event in told if isinstance(event, Fetching)] == [KEY]
+    answers = Told()
+    rig.run(notify=answers)
+    assert [event.file for event in answers if isinstance(event, Fetching)] == [KEY]
     assert {guest.files["/etc/apt/keyrings/lab.asc"].text for guest in rig.guests.there.values()} == {"a key"}
     again = Told()
-    assert not rig.run(tell=again).acted
+    assert not rig.run(notify=again).acted
     assert not any(isinstance(event, Fetching) for event in again)
 
 

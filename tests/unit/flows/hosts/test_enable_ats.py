@@ -450,11 +450,11 @@ def test_a_host_that_does_not_come_back_stops_the_rest_and_is_told_with_what_wai
     dead = rig.esx(6).name
     assert report.error is not None
     assert report.error.target == dead
-    told = "\n".join(report.error.details)
-    assert f"{dead} is in maintenance mode" in told
+    text = "\n".join(report.error.details)
+    assert f"{dead} is in maintenance mode" in text
     assert report.error.message.endswith(f"not begun: {', '.join(rig.esx(number).name for number in range(7, 16))}")
     assert not any(fact.by_hand for fact in report.facts[6].facts)  # nothing can be typed there
-    assert "node-7 is powered off" in told
+    assert "node-7 is powered off" in text
     assert [outcome.begun for outcome in report.outcomes] == [True] * 7 + [False] * 9
     assert all(rig.done(rig.esx(number).name) == [] for number in range(7, 16))
     rig.esx(6).fails = set()
@@ -611,11 +611,11 @@ def test_what_was_made_ready_and_is_no_half_of_ats_is_named_and_stays_written_do
     one.record = one.record.replace('"was":{', '"was":{"driver:nmlx5_core":"","vmknic":"vmk1",')
     report = rig.run(revert=True)
     assert report.error is None
-    (caution,) = report.plan.hosts[0].cautions
-    assert caution.endswith("stays written down: driver:nmlx5_core (before: nothing set), vmknic (before: vmk1)")
-    kept = parse(one.record)
-    assert kept is not None
-    assert kept.former == {"driver:nmlx5_core": "", "vmknic": "vmk1"}
+    (warning,) = report.plan.hosts[0].cautions
+    assert warning.endswith("stays written down: driver:nmlx5_core (before: nothing set), vmknic (before: vmk1)")
+    record = parse(one.record)
+    assert record is not None
+    assert record.former == {"driver:nmlx5_core": "", "vmknic": "vmk1"}
 
 
 def test_no_command_is_told_that_would_set_what_is_to_go() -> None:
@@ -669,11 +669,11 @@ def test_a_cluster_without_hosts_says_so() -> None:
 
 def test_a_plan_that_changed_while_it_was_agreed_to_is_shown_again() -> None:
     rig = standing(2)
-    stranger = vm("late", "vm-99", host=HostRef(rig.esx(1).host.ref), powered_on=True)
+    other_vm = vm("late", "vm-99", host=HostRef(rig.esx(1).host.ref), powered_on=True)
 
     def approve_once() -> None:
         if len(rig.shown) == 1:
-            rig.site.inventory = replace(rig.site.inventory, vms=(*rig.site.inventory.vms, stranger))
+            rig.site.inventory = replace(rig.site.inventory, vms=(*rig.site.inventory.vms, other_vm))
 
     class Watching(list):  # type: ignore[type-arg]
         def append(self, each: object) -> None:

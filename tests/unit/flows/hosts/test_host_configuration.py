@@ -65,12 +65,12 @@ class Rig:
             self.spec,
             self.site,
             approve=approve,
-            tell=lambda _event: None,
+            notify=lambda _event: None,
             clock=self.site.clock,
             consent=Consent(downtime=downtime),
             dry_run=dry_run,
             saved=plan,
-            door=self.door(downtime=downtime),
+            session=self.door(downtime=downtime),
         )
 
     def done(self) -> list[str]:
@@ -80,8 +80,8 @@ class Rig:
         return self.site.inventory.hosts[number]
 
 
-def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wish: Any) -> Rig:
-    spec = cluster(nodes, make_ready=MakeReady(kinds=frozenset(kinds) if kinds else ALL, **wish))
+def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wanted: Any) -> Rig:
+    spec = cluster(nodes, make_ready=MakeReady(kinds=frozenset(kinds) if kinds else ALL, **wanted))
     site = FakeVCenter(picture)
     return Rig(spec, site, FakeHosts(site, {host.ref: esx(host) for host in picture.hosts}))
 
@@ -163,7 +163,7 @@ def test_nodes_that_are_spread_get_a_host_of_their_own_that_is_made_ready() -> N
     site = rig((node("node-1", nic=SRIOV), node("node-2", nic=SRIOV)), picture)
     report = site.run()
     assert report.done
-    assert {seat.host_name for seat in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement.host_name for placement in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert {each.host_name for each in site.hosts.changes} == {"esx-01.lab.test"}
 
 
@@ -228,8 +228,8 @@ def test_mig_is_switched_on_over_ssh_and_ampere_is_rebooted_for_it() -> None:
 class Vanishing(FakeHosts):
     """Hosts of which each is taken out of vCenter once it is in maintenance mode."""
 
-    def perform(self, change: HostChange, deadline_s: float, tell: Callable[[str], None]) -> None:
-        super().perform(change, deadline_s, tell)
+    def perform(self, change: HostChange, deadline_s: float, notify: Callable[[str], None]) -> None:
+        super().perform(change, deadline_s, notify)
         if isinstance(change, EnterMaintenance):
             del self.there[change.host]
 
@@ -266,8 +266,8 @@ def test_a_gpu_that_needs_nothing_goes_before_its_like_that_must_be_set_up() -> 
     ):
         asked = node("node-1", gpu=gpu, nic=NicRequest(kind=NicKind.NONE))
         spec = cluster((asked,), make_ready=MakeReady(kinds=ALL))
-        (seat,) = solve(spec, replace(picture, hosts=(host,))).seats
-        assert seat.gpus == (second.address,)
+        (placement,) = solve(spec, replace(picture, hosts=(host,))).seats
+        assert placement.gpus == (second.address,)
 
 
 def test_without_a_door_mig_is_not_counted_on() -> None:
@@ -380,7 +380,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> No
     site.hosts.mend()
     report = site.run()
     assert report.done
-    assert {seat.host_name for seat in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement.host_name for placement in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert not any(host.maintenance for host in site.site.inventory.hosts)
     assert not site.run().acted
 
@@ -406,7 +406,7 @@ def test_a_saved_plan_holds_for_the_hosts_it_was_made_for() -> None:
         site.spec,
         site.site,
         given=GuestConfig(first_boots={}),
-        tell=lambda _event: None,
+        notify=lambda _event: None,
         clock=site.site.clock,
         ready=ready,
     )
@@ -433,7 +433,7 @@ def test_what_a_ready_host_offers_beside_changes_nothing_that_was_agreed_to() ->
     site.hosts.before = grouped
     report = site.run()
     assert report.done
-    assert {seat.way for seat in (*report.plan.seats, *report.seats)} == {Pairing.PAIRING}
+    assert {placement.way for placement in (*report.plan.seats, *report.seats)} == {Pairing.PAIRING}
 
 
 def test_the_report_says_which_hosts_were_made_ready() -> None:

@@ -145,7 +145,7 @@ def test_a_host_whose_drivers_are_set_comes_before_one_to_be_rebooted() -> None:
     site.site.inventory = replace(site.site.inventory, hosts=hosts)
     site.hosts.there[second.ref].drivers = {module: [text, text] for module, text in WANTED.items()}
     report = site.run()
-    assert [seat.host_name for seat in report.seats] == ["esx-02.lab.test"]
+    assert [placement.host_name for placement in report.seats] == ["esx-02.lab.test"]
     assert site.hosts.changes == []
 
 
@@ -154,7 +154,7 @@ def test_a_host_that_cannot_be_rebooted_is_passed_over() -> None:
     site.spec = replace(site.spec, nodes=site.spec.nodes[:1])
     bare = (("nmlx5_core", "max_vfs=8,8"), ("nmlx5_rdma", ""))
     hosts = tuple(replace(each, module_options=bare) for each in site.site.inventory.hosts)
-    stranger = vm("web-1", "vm-9", powered_on=True)
-    vms = (*site.site.inventory.vms, replace(stranger, host=hosts[0].ref))
+    other_vm = vm("web-1", "vm-9", powered_on=True)
+    vms = (*site.site.inventory.vms, replace(other_vm, host=hosts[0].ref))
     site.site.inventory = replace(site.site.inventory, hosts=hosts, vms=vms)
-    assert [seat.host_name for seat in site.run().seats] == ["esx-02.lab.test"]
+    assert [placement.host_name for placement in site.run().seats] == ["esx-02.lab.test"]

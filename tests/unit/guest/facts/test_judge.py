@@ -49,14 +49,16 @@ hca_id:\tmlx5_0
 """
 
 
-def matrix(way: str) -> str:
+def matrix(option: str) -> str:
     header = "\t\x1b[4mGPU0\tNIC0\tCPU Affinity\tNUMA Affinity\x1b[0m\n"
-    return f"{header}GPU0\t X \t{way}\t0-15\t0\nNIC0\t{way}\t X \n\n  X = Self\n"
+    return f"{header}GPU0\t X \t{option}\t0-15\t0\nNIC0\t{option}\t X \n\n  X = Self\n"
 
 
-def gpus_matrix(way: str) -> str:
+def gpus_matrix(option: str) -> str:
     header = "\tGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
-    return f"{header}GPU0\t X \t{way}\tPIX\t0-15\t0\tN/A\nGPU1\t{way}\t X \tPIX\t0-15\t0\tN/A\nNIC0\tPIX\tPIX\t X \n"
+    return (
+        f"{header}GPU0\t X \t{option}\tPIX\t0-15\t0\tN/A\nGPU1\t{option}\t X \tPIX\t0-15\t0\tN/A\nNIC0\tPIX\tPIX\t X \n"
+    )
 
 
 def nvlink(answer: CommandAnswer, known: GuestFacts, *, gpus: int) -> judge.Judgement:
@@ -331,9 +333,9 @@ def test_drivers_run_under_managers_as_nvidias_release_notes_say(manager: str, r
 
 
 def test_whole_gpus_are_counted() -> None:
-    whole = facts(profile="", gpus=2)
-    assert judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), whole)[0] is OK
-    one = judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\n"), whole)
+    guest_facts = facts(profile="", gpus=2)
+    assert judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\nNVIDIA A100-PCIE-40GB\n"), guest_facts)[0] is OK
+    one = judge.gpus(CommandAnswer(0, "NVIDIA A100-PCIE-40GB\n"), guest_facts)
     assert one == (LACKING, "NVIDIA A100-PCIE-40GB; wanted 2 × whole GPUs")
 
 
@@ -373,15 +375,15 @@ def test_of_gpus_that_are_handed_through_whole_no_licence_is_asked_and_nvlink_on
 
 
 def test_whole_gpus_want_no_licence_and_no_driver_of_the_vgpu_managers_branch() -> None:
-    whole = facts(profile="", vgpu_manager="535.183.04", secrets={})
-    assert VgpuLicence().probes(whole) == {}
-    assert VgpuLicence().lack({}, whole) is None
+    guest_facts = facts(profile="", vgpu_manager="535.183.04", secrets={})
+    assert VgpuLicence().probes(guest_facts) == {}
+    assert VgpuLicence().lack({}, guest_facts) is None
     step = NvidiaDriver(
         source=FileSource("https://m/NVIDIA-Linux-x86_64-550.54.15.run"), any_branch=False, sha256="0" * 64
     )
-    assert step.probes(whole)
+    assert step.probes(guest_facts)
     with pytest.raises(GuestError, match="of branch 550"):
-        step.probes(replace(whole, profile="grid_a100-40c"))
+        step.probes(replace(guest_facts, profile="grid_a100-40c"))
 
 
 def test_a_guest_that_answers_nothing_has_nothing_in_order() -> None:

@@ -54,9 +54,9 @@ def test_the_drivers_version_has_a_branch() -> None:
 
 
 def test_every_gpu_has_a_row_in_the_matrix() -> None:
-    ways = nvidia_smi.ways(asked(nvidia_smi.TOPOLOGY).out)
-    assert {way.gpu for way in ways} == {f"GPU{at}" for at in range(count())}
-    assert all(way.kind == "X" for way in ways if way.gpu == way.other)
+    links = nvidia_smi.ways(asked(nvidia_smi.TOPOLOGY).out)
+    assert {link.gpu for link in links} == {f"GPU{at}" for at in range(count())}
+    assert all(link.kind == "X" for link in links if link.gpu == link.other)
 
 
 def test_every_gpu_has_a_place_in_nccls_topology() -> None:

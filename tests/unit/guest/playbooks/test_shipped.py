@@ -28,15 +28,15 @@ def shipped(name: str) -> Playbook:
 
 @pytest.mark.parametrize("name", playbook.names())
 def test_no_secret_stands_in_a_command_a_question_an_event_or_an_error(name: str) -> None:
-    heard: list[GuestEvent] = []
+    events: list[GuestEvent] = []
     for step in shipped(name).steps:
         shell = Recorder()
         step.apply(shell, NODE_1)
         if not step.probes(NODE_1):
             continue  # it wants nothing: no mirror was set
         with pytest.raises(GuestError) as raised:  # nothing is believed of a guest that answers nothing
-            converge(_alone(shipped(name), step.title), Recorder(), NODE_1, heard.append)
-        public = repr((step, step.title, step.probes(NODE_1), shell.told, shell.asked, heard))
+            converge(_alone(shipped(name), step.title), Recorder(), NODE_1, events.append)
+        public = repr((step, step.title, step.probes(NODE_1), shell.told, shell.asked, events))
         public += repr((raised.value.args, raised.value.details, raised.value.hint))
         assert not [secret for secret in SECRETS if secret in public]
 

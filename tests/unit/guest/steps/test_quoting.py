@@ -120,9 +120,9 @@ def everything(step: Step, facts: GuestFacts) -> list[str]:
     """Return every command a step has for a guest."""
     shell = Recorder()
     step.apply(shell, facts)
-    told = [command for command in shell.told if not command.startswith(("write ", "put "))]
-    told += [text for text, _, _ in shell.files.values() if text.startswith("#!")]
-    return [*step.probes(facts).values(), *(each for asked in shell.asked for each in asked.values()), *told]
+    texts = [command for command in shell.told if not command.startswith(("write ", "put "))]
+    texts += [text for text, _, _ in shell.files.values() if text.startswith("#!")]
+    return [*step.probes(facts).values(), *(each for asked in shell.asked for each in asked.values()), *texts]
 
 
 def harmless(commands: list[str]) -> None:

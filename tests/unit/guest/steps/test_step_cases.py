@@ -46,13 +46,13 @@ def facts_of(case: dict[str, Any]) -> GuestFacts:
 
 
 def applied(case: dict[str, Any]) -> tuple[Recorder, str]:
-    shell = Recorder({name: answer(told) for name, told in case.get("apply", {}).get("asked", {}).items()})
+    shell = Recorder({name: answer(found) for name, found in case.get("apply", {}).get("asked", {}).items()})
     return shell, step_of(case).apply(shell, facts_of(case)).value
 
 
-def seen_of(case: dict[str, Any], look: dict[str, Any]) -> dict[str, CommandAnswer]:
+def seen_of(case: dict[str, Any], read: dict[str, Any]) -> dict[str, CommandAnswer]:
     """Return the answers of a look to every probe of the step."""
-    seen = {name: answer(told) for name, told in look.get("seen", {}).items()}
+    seen = {name: answer(found) for name, found in read.get("seen", {}).items()}
     files = applied(case)[0].files if any(each.out.startswith(("file:", "text:")) for each in seen.values()) else {}
     for name, each in seen.items():
         if each.out.startswith("file:"):
@@ -73,8 +73,8 @@ def test_every_kind_has_a_case() -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_what_is_seen_says_what_lacks(path: Path) -> None:
     case = case_of(path)
-    lacks = [step_of(case).lack(seen_of(case, look), facts_of(case)) for look in case["look"]]
-    assert lacks == [look.get("lack") for look in case["look"]]
+    missing = [step_of(case).lack(seen_of(case, read), facts_of(case)) for read in case["look"]]
+    assert missing == [read.get("lack") for read in case["look"]]
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -48,10 +48,10 @@ def refusal(at: SshTarget, shown: HostKey) -> GuestError:
 def test_keys_and_fingerprints_are_openssh_s(tmp_path: Path) -> None:
     file = tmp_path / "k"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "a b", "-f", str(file)], check=True)
-    told = subprocess.run(["ssh-keygen", "-lf", f"{file}.pub"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["ssh-keygen", "-lf", f"{file}.pub"], check=True, capture_output=True, text=True).stdout
     read = read_key((tmp_path / "k.pub").read_text())
     assert read is not None
-    assert read.fingerprint == told.split()[1]
+    assert read.fingerprint == text.split()[1]
     assert (tmp_path / "k.pub").read_text().startswith(str(read))
 
 

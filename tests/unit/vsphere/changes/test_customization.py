@@ -50,8 +50,8 @@ def fast_card(key: int, port: str) -> Any:
 
 
 def test_several_fast_nics_get_their_addresses_in_the_order_of_their_ports() -> None:
-    told = replace(STATIC, more_roce_addresses=("192.168.11.11/24",))
-    made = customization.spec(told, [*cards()[:2], fast_card(4001, "0000:b5:00.0"), fast_card(4002, "0000:3d:00.0")])
+    answers = replace(STATIC, more_roce_addresses=("192.168.11.11/24",))
+    made = customization.spec(answers, [*cards()[:2], fast_card(4001, "0000:b5:00.0"), fast_card(4002, "0000:3d:00.0")])
     given = {each.macAddress: each.adapter.ip.ipAddress for each in made.nicSettingMap[1:]}
     assert given == {"00:50:56:00:00:02": "192.168.10.11", "00:50:56:00:00:01": "192.168.11.11"}
 

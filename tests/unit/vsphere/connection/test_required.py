@@ -37,8 +37,8 @@ class Response(io.BytesIO):
 def answered(method: Any, found: Any, body: str) -> Any:
     """Return what a method of an object returns when this is the body of its answer."""
     name = method.info.wsdlName
-    whole = body if "Fault>" in body else f'<{name}Response xmlns="urn:vim25">{body}</{name}Response>'
-    text = _ANSWER.format(body=whole).encode()
+    entire = body if "Fault>" in body else f'<{name}Response xmlns="urn:vim25">{body}</{name}Response>'
+    text = _ANSWER.format(body=entire).encode()
 
     class Connection:
         def request(self, *_: object) -> None: ...

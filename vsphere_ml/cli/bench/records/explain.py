@@ -22,5 +22,5 @@ def explain(_terminal: Terminal, records: Records) -> Answer:
     from vsphere_ml.cli.views.bench import explain as view
 
     seen = study(store.read(*records))
-    remarks = remarks_on(seen)
-    return Answer(text=view.text(seen, remarks), data=view.data(seen, remarks))
+    diagnostics = remarks_on(seen)
+    return Answer(text=view.text(seen, diagnostics), data=view.data(seen, diagnostics))

@@ -66,7 +66,7 @@ def gate(  # noqa: PLR0917 - options
     found = or_newest(records)
     runs = store.read(*found)
     baseline = baseline or _usual(runs)
-    told = _of_file(thresholds, baseline)
+    text = _of_file(thresholds, baseline)
     given = ThresholdLimits(
         below_baseline=None if tolerance is None else tolerance / 100,
         of_bound=None if of_bound is None else of_bound / 100,
@@ -74,7 +74,7 @@ def gate(  # noqa: PLR0917 - options
     checks = gating.gate(
         runs,
         None if baseline is None else store.read(baseline),
-        (Threshold(limits=ThresholdLimits(below_baseline=TOLERANCE)), *told, Threshold(limits=given)),
+        (Threshold(limits=ThresholdLimits(below_baseline=TOLERANCE)), *text, Threshold(limits=given)),
     )
     if junit is not None:
         write(junit, xml(checks))

@@ -37,9 +37,9 @@ def report(
 
     runs = store.read(*records)
     seen = study(runs)
-    told = story(seen)
-    for file, text in ((html, page(told, seen)), (markdown, as_markdown.markdown(told)), (csv, sheet(runs))):
+    content = story(seen)
+    for file, text in ((html, page(content, seen)), (markdown, as_markdown.markdown(content)), (csv, sheet(runs))):
         if file is not None:
             write(file, text)
             terminal.say(f"wrote {file}")
-    return Answer(text=view.text(told, seen), data=view.data(told, seen))
+    return Answer(text=view.text(content, seen), data=view.data(content, seen))

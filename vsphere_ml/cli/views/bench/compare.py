@@ -56,14 +56,14 @@ def _parts(made: Comparison) -> Iterator[RenderableType]:
 
 
 def _row(row: ComparisonRow) -> tuple[str | Text, ...]:
-    told = row.ratio
-    interval = "-" if told.low is None or told.high is None else f"{told.low:.3f} to {told.high:.3f}"
+    estimate = row.ratio
+    interval = "-" if estimate.low is None or estimate.high is None else f"{estimate.low:.3f} to {estimate.high:.3f}"
     return (
         row.title,
         NAMES[row.metric],
         _value(row, row.first),
         _value(row, row.second),
-        f"{(told.value - 1) * 100:+.1f} %",
+        f"{(estimate.value - 1) * 100:+.1f} %",
         interval,
         line((_answer(row), STYLES[row.answer])),
     )

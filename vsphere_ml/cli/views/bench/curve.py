@@ -47,8 +47,8 @@ def _row(each: Scaling, highest: float) -> Text:
     asked = each.point.configuration
     value = each.efficiency.value if each.efficiency is not None else 0.0
     before, at, after = _split(_bar(each, highest), _column(value, highest))
-    told = "base" if asked.nodes == 1 else f"{figures.percent(value)} {asked.transport}"
-    return line(f"{asked.nodes:>6}  ", (before, "dim"), (at, "bold cyan"), (after, "dim"), f"  {told}")
+    text = "base" if asked.nodes == 1 else f"{figures.percent(value)} {asked.transport}"
+    return line(f"{asked.nodes:>6}  ", (before, "dim"), (at, "bold cyan"), (after, "dim"), f"  {text}")
 
 
 def _bar(each: Scaling, highest: float) -> str:

@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Remark
 
 
-def text(seen: Study, remarks: Sequence[Remark]) -> Group:
+def text(seen: Study, diagnostics: Sequence[Remark]) -> Group:
     """Return the figures, then what they mean."""
-    return Group(*_parts(seen, remarks))
+    return Group(*_parts(seen, diagnostics))
 
 
-def data(seen: Study, remarks: Sequence[Remark]) -> dict[str, Any]:
+def data(seen: Study, diagnostics: Sequence[Remark]) -> dict[str, Any]:
     """Return the remarks, and the figures they are about without each launch's steps."""
     from vsphere_ml.bench.analysis.summary import figures_of
 
-    return {"remarks": plain_value(remarks), **figures_of(seen)}
+    return {"remarks": plain_value(diagnostics), **figures_of(seen)}
 
 
-def _parts(seen: Study, remarks: Sequence[Remark]) -> Iterator[RenderableType]:
+def _parts(seen: Study, diagnostics: Sequence[Remark]) -> Iterator[RenderableType]:
     yield from head(seen)
     yield from scaling_table(seen)
     yield from sweep_tables(seen)
     yield from link_table(seen)
-    if not remarks:
+    if not diagnostics:
         yield line(("nothing in the record holds it up", "green"))
-    for number, each in enumerate(remarks, start=1):
+    for number, each in enumerate(diagnostics, start=1):
         yield line((f"{number}. {each.target}", "bold"), f": {each.message}")
         if each.hint:
             yield line("     ", ("hint: ", "bold cyan"), each.hint)

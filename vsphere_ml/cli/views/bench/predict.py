@@ -52,12 +52,12 @@ def _parts(made: Prediction, measured: UsedShare | None) -> Iterator[RenderableT
 
 
 def _link(made: Prediction) -> str:
-    wire = made.wire
-    nics = f"{wire.nics} × " if wire.nics > 1 else ""
+    model = made.wire
+    nics = f"{model.nics} × " if model.nics > 1 else ""
     return (
-        f"{nics}{figures.rate(wire.line_rate_bits_per_s)} = {figures.bandwidth(wire.line_bytes_per_s)}; "
-        f"by {wire.transport} with MTU {wire.mtu_bytes} headers leave {figures.bandwidth(wire.usable_bytes_per_s)} "
-        f"({figures.percent(wire.usable_bytes_per_s / wire.line_bytes_per_s)})"
+        f"{nics}{figures.rate(model.line_rate_bits_per_s)} = {figures.bandwidth(model.line_bytes_per_s)}; "
+        f"by {model.transport} with MTU {model.mtu_bytes} headers leave {figures.bandwidth(model.usable_bytes_per_s)} "
+        f"({figures.percent(model.usable_bytes_per_s / model.line_bytes_per_s)})"
     )
 
 

@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.report.report_content import ReportContent
 
 
-def text(told: ReportContent, seen: Study) -> Group:
+def text(content: ReportContent, seen: Study) -> Group:
     """Return the report, its verdicts first."""
-    return Group(*_parts(told, seen))
+    return Group(*_parts(content, seen))
 
 
-def data(told: ReportContent, seen: Study) -> dict[str, Any]:
+def data(content: ReportContent, seen: Study) -> dict[str, Any]:
     """Return the report's figures and words; each launch's steps stay in its own document."""
     return {
-        "headline": {"tone": told.headline.tone.value, "text": told.headline.text},
-        "actions": [{"code": each.finding.code, "command": each.command} for each in told.actions],
-        "verdicts": list(told.verdicts),
-        "remarks": plain_value(told.remarks),
-        "not_measured": [*told.notices, *told.not_measured],
+        "headline": {"tone": content.headline.tone.value, "text": content.headline.text},
+        "actions": [{"code": each.finding.code, "command": each.command} for each in content.actions],
+        "verdicts": list(content.verdicts),
+        "remarks": plain_value(content.remarks),
+        "not_measured": [*content.notices, *content.not_measured],
         **figures_of(seen),
         "runs": [run.run_id for run in seen.runs],
     }
 
 
-def _parts(told: ReportContent, seen: Study) -> Iterator[RenderableType]:
-    yield line((told.headline.text, "bold"))
-    yield from map(line, told.verdicts)
-    for made in told.tables:
+def _parts(content: ReportContent, seen: Study) -> Iterator[RenderableType]:
+    yield line((content.headline.text, "bold"))
+    yield from map(line, content.verdicts)
+    for made in content.tables:
         yield line((made.heading, "bold cyan"))
         yield table(made.titles, made.rows)
         if made.heading == "Training":
             yield from curves(seen)
-    for each in (*told.fits, *told.method):
+    for each in (*content.fits, *content.method):
         yield line((each, "dim"))
-    for each in told.not_measured:
+    for each in content.not_measured:
         yield line(("not measured: ", "yellow"), (each, "dim"))
     yield from notes(seen)

@@ -137,18 +137,19 @@ def _clone(change: CloneVm) -> str:
 
 
 def _customize(change: CustomizeGuest) -> str:
-    told = change.customization
-    by = f"specification `{told.spec}`" if told.spec else "Linux preparation"
-    return (
-        f"customize the guest at its first boot: {by}, its name, domain {told.domain}, address {in_words(told.address)}"
-    )
+    customization = change.customization
+    by = f"specification `{customization.spec}`" if customization.spec else "Linux preparation"
+    address = in_words(customization.address)
+    return f"customize the guest at its first boot: {by}, its name, domain {customization.domain}, address {address}"
 
 
-def first_boot(told: FirstBoot) -> str:
+def first_boot(answers: FirstBoot) -> str:
     """Return what a guest is told at its first boot, without the data itself."""
-    if told.customization is not None:
-        return f"first boot: customization by vCenter; user {told.user}, its key and the host keys are the template's"
-    return f"first boot: user {told.user}, address {in_words(told.address)}, publishes its SSH host keys"
+    if answers.customization is not None:
+        return (
+            f"first boot: customization by vCenter; user {answers.user}, its key and the host keys are the template's"
+        )
+    return f"first boot: user {answers.user}, address {in_words(answers.address)}, publishes its SSH host keys"
 
 
 def _attach(change: AttachDevices) -> str:

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.explain import Explanation
 
 
-def text(told: Sequence[Explanation]) -> RenderableType:
+def text(explanations: Sequence[Explanation]) -> RenderableType:
     """Return a paragraph a node; hosts that lost for the same reason share a line."""
-    return Group(line(("seats, explained", "bold")), *(each for one in told for each in _seat(one)))
+    return Group(line(("seats, explained", "bold")), *(each for one in explanations for each in _seat(one)))
 
 
-def data(told: Sequence[Explanation]) -> Any:
-    return plain_value(told)
+def data(explanations: Sequence[Explanation]) -> Any:
+    return plain_value(explanations)
 
 
 def _seat(one: Explanation) -> Iterator[RenderableType]:

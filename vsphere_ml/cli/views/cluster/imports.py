@@ -20,17 +20,17 @@ def text(made: Translated, file: str) -> Text:
     return line(f"wrote {file}: {count(made.nodes, 'node')}")
 
 
-def report_lines(made: Translated, source: str, lacking: Sequence[Problem]) -> Iterator[str]:
+def report_lines(made: Translated, source: str, problems: Sequence[Problem]) -> Iterator[str]:
     """Yield a line for each thing that was not carried over, is to be filled in, or is refused by `vsml check`."""
     for note in made.notes:
         place = f"{source}:{note.line}" if note.line else source
         what = "to fill in" if note.to_fill_in else "not carried over"
         yield f"{place}: {what}: {note.key}: {note.why}"
-    for problem in lacking:
+    for problem in problems:
         yield f"vsml check: {problem}"
 
 
-def data(made: Translated, file: str, lacking: Sequence[Problem]) -> dict[str, object]:
+def data(made: Translated, file: str, problems: Sequence[Problem]) -> dict[str, object]:
     """Return the same as plain values."""
     notes = [(note.to_fill_in, {"line": note.line, "key": note.key, "why": note.why}) for note in made.notes]
     return {
@@ -39,6 +39,6 @@ def data(made: Translated, file: str, lacking: Sequence[Problem]) -> dict[str, o
         "not_carried_over": [note for fill, note in notes if not fill],
         "to_fill_in": [note for fill, note in notes if fill],
         "mistakes": [
-            {"line": each.line, "key": each.key, "message": each.message, "hint": each.hint} for each in lacking
+            {"line": each.line, "key": each.key, "message": each.message, "hint": each.hint} for each in problems
         ],
     }

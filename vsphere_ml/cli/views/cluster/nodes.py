@@ -22,7 +22,7 @@ _MOST = 100  # rows
 TITLES = ("NODE", "CPUS", "MEMORY", "GPU", "NIC", "NETWORK", "ADDRESS", "HOST")
 
 
-def text(spec: ClusterSpec, remarks: Iterable[Text] = ()) -> Group:
+def text(spec: ClusterSpec, texts: Iterable[Text] = ()) -> Group:
     """Return one line a node, under what holds for all of them, and above what is to be remarked."""
     return Group(
         line(
@@ -32,7 +32,7 @@ def text(spec: ClusterSpec, remarks: Iterable[Text] = ()) -> Group:
             spec.spread,
         ),
         *_table(spec.nodes),
-        *remarks,
+        *texts,
     )
 
 

@@ -130,8 +130,8 @@ def _unknowns(plan: Plan) -> Iterator[str]:
 def summary(plan: Plan) -> Text:
     """Return the plan in one line."""
     if not plan and plan.drift:
-        told = f"the site differs from the file in {count(len(plan.drift), 'point')}, see above"
-        return line(("nothing to do for vsml: ", "yellow"), told)
+        text = f"the site differs from the file in {count(len(plan.drift), 'point')}, see above"
+        return line(("nothing to do for vsml: ", "yellow"), text)
     if not plan:
         return line(("nothing to do", "green"))
     every = list(plan.changes)
@@ -185,8 +185,8 @@ def _first_boots(stage: list[Change]) -> Iterator[Text]:
     for each in stage:
         if isinstance(each, CloneVm) and each.first_boot is not None:
             alike.setdefault(changes.first_boot(each.first_boot), []).append(each.vm)
-    for told, vms in alike.items():
-        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.list_names(vms)}: {told}")
+    for text, vms in alike.items():
+        yield line((f"   {changes.ADDED} ", STYLES[changes.ADDED]), f"{changes.list_names(vms)}: {text}")
 
 
 def _change(each: Change) -> Text:

@@ -40,8 +40,8 @@ def data(proposal: Proposal) -> dict[str, Any]:
 def fields(plan: Plan, guests: GuestPlan | None, left_alone: str) -> dict[str, Any]:
     """Return the fields of a plan for a site and for its guests."""
     found = of_site.data(plan)
-    told = {"left_alone": left_alone} if guests is None else of_guests.pending_fields(guests)
-    return {**found, "empty": found["empty"] and not work(guests), "guests": told}
+    answers = {"left_alone": left_alone} if guests is None else of_guests.pending_fields(guests)
+    return {**found, "empty": found["empty"] and not work(guests), "guests": answers}
 
 
 def work(guests: GuestPlan | None) -> bool:
@@ -69,10 +69,10 @@ def _guests(guests: GuestPlan) -> Iterator[Text]:
         yield line(
             ("   ? ", "magenta"), f"{list_names(nodes)}: cannot be asked now, and every step is checked: {error}"
         )
-    for nodes, lack in of_guests.by_step(guests):
-        yield line(("   ~ ", "yellow"), f"{list_names(nodes)}: {lack}")
-    if whole := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
-        yield line(f"     {list_names(whole)}: nothing to do")
+    for nodes, missing in of_guests.by_step(guests):
+        yield line(("   ~ ", "yellow"), f"{list_names(nodes)}: {missing}")
+    if entire := [guest.node for guest in guests.guests if not guest.lacks and guest.error is None]:
+        yield line(f"     {list_names(entire)}: nothing to do")
     if guests.after_boot and guests.guests:
         yield line("     the others are asked again once the new ones are up, since all nodes know each other")
 
@@ -80,7 +80,7 @@ def _guests(guests: GuestPlan) -> Iterator[Text]:
 def _summary(plan: Plan, guests: GuestPlan | None) -> Text:
     if guests is None or not work(guests):
         return of_site.summary(plan)
-    told = f"{count(len(guests.concerned), 'guest')} to configure"
+    text = f"{count(len(guests.concerned), 'guest')} to configure"
     if not plan:
-        return line(("plan: ", "bold"), told)
-    return line(of_site.summary(plan).plain, f"; {told}")
+        return line(("plan: ", "bold"), text)
+    return line(of_site.summary(plan).plain, f"; {text}")

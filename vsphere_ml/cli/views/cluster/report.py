@@ -91,13 +91,13 @@ def _end(report: Report) -> Text:
     if not report.acted:
         return line(("nothing to do: ", "green"), f"{_subject(report)} {_state(report)}")
     made = sum(1 for each in report.outcomes if isinstance(each, Done))
-    told = f"{count(made, 'change')} in {report.seconds:.1f} s"
+    text = f"{count(made, 'change')} in {report.seconds:.1f} s"
     if report.site_done:
         gone = report.only and report.command == "destroy"
         what = _describe_partial_teardown(report) if gone else f"{_subject(report)} {_state(report)}"
-        return line(("done: ", "bold green"), f"{what}; {told}")
+        return line(("done: ", "bold green"), f"{what}; {text}")
     failed = f"{len(report.failed)} failed, {len(report.left_out)} left out"
-    return line(("not finished: ", "bold red"), f"{_subject(report)}: {told}, {failed}")
+    return line(("not finished: ", "bold red"), f"{_subject(report)}: {text}, {failed}")
 
 
 def _subject(report: Report) -> str:

@@ -68,17 +68,17 @@ def _node(node: NodeStatus) -> dict[str, Any]:
 def _parts(status: Status) -> Iterator[RenderableType]:
     yield line((status.about, "bold"))
     yield table(TITLES, (_row(node) for node in status.nodes))
-    lacks = [f"{node.node}: {lack}" for node in status.nodes for lack in node.lacks] + list(status.lacks)
-    if lacks:
+    gaps = [f"{node.node}: {missing}" for node in status.nodes for missing in node.lacks] + list(status.lacks)
+    if gaps:
         yield line(("lacking", "bold"))
-        yield from (line(("   ~ ", "yellow"), lack) for lack in lacks)
+        yield from (line(("   ~ ", "yellow"), missing) for missing in gaps)
     if gone := [each for each in status.lacking.changes if isinstance(each, DeleteVm)]:
         yield line(("not in the file any more", "bold"))
         yield from (line(("   - ", "red"), f"{each.vm}: {_describe_deletion(each)}") for each in gone)
     if status.running:
         yield line(("at work in vCenter now", "bold"))
-        told = Counter(f"{task.what} of {task.vm_name}" for task in status.running)
-        yield from (line("   ", f"{number} × {each}" if number > 1 else each) for each, number in told.items())
+        counter = Counter(f"{task.what} of {task.vm_name}" for task in status.running)
+        yield from (line("   ", f"{number} × {each}" if number > 1 else each) for each, number in counter.items())
     if status.unseated is not None:
         yield line(("no seat", "bold"))
         yield from (line("   ", each) for each in (status.unseated.message, *status.unseated.details))

@@ -30,22 +30,22 @@ def answer(report: Configured, *, dry_run: bool) -> Answer:
     )
 
 
-def plan(lacking: GuestPlan) -> Group:
+def plan(guest_plan: GuestPlan) -> Group:
     """Return the playbooks, and what the guests lack of them, equal guests together."""
-    return Group(*_plan(lacking))
+    return Group(*_plan(guest_plan))
 
 
 def text(report: Configured) -> Text:
     """Return in one line how a run ended."""
     changed = sum(each.state is StepState.CHANGED for each in _outcomes(report))
-    whole = sum(guest.error is None for guest in report.guests)
+    full = sum(guest.error is None for guest in report.guests)
     verb = "is as its playbooks say" if len(report.guests) == 1 else "are as their playbooks say"
-    told = f"{whole} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
+    message = f"{full} of {count(len(report.guests), 'guest')} of {report.plan.cluster} {verb}"
     if report.error is not None:
-        return line(("not finished: ", "bold red"), f"{told}; {count(changed, 'step')} changed")
+        return line(("not finished: ", "bold red"), f"{message}; {count(changed, 'step')} changed")
     if not report.acted:
-        return line(("nothing to do: ", "green"), told)
-    return line(("done: ", "bold green"), f"{told}; {count(changed, 'step')} changed")
+        return line(("nothing to do: ", "green"), message)
+    return line(("done: ", "bold green"), f"{message}; {count(changed, 'step')} changed")
 
 
 def data(report: Configured) -> dict[str, Any]:
@@ -79,9 +79,9 @@ def by_step(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
             for outcome in each.lacking:
                 found.setdefault(f"{each.playbook}: {outcome.step}", []).append((guest.node, outcome.lack or ""))
     for step, guests in found.items():
-        lacks = list(dict.fromkeys(lack for _, lack in guests))
-        others = f", and {len(lacks) - 1} more like it" if len(lacks) > 1 else ""
-        yield [node for node, _ in guests], f"{step}: {lacks[0]}{others}"
+        gaps = list(dict.fromkeys(missing for _, missing in guests))
+        others = f", and {len(gaps) - 1} more like it" if len(gaps) > 1 else ""
+        yield [node for node, _ in guests], f"{step}: {gaps[0]}{others}"
 
 
 def unreachable_guests(plan: GuestPlan) -> Iterator[tuple[list[str], str]]:
@@ -106,17 +106,17 @@ def _guest(guest: GuestResult) -> dict[str, Any]:
     }
 
 
-def _plan(lacking: GuestPlan) -> Iterator[Text]:
-    books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in lacking.playbooks)
-    yield line((lacking.cluster, "bold"), f": {books}")
-    for node in lacking.strangers:
+def _plan(plan: GuestPlan) -> Iterator[Text]:
+    books = ", ".join(f"{book.name} ({count(len(book.steps), 'step')})" for book in plan.playbooks)
+    yield line((plan.cluster, "bold"), f": {books}")
+    for node in plan.strangers:
         yield line(("note: ", "yellow"), f"the VM of {node} was not made by vsml")
     alike: dict[tuple[str, ...], list[str]] = {}
-    for guest in lacking.guests:
+    for guest in plan.guests:
         alike.setdefault(tuple(_lacks(guest)), []).append(guest.node)
-    for told, nodes in alike.items():
-        yield line((", ".join(nodes), "bold"), "" if told else ": nothing to do")
-        yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in told)
+    for texts, nodes in alike.items():
+        yield line((", ".join(nodes), "bold"), "" if texts else ": nothing to do")
+        yield from (line("   ", each if each.startswith("! ") else f"~ {each}") for each in texts)
 
 
 def _lacks(guest: GuestResult) -> Iterator[str]:

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 MB = 1_000_000
 
 
-def text(removed: Sequence[Cached], kept: Sequence[Cached]) -> RenderableType:
+def text(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> RenderableType:
     """Return one row for each thing, and the sum of what was removed."""
     rows = [(each.name, each.what, megabytes(each.size), "removed") for each in removed]
-    rows += [(each.name, each.what, megabytes(each.size), f"kept: used by {each.user}") for each in kept]
+    rows += [(each.name, each.what, megabytes(each.size), f"kept: used by {each.user}") for each in cacheds]
     total = f"removed {count(len(removed), 'thing')}, {megabytes(sum(each.size for each in removed))}"
     return Group(table(("NAME", "WHAT IT IS", "SIZE", ""), rows), line(total)) if rows else line("nothing is cached")
 
 
-def data(removed: Sequence[Cached], kept: Sequence[Cached]) -> dict[str, Any]:
+def data(removed: Sequence[Cached], cacheds: Sequence[Cached]) -> dict[str, Any]:
     """Return the same as data; sizes are bytes on disk."""
     return {
         "removed": [_fields(each) for each in removed],
-        "kept": [_fields(each) | {"user": each.user} for each in kept],
+        "kept": [_fields(each) | {"user": each.user} for each in cacheds],
         "bytes": sum(each.size for each in removed),
     }
 

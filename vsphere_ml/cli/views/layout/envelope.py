@@ -32,7 +32,7 @@ def failure(command: str, error: VsmlError, messages: Sequence[str]) -> str:
 
 def as_data(error: VsmlError) -> dict[str, Any]:
     """Return an error's fields; a file's mistakes come one by one as well."""
-    told: dict[str, Any] = {
+    answers: dict[str, Any] = {
         "code": error.code,
         "message": error.message,
         "target": error.target,
@@ -40,8 +40,8 @@ def as_data(error: VsmlError) -> dict[str, Any]:
         "details": list(error.details),
     }
     if isinstance(error, ConfigError) and error.problems:
-        told["problems"] = [dataclasses.asdict(problem) for problem in error.problems]
-    return told
+        answers["problems"] = [dataclasses.asdict(problem) for problem in error.problems]
+    return answers
 
 
 def plain_value(value: object) -> Any:  # noqa: PLR0911 - one arm for each kind of value

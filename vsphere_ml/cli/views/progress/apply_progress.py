@@ -114,9 +114,9 @@ class ChangeLines:
     clock: Callable[[], str] = field(default=lambda: time.strftime("%H:%M:%S"))
 
     def __call__(self, event: Event, /) -> None:
-        if (told := words(event, verbose=self.verbose)) is None:
+        if (text := words(event, verbose=self.verbose)) is None:
             return
-        drawn = line((self.clock(), "dim"), "  ", told)
+        drawn = line((self.clock(), "dim"), "  ", text)
         if self.console.color_system is not None:
             show(self.console, drawn)
             return

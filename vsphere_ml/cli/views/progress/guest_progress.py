@@ -30,9 +30,9 @@ class GuestLines:
     _alone: Lock = field(default_factory=Lock)
 
     def __call__(self, event: GuestEvent, /) -> None:
-        if told := words(event):
+        if text := words(event):
             with self._alone:
-                show(self.console, line((self.clock(), "dim"), f"  {event.node}: ", told))
+                show(self.console, line((self.clock(), "dim"), f"  {event.node}: ", text))
 
 
 def words(event: GuestEvent) -> str:  # noqa: PLR0911 - one arm for each kind of event

@@ -68,8 +68,8 @@ def words(event: HostEvent) -> Text | None:  # noqa: PLR0911 - one arm for each 
             )
         case HostChecked():
             effective = sum(fact.is_effective for fact in event.facts.facts)
-            told = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect now"
-            return line(f"{event.facts.name}: {told}")
+            text = f"{effective} of {count(len(event.facts.facts), 'setting')} in effect now"
+            return line(f"{event.facts.name}: {text}")
         case HostEnded():
             end = ("failed", "bold red") if event.failed else ("done", "bold green")
             return line((f"{event.host}: ", "bold"), end, f" after {event.seconds:.0f} s")
@@ -86,12 +86,12 @@ class HostLines:
     _said: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, event: HostEvent, /) -> None:
-        told = words(event)
+        text = words(event)
         if isinstance(event, StepInEffect) and self._said.get(event.change.host_name) != event.words:
             self._said[event.change.host_name] = event.words
-            told = line(f"{event.change.host_name}: {describe_host_change(event.change)}: {event.words}")
-        if told is not None:
-            show(self.console, line((self.clock(), "dim"), "  ").append_text(told))
+            text = line(f"{event.change.host_name}: {describe_host_change(event.change)}: {event.words}")
+        if text is not None:
+            show(self.console, line((self.clock(), "dim"), "  ").append_text(text))
 
 
 class HostBoard:
@@ -118,8 +118,8 @@ class HostBoard:
                 self._now = {name: each for name, each in self._now.items() if name != event.change.host_name}
             case HostEnded():
                 self._hosts -= {event.host}
-        if (told := words(event)) is not None:
-            self._console.print(told)
+        if (text := words(event)) is not None:
+            self._console.print(text)
         if isinstance(event, HostEnded) and not self._hosts:
             self.stop()  # what follows is not ours to move
 

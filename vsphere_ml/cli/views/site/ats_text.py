@@ -57,7 +57,7 @@ def _report(done: AtsReport, *, looking: bool, lab: bool, every_step: bool) -> I
 def _plan(todo: AtsPlan, *, every_step: bool) -> Iterator[RenderableType]:
     yield from _facts([each.facts for each in todo.hosts])
     for host in todo.hosts:
-        yield from (line((f"{host.name}: ", "yellow"), caution) for caution in host.cautions)
+        yield from (line((f"{host.name}: ", "yellow"), warning) for warning in host.cautions)
         yield from _steps(host, every_step=every_step)
         if host.migrated:
             yield line((f"{host.name}: DRS migrates to other hosts: ", "yellow"), ", ".join(host.migrated))
@@ -73,9 +73,9 @@ def _steps(host: HostPlan, *, every_step: bool) -> Iterator[Text]:
         yield line((host.name, "bold"))
         yield from (line(f"  {number:2}  {describe_host_change(step)}") for number, step in enumerate(host.steps, 1))
         return
-    told = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
-    if told:
-        yield line((f"{host.name}: ", "bold"), "; ".join(told))
+    texts = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    if texts:
+        yield line((f"{host.name}: ", "bold"), "; ".join(texts))
 
 
 def _facts(hosts: Sequence[HostFacts]) -> Iterator[RenderableType]:
@@ -95,26 +95,26 @@ def _hosts(names: Sequence[str], hosts: Sequence[HostFacts]) -> str:
 
 
 def _color_cells(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
-    name, configured, pending, effective, door, state = cells
+    name, configured, pending, effective, access, state = cells
     style = STYLES[state]
-    lacks = style if state in {SettingState.LACKING, SettingState.UNKNOWN} else ""
+    missing = style if state in {SettingState.LACKING, SettingState.UNKNOWN} else ""
     waits = style if state is SettingState.PENDING else ""
-    return (name, line((configured, lacks)), line((pending, waits)), line((effective, style)), door, hosts)
+    return (name, line((configured, missing)), line((pending, waits)), line((effective, style)), access, hosts)
 
 
 def _rows(host: HostFacts) -> Iterator[_Cells]:
     for fact in host.facts:
-        door = "-" if fact.door is AccessMethod.NONE else fact.door.value
+        access = "-" if fact.door is AccessMethod.NONE else fact.door.value
         configured = _yes(so=fact.is_configured, value=fact.configured)
         effective = _yes(so=fact.is_effective, value=fact.effective)
         back = f" back to {fact.wanted}" if fact.exact else ""
-        yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending_cell(fact), effective, door, fact.state)
+        yield (f"{fact.name} {fact.on}".strip() + back, configured, _pending_cell(fact), effective, access, fact.state)
     if host.vms:
-        lacking = sum(not vm.ok for vm in host.vms)
-        told, state = (
-            (f"no: {count(lacking, 'key')}", SettingState.LACKING) if lacking else ("yes", SettingState.EFFECTIVE)
+        missing = sum(not vm.ok for vm in host.vms)
+        text, state = (
+            (f"no: {count(missing, 'key')}", SettingState.LACKING) if missing else ("yes", SettingState.EFFECTIVE)
         )
-        yield ("VMs' peer-to-peer and MMIO keys", told, "-", told, AccessMethod.API.value, state)
+        yield ("VMs' peer-to-peer and MMIO keys", text, "-", text, AccessMethod.API.value, state)
 
 
 def _yes(*, so: bool, value: str | None) -> str:
@@ -156,11 +156,11 @@ def _end(done: AtsReport, *, looking: bool) -> Text:
     if enabled == len(done.facts):
         return line(("done: " if done.acted else "nothing to do: ", "bold green"), f"ATS is in effect on {hosts}")
     todo = sum(bool(each) for each in done.plan.hosts)
-    told = f"ATS is in effect on {enabled} of {hosts}"
+    text = f"ATS is in effect on {enabled} of {hosts}"
     if looking or not done.acted:
         word = "to do: " if todo else "not enabled: "
-        return line((word, "bold"), f"{told}; {count(todo, 'host')} to be worked on")
-    return line(("not finished: ", "bold red"), told)
+        return line((word, "bold"), f"{text}; {count(todo, 'host')} to be worked on")
+    return line(("not finished: ", "bold red"), text)
 
 
 def _end_of_revert(done: AtsReport) -> Text:

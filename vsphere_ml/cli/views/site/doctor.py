@@ -72,15 +72,15 @@ def privileges(missing: Sequence[str] | None) -> DoctorCheck:
     if missing is None:
         return DoctorCheck(name="privileges", state="warning", told="vCenter does not tell this account what it may do")
     if missing:
-        told = f"not granted on the data centre: {', '.join(missing)}"
-        return DoctorCheck(name="privileges", state="warning", told=told)
+        text = f"not granted on the data centre: {', '.join(missing)}"
+        return DoctorCheck(name="privileges", state="warning", told=text)
     return DoctorCheck(name="privileges", state="ok", told="all that provision and destroy take")
 
 
 def _trust(found: Endpoint) -> DoctorCheck:
     if found.insecure:
-        told = "the certificate is not verified; anyone on the way can read along"
-        return _part(found, "insecure", told, "warning")
+        text = "the certificate is not verified; anyone on the way can read along"
+        return _part(found, "insecure", text, "warning")
     if found.thumbprint is not None:
         return _part(found, "thumbprint", found.thumbprint)
     return _part(found, "ca_file", str(found.ca_file) if found.ca_file else "the system's certificate authorities")

@@ -31,8 +31,8 @@ def text(inventory: Inventory) -> Group:
 
 def data(inventory: Inventory) -> dict[str, Any]:
     """Return everything that was seen; memory in bytes."""
-    told: dict[str, Any] = plain_value(inventory)
-    return told
+    answers: dict[str, Any] = plain_value(inventory)
+    return answers
 
 
 def names(inventory: Inventory) -> Names:
@@ -60,10 +60,10 @@ def nic_users(nic: NicPort, vms: Names) -> str:
 
 def functions(nic: NicPort) -> str:
     """Return in which ways a NIC can be given to VMs."""
-    ways = ["DirectPath"] if nic.passthrough else []
+    methods = ["DirectPath"] if nic.passthrough else []
     if nic.sriov_enabled:
-        ways.append(f"SR-IOV {len(nic.vf_holders)} of {nic.vfs} used")
-    return ", ".join(ways) or "none"
+        methods.append(f"SR-IOV {len(nic.vf_holders)} of {nic.vfs} used")
+    return ", ".join(methods) or "none"
 
 
 def state(host: Host) -> str:
@@ -141,11 +141,11 @@ def _nic(host: Host, nic: NicPort, vms: Names) -> tuple[str, ...]:
 
 
 def _groups(inventory: Inventory) -> Iterator[tuple[str, ...]]:
-    offers: dict[str, list[str]] = {}
+    candidates: dict[str, list[str]] = {}
     for host in inventory.hosts:
         for group in host.groups:
-            offers.setdefault(group.name, []).append(host.name)
-    yield from ((name, ", ".join(hosts)) for name, hosts in sorted(offers.items()))
+            candidates.setdefault(group.name, []).append(host.name)
+    yield from ((name, ", ".join(hosts)) for name, hosts in sorted(candidates.items()))
 
 
 def _numa(node: int | None) -> str:

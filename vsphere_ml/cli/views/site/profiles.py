@@ -52,8 +52,8 @@ def _hosts(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
 
 def _clusters(found: OfferedProfiles) -> Iterator[tuple[str, ...]]:
     for each in found.clusters:
-        kept = f", {each.told.reserved} kept by reservations" if each.told and each.told.reserved else ""
-        yield each.cluster, each.name, str(each.hosts), f"{_free(each.free)}{kept}", each.counted_by
+        previous = f", {each.told.reserved} kept by reservations" if each.told and each.told.reserved else ""
+        yield each.cluster, each.name, str(each.hosts), f"{_free(each.free)}{previous}", each.counted_by
 
 
 def _per_gpu(each: CapacityRow) -> str:

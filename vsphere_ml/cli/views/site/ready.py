@@ -36,7 +36,7 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
             )
         if host.migrated:
             yield line(("   ~ ", "yellow"), f"{host.name}: DRS migrates to other hosts: {list_names(host.migrated)}")
-        yield from (line(("   ? ", "magenta"), f"{host.name}: {caution}") for caution in host.cautions)
+        yield from (line(("   ? ", "magenta"), f"{host.name}: {warning}") for warning in host.cautions)
         for reason in host.refusals:
             yield line(("   ! ", "bold red"), f"{host.name}: refused: {reason.message}")
             yield line("     ", ("hint: ", "bold cyan"), reason.hint)
@@ -45,9 +45,9 @@ def lines(hosts: Sequence[HostPlan]) -> Iterator[Text]:
 def outcome_lines(outcomes: Iterable[HostOutcome]) -> Iterator[Text]:
     """Yield what was set on each host, and how long it was away."""
     for each in outcomes:
-        told = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
+        text = ", ".join(f"{_name(fact)} {fact.wanted}" for fact in each.plan.facts.lacking)
         back = "" if each.rebooted_s is None else f"; back {each.rebooted_s:.0f} s after it was told to reboot"
-        yield line((f"{each.plan.name}: ", "bold"), f"made ready: {told}{back}")
+        yield line((f"{each.plan.name}: ", "bold"), f"made ready: {text}{back}")
 
 
 def outcomes(hosts: Iterable[HostOutcome]) -> list[dict[str, Any]]:
@@ -95,8 +95,8 @@ def _name(fact: HostSetting) -> str:
 
 
 def _how(host: HostPlan) -> str:
-    told = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
-    return "; ".join(told) or "nothing is done"
+    texts = [describe_host_change(step) for step in host.steps if not isinstance(step, WriteRecord | NoteRunning)]
+    return "; ".join(texts) or "nothing is done"
 
 
 def _fields(fact: HostSetting) -> dict[str, Any]:

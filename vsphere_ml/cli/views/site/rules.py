@@ -57,9 +57,9 @@ def data(rule: Rule) -> dict[str, Any]:
     }
 
 
-def diagnostic_lines(breaches: Iterable[Breach]) -> Iterator[Text]:
+def diagnostic_lines(diagnostics: Iterable[Breach]) -> Iterator[Text]:
     """Yield a line for each rule that is broken."""
-    for each in breaches:
+    for each in diagnostics:
         severity = (f"{each.severity}: ", STYLES[each.severity])
         yield line(severity, f"{_some(each.nodes)}: {each.words} ", (f"(vsml rules why {each.rule})", "dim"))
 
@@ -71,10 +71,10 @@ def _some(nodes: Sequence[str]) -> str:
     )
 
 
-def broken_data(breaches: Iterable[Breach]) -> list[dict[str, Any]]:
+def broken_data(diagnostics: Iterable[Breach]) -> list[dict[str, Any]]:
     return [
         {"rule": each.rule, "severity": each.severity.value, "nodes": list(each.nodes), "message": each.words}
-        for each in breaches
+        for each in diagnostics
     ]
 
 

@@ -124,10 +124,10 @@ def _gpus(host: Host, chips: Mapping[PciAddress, Chip]) -> list[Chip]:
 def _chips(host: Host, vms: Vms) -> dict[PciAddress, Chip]:
     """Return each GPU and NIC of a host by its address."""
     chips = {each.address: _gpu(each, vms) for each in host.gpus}
-    for whole in tables.passthrough_gpus(host):
-        holders = [whole.held_by] if whole.held_by else []
+    for gpu in tables.passthrough_gpus(host):
+        holders = [gpu.held_by] if gpu.held_by else []
         user = f"{_vm_names(holders, vms)}: DirectPath" if holders else "DirectPath"
-        chips[whole.address] = Chip(whole.name, user, _owners(holders, vms))
+        chips[gpu.address] = Chip(gpu.name, user, _owners(holders, vms))
     chips |= {nic.address: _nic(nic, vms) for nic in host.nics}
     return dict(sorted(chips.items()))
 

@@ -74,9 +74,9 @@ def _leaf_of(address: PciAddress, host: Host, names: tables.Names) -> Box:
     gpu = next((each for each in host.gpus if each.address == address), None)
     if gpu is not None:
         return _gpu(gpu)
-    whole = next((each for each in tables.passthrough_gpus(host) if each.address == address), None)
-    if whole is not None:
-        return _gpu_box(whole, names)
+    direct_path_gpu = next((each for each in tables.passthrough_gpus(host) if each.address == address), None)
+    if direct_path_gpu is not None:
+        return _gpu_box(direct_path_gpu, names)
     return _nic(next(each for each in host.nics if each.address == address), names)
 
 

@@ -47,9 +47,15 @@ def _numa(node: NumaNode) -> Text:
 def _ends(host: Host, vms: tables.Names) -> dict[PciAddress, Text]:
     """Return the leaves of a host's tree, by address."""
     ends = {gpu.address: _leaf("GPU", gpu.address, gpu.name, tables.gpu_users(gpu)) for gpu in host.gpus}
-    for whole in tables.passthrough_gpus(host):
-        users = f"{vms.get(whole.held_by, whole.held_by)} (all of it)" if whole.held_by else ""
-        ends[whole.address] = _leaf("GPU", whole.address, f"{whole.name}, DirectPath", users)
+    for direct_path_gpu in tables.passthrough_gpus(host):
+        users = (
+            f"{vms.get(direct_path_gpu.held_by, direct_path_gpu.held_by)} (all of it)"
+            if direct_path_gpu.held_by
+            else ""
+        )
+        ends[direct_path_gpu.address] = _leaf(
+            "GPU", direct_path_gpu.address, f"{direct_path_gpu.name}, DirectPath", users
+        )
     for nic in host.nics:
         name = " ".join(each for each in (nic.name, nic.pnic, nic.rdma) if each)
         ends[nic.address] = _leaf("NIC", nic.address, f"{name}, {tables.functions(nic)}", tables.nic_users(nic, vms))

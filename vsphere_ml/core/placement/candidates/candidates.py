@@ -47,35 +47,40 @@ class HostCandidates:
 
 
 def offer(
-    room: HostCapacity, wish: NodeRequirements, api_version: str, *, lenient: bool = False, every: bool = False
+    capacity: HostCapacity,
+    requirements: NodeRequirements,
+    api_version: str,
+    *,
+    lenient: bool = False,
+    every: bool = False,
 ) -> HostCandidates:
     """Return what is left for a node on a host; `lenient` as for `settle`.
 
     With `every`, options are all ways to sit there, and not only the best of each kind.
     """
-    reasons = [*host_reasons(room.host, wish, room.ready), *shortage_reasons(room, wish)]
+    reasons = [*host_reasons(capacity.host, requirements, capacity.ready), *shortage_reasons(capacity, requirements)]
     if reasons:
         return HostCandidates((), tuple(reasons))
     options: list[NodeCandidate] = []
-    for each in _ways(room, wish, api_version, lenient=lenient, every=every):
-        settled = settle(room, wish, each, lenient=lenient) if isinstance(each, NodeCandidate) else each
+    for each in _ways(capacity, requirements, api_version, lenient=lenient, every=every):
+        settled = settle(capacity, requirements, each, lenient=lenient) if isinstance(each, NodeCandidate) else each
         if isinstance(settled, NodeCandidate):
-            lacks = prerequisites.of_host(room, wish, settled)
-            if (refusal := prerequisites.refusal(room, wish, lacks)) is None:
-                options.append(_weigh_candidate(room, settled, lacks))
+            kinds = prerequisites.of_host(capacity, requirements, settled)
+            if (refusal := prerequisites.refusal(capacity, requirements, kinds)) is None:
+                options.append(_weigh_candidate(capacity, settled, kinds))
             else:
                 reasons.append(refusal)
         else:
             reasons.append(settled)
     if options:
         return HostCandidates(tuple(sorted(options, key=preference)))
-    return HostCandidates((), tuple(dict.fromkeys((*reasons, *holder_reasons(room, wish)))))
+    return HostCandidates((), tuple(dict.fromkeys((*reasons, *holder_reasons(capacity, requirements)))))
 
 
-def _weigh_candidate(room: HostCapacity, option: NodeCandidate, lacks: frozenset[ReadyKind]) -> NodeCandidate:
+def _weigh_candidate(capacity: HostCapacity, option: NodeCandidate, kinds: frozenset[ReadyKind]) -> NodeCandidate:
     """Return an option with what it costs: what the host must be given first, and which free GPUs it takes apart."""
-    breaks, leaves = room.broken_by(option.gpus), room.left_beside(option.gpus)
-    return replace(option, breaks=breaks, leaves=leaves, lacks=lacks)
+    breaks, leaves = capacity.broken_by(option.gpus), capacity.left_beside(option.gpus)
+    return replace(option, breaks=breaks, leaves=leaves, lacks=kinds)
 
 
 def nearness(option: NodeCandidate) -> PairDistance:
@@ -96,7 +101,7 @@ def preference(option: NodeCandidate) -> Preference:
 
 
 def _ways(
-    room: HostCapacity, wish: NodeRequirements, api_version: str, *, lenient: bool, every: bool
+    capacity: HostCapacity, requirements: NodeRequirements, api_version: str, *, lenient: bool, every: bool
 ) -> Iterator[NodeCandidate | Reason]:
     """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
 
@@ -105,29 +110,29 @@ def _ways(
     Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
     and it may be those that the others count on.
     """
-    if wish.kind is GpuKind.NVLINK:
-        yield from _nvlink_candidates(room, wish, api_version)
+    if requirements.kind is GpuKind.NVLINK:
+        yield from _nvlink_candidates(capacity, requirements, api_version)
         return
     sets = every_gpu_set if every else gpu_sets
-    group = _group(room, wish, api_version)
+    group = _group(capacity, requirements, api_version)
     if not isinstance(group, Reason):
-        grouped = list(_group_candidates(room, wish, group, sets))
-        usable = [each for each in grouped if _settles(room, wish, each, lenient=lenient)]
-        if wish.nic is NicKind.DEVICE_GROUP or (usable and not every):
+        grouped = list(_group_candidates(capacity, requirements, group, sets))
+        usable = [each for each in grouped if _settles(capacity, requirements, each, lenient=lenient)]
+        if requirements.nic is NicKind.DEVICE_GROUP or (usable and not every):
             yield from usable or grouped
             return
         yield from usable
         group = _why_not(group, grouped, left=bool(usable))
-    if wish.nic is NicKind.DEVICE_GROUP:
+    if requirements.nic is NicKind.DEVICE_GROUP:
         yield group
-    elif room.grouped:
+    elif capacity.grouped:
         alone = f"its nodes have device groups, and those share no host with other seats; {group.words}"
         yield Reason(RejectReason.NIC, alone, group.rule)
-    elif wish.nic in _NO_FUNCTION:
-        for gpus in sets(room, wish, None):
+    elif requirements.nic in _NO_FUNCTION:
+        for gpus in sets(capacity, requirements, None):
             yield NodeCandidate(way=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
     else:
-        yield from _pairs(room, wish, group.words, sets)
+        yield from _pairs(capacity, requirements, group.words, sets)
 
 
 def _why_not(group: DeviceGroup, grouped: Sequence[NodeCandidate | Reason], *, left: bool) -> Reason:
@@ -138,63 +143,68 @@ def _why_not(group: DeviceGroup, grouped: Sequence[NodeCandidate | Reason], *, l
 
 
 def _nvlink_candidates(
-    room: HostCapacity, wish: NodeRequirements, api_version: str
+    capacity: HostCapacity, requirements: NodeRequirements, api_version: str
 ) -> Iterator[NodeCandidate | Reason]:
     """Yield a seat for every free NVLink group, with the NIC functions that go with it."""
-    group = link_group(room.host, wish, api_version)
+    group = link_group(capacity.host, requirements, api_version)
     if isinstance(group, Reason):
         yield group
-    elif room.seats > room.grouped:
+    elif capacity.seats > capacity.grouped:
         yield Reason(
-            RejectReason.GPU, f"nodes on {room.host.name} have no device groups, and those share no host with others"
+            RejectReason.GPU,
+            f"nodes on {capacity.host.name} have no device groups, and those share no host with others",
         )
-    elif not (sets := tuple(gpu_sets(room, wish, None))):
+    elif not (sets := tuple(gpu_sets(capacity, requirements, None))):
         yield Reason(RejectReason.GPU, f"device group `{group.name}` is used up")
-    elif wish.nic in _NO_FUNCTION:
-        why = f"device group `{group.name}` is free; {_NO_FUNCTION[wish.nic]}"
+    elif requirements.nic in _NO_FUNCTION:
+        why = f"device group `{group.name}` is free; {_NO_FUNCTION[requirements.nic]}"
         for gpus in sets:
             yield NodeCandidate(way=Pairing.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
     else:
-        for each in _pairs(room, wish, f"device group `{group.name}` is free", gpu_sets):
+        for each in _pairs(capacity, requirements, f"device group `{group.name}` is free", gpu_sets):
             yield replace(each, way=Pairing.NVLINK, group=group) if isinstance(each, NodeCandidate) else each
 
 
-def _settles(room: HostCapacity, wish: NodeRequirements, each: NodeCandidate | Reason, *, lenient: bool) -> bool:
-    return isinstance(each, NodeCandidate) and isinstance(settle(room, wish, each, lenient=lenient), NodeCandidate)
+def _settles(
+    capacity: HostCapacity, requirements: NodeRequirements, each: NodeCandidate | Reason, *, lenient: bool
+) -> bool:
+    return isinstance(each, NodeCandidate) and isinstance(
+        settle(capacity, requirements, each, lenient=lenient), NodeCandidate
+    )
 
 
-def _group(room: HostCapacity, wish: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
+def _group(capacity: HostCapacity, requirements: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
     """Return the device group for a node here, or why there is none."""
     why = ""
-    if wish.nic in _NO_FUNCTION:
-        why = _NO_FUNCTION[wish.nic]
-    elif not isinstance(wish.gpu, ProfileName):
+    if requirements.nic in _NO_FUNCTION:
+        why = _NO_FUNCTION[requirements.nic]
+    elif not isinstance(requirements.gpu, ProfileName):
         why = "GPUs are handed through whole"
-    elif wish.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
-        why = f"nic.kind is {wish.nic}"
-    elif wish.nics > 1:
-        why = f"{wish.nics} NICs were asked for, and a device group has one"
-    elif room.seats > room.grouped:
-        why = f"nodes on {room.host.name} have no device groups, and those share no host with other seats"
-    return Reason(RejectReason.NIC, why) if why else fitting_group(room.host, wish, api_version)
+    elif requirements.nic not in {NicKind.AUTO, NicKind.DEVICE_GROUP}:
+        why = f"nic.kind is {requirements.nic}"
+    elif requirements.nics > 1:
+        why = f"{requirements.nics} NICs were asked for, and a device group has one"
+    elif capacity.seats > capacity.grouped:
+        why = f"nodes on {capacity.host.name} have no device groups, and those share no host with other seats"
+    return Reason(RejectReason.NIC, why) if why else fitting_group(capacity.host, requirements, api_version)
 
 
 def _group_candidates(
-    room: HostCapacity, wish: NodeRequirements, group: DeviceGroup, sets: GpuSets
+    capacity: HostCapacity, requirements: NodeRequirements, group: DeviceGroup, sets: GpuSets
 ) -> Iterator[NodeCandidate | Reason]:
     """Yield a seat for every free pair the group can be made of: those as near as any on this host."""
     kind = nic_kind(group)
-    host, ports = room.host, [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
-    unheld = [nic for nic in ports if _group_can_take(room, nic, kind)]
+    host, ports = capacity.host, [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
+    unheld = [nic for nic in ports if _group_can_take(capacity, nic, kind)]
     why = f"device group `{group.name}` is free"
     if not ports:
-        for gpus in sets(room, wish, None):
+        for gpus in sets(capacity, requirements, None):
             yield NodeCandidate(
                 way=Pairing.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why
             )
         return
-    nearest = min((room.between(gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
-    seats: list[NodeCandidate | Reason] = [
+    nearest = min((capacity.between(gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
+    placements: list[NodeCandidate | Reason] = [
         NodeCandidate(
             way=Pairing.DEVICE_GROUP,
             gpus=gpus,
@@ -205,47 +215,53 @@ def _group_candidates(
             why=why,
         )
         for nic in unheld
-        for gpus in sets(room, wish, nic.address)
-        if farthest(room.between(gpu, nic.address) for gpu in gpus) is nearest
+        for gpus in sets(capacity, requirements, nic.address)
+        if farthest(capacity.between(gpu, nic.address) for gpu in gpus) is nearest
     ]  # fmt: skip
-    yield from seats or [_used_up(room, ports, f"device group `{group.name}` is used up")]
+    yield from placements or [_used_up(capacity, ports, f"device group `{group.name}` is used up")]
 
 
-def _group_can_take(room: HostCapacity, nic: NicPort, kind: ComponentKind) -> bool:
-    if nic.address in room.holders:
+def _group_can_take(capacity: HostCapacity, nic: NicPort, kind: ComponentKind) -> bool:
+    if nic.address in capacity.holders:
         return False
-    return kind is not ComponentKind.SRIOV or room.functions[nic.address] > 0
+    return kind is not ComponentKind.SRIOV or capacity.functions[nic.address] > 0
 
 
-def _pairs(room: HostCapacity, wish: NodeRequirements, because: str, sets: GpuSets) -> Iterator[NodeCandidate | Reason]:
+def _pairs(
+    capacity: HostCapacity, requirements: NodeRequirements, because: str, sets: GpuSets
+) -> Iterator[NodeCandidate | Reason]:
     """Yield a seat for every free NIC function and the GPUs nearest to it."""
-    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
-    functions = [(nic, by) for nic in ports if (by := function_of(room, wish, nic)) is not None]
+    ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
+    functions = [(nic, by) for nic in ports if (by := function_of(capacity, requirements, nic)) is not None]
     if not ports:
-        yield Reason(RejectReason.MODEL, f"has no {wish.model}{_suggest_model(room, wish.model)}")
+        yield Reason(RejectReason.MODEL, f"has no {requirements.model}{_suggest_model(capacity, requirements.model)}")
     elif not functions:
-        words = f"no function of a {wish.model} is free"
-        yield _not_whole(room, ports, words) if wish.nic is NicKind.PASSTHROUGH else _used_up(room, ports, words)
-    elif wish.nics > 1:
-        yield from _several_nics(room, wish, functions, because, sets)
+        words = f"no function of a {requirements.model} is free"
+        yield (
+            _not_whole(capacity, ports, words)
+            if requirements.nic is NicKind.PASSTHROUGH
+            else _used_up(capacity, ports, words)
+        )
+    elif requirements.nics > 1:
+        yield from _several_nics(capacity, requirements, functions, because, sets)
         return
     for nic, by in functions:
-        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
-            yield Reason(RejectReason.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+        if by is ComponentKind.SRIOV and requirements.nic_network.ref not in capacity.host.networks:
+            yield Reason(RejectReason.NETWORK, f"port group `{requirements.nic_network.name}` is not there")
             continue
-        for gpus in sets(room, wish, nic.address):
-            yield pair_candidates(room, wish, (nic.address,), by=by, gpus=gpus, because=because)
+        for gpus in sets(capacity, requirements, nic.address):
+            yield pair_candidates(capacity, requirements, (nic.address,), by=by, gpus=gpus, because=because)
 
 
-def _suggest_model(room: HostCapacity, model: str) -> str:
+def _suggest_model(capacity: HostCapacity, model: str) -> str:
     """Return the model of this host that a mistyped one probably is, in words; empty when none is close."""
-    close = closest_name(model, (product(nic.name) for nic in room.host.nics))
+    close = closest_name(model, (product(nic.name) for nic in capacity.host.nics))
     return f"; did you mean `{close}`?" if close else ""
 
 
 def _several_nics(
-    room: HostCapacity,
-    wish: NodeRequirements,
+    capacity: HostCapacity,
+    requirements: NodeRequirements,
     functions: Sequence[tuple[NicPort, ComponentKind]],
     because: str,
     sets: GpuSets,
@@ -256,37 +272,42 @@ def _several_nics(
     """
     for by in dict.fromkeys(by for _, by in functions):
         ports = [nic.address for nic, how in functions if how is by]
-        if len(ports) < wish.nics:
+        if len(ports) < requirements.nics:
             yield Reason(
-                RejectReason.NIC, f"{len(ports)} ports of a {wish.model} have a function left, {wish.nics} needed"
+                RejectReason.NIC,
+                f"{len(ports)} ports of a {requirements.model} have a function left, {requirements.nics} needed",
             )
             continue
-        if by is ComponentKind.SRIOV and wish.nic_network.ref not in room.host.networks:
-            yield Reason(RejectReason.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+        if by is ComponentKind.SRIOV and requirements.nic_network.ref not in capacity.host.networks:
+            yield Reason(RejectReason.NETWORK, f"port group `{requirements.nic_network.name}` is not there")
             continue
-        for gpus in dict.fromkeys(each for near in (None, *ports) for each in sets(room, wish, near)):
+        for gpus in dict.fromkeys(each for near in (None, *ports) for each in sets(capacity, requirements, near)):
             choices = (
-                combinations(ports, wish.nics) if sets is every_gpu_set else [_nearest_ports(room, gpus, ports, wish)]
+                combinations(ports, requirements.nics)
+                if sets is every_gpu_set
+                else [_nearest_ports(capacity, gpus, ports, requirements)]
             )
-            yield from (pair_candidates(room, wish, nics, by=by, gpus=gpus, because=because) for nics in choices)
+            yield from (
+                pair_candidates(capacity, requirements, nics, by=by, gpus=gpus, because=because) for nics in choices
+            )
 
 
 def _nearest_ports(
-    room: HostCapacity, gpus: Sequence[PciAddress], ports: Sequence[PciAddress], wish: NodeRequirements
+    capacity: HostCapacity, gpus: Sequence[PciAddress], ports: Sequence[PciAddress], requirements: NodeRequirements
 ) -> tuple[PciAddress, ...]:
     """Return as many ports as wished, taking for one GPU after another the nearest that is left."""
     left, chosen = sorted(ports), list[PciAddress]()
-    for number in range(wish.nics):
+    for number in range(requirements.nics):
         gpu = gpus[number % len(gpus)]
-        best = min(left, key=lambda port: (rank(room.between(gpu, port)), port))
+        best = min(left, key=lambda port: (rank(capacity.between(gpu, port)), port))
         left.remove(best)
         chosen.append(best)
     return tuple(sorted(chosen))
 
 
 def pair_candidates(
-    room: HostCapacity,
-    wish: NodeRequirements,
+    capacity: HostCapacity,
+    requirements: NodeRequirements,
     nics: tuple[PciAddress, ...],
     *,
     by: ComponentKind,
@@ -294,52 +315,54 @@ def pair_candidates(
     because: str,
 ) -> NodeCandidate:
     """Return the seat of GPUs and NIC functions that we chose ourselves."""
-    locality = farthest_apart(room.host, gpus, nics)
+    locality = farthest_apart(capacity.host, gpus, nics)
     function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
-    guess = ", if ESXi takes these" if len(gpus) > 1 and isinstance(wish.gpu, ProfileName) else ""
-    why = f"{because}; {function} {wish.model} {', '.join(nics)} with GPU {', '.join(gpus)}{guess}: {locality}"
+    guess = ", if ESXi takes these" if len(gpus) > 1 and isinstance(requirements.gpu, ProfileName) else ""
+    why = f"{because}; {function} {requirements.model} {', '.join(nics)} with GPU {', '.join(gpus)}{guess}: {locality}"
     return NodeCandidate(way=Pairing.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
 
 
-def function_of(room: HostCapacity, wish: NodeRequirements, nic: NicPort) -> ComponentKind | None:
+def function_of(capacity: HostCapacity, requirements: NodeRequirements, nic: NicPort) -> ComponentKind | None:
     """Return how a free function of this port comes into the VM, or None when none is free."""
-    if nic.address in room.holders:
+    if nic.address in capacity.holders:
         return None
-    left = room.functions[nic.address]
-    if wish.nic in {NicKind.AUTO, NicKind.SRIOV} and left > 0:
+    left = capacity.functions[nic.address]
+    if requirements.nic in {NicKind.AUTO, NicKind.SRIOV} and left > 0:
         return ComponentKind.SRIOV
-    untouched = not nic.sriov_enabled or left - room.promised.get(nic.address, 0) == nic.vfs
-    if wish.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} and nic.passthrough and untouched:
+    untouched = not nic.sriov_enabled or left - capacity.promised.get(nic.address, 0) == nic.vfs
+    if requirements.nic in {NicKind.AUTO, NicKind.PASSTHROUGH} and nic.passthrough and untouched:
         return ComponentKind.PASSTHROUGH
     # A port that is a switch's uplink would take the host's own network away.
     free = untouched and not nic.sriov_enabled and not nic.switch
-    if wish.nic is NicKind.PASSTHROUGH and room.may(ReadyKind.PASSTHROUGH) and free:
+    if requirements.nic is NicKind.PASSTHROUGH and capacity.may(ReadyKind.PASSTHROUGH) and free:
         return ComponentKind.PASSTHROUGH
     return None
 
 
-def _used_up(room: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
+def _used_up(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.sriov_enabled or nic.passthrough for nic in ports) else "host-functions"
-    return Reason(RejectReason.NIC, f"{words}: {', '.join(_state(room, nic) for nic in ports)}", rule)
+    return Reason(RejectReason.NIC, f"{words}: {', '.join(_state(capacity, nic) for nic in ports)}", rule)
 
 
-def _not_whole(room: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
+def _not_whole(capacity: HostCapacity, ports: Sequence[NicPort], words: str) -> Reason:
     rule = "" if any(nic.passthrough for nic in ports) else "host-passthrough"
-    return Reason(RejectReason.NIC, f"{words} as a whole: {', '.join(_state_whole(room, nic) for nic in ports)}", rule)
+    return Reason(
+        RejectReason.NIC, f"{words} as a whole: {', '.join(_state_whole(capacity, nic) for nic in ports)}", rule
+    )
 
 
-def _state_whole(room: HostCapacity, nic: NicPort) -> str:
-    if nic.passthrough or nic.address in room.holders:
-        return _state(room, nic)
+def _state_whole(capacity: HostCapacity, nic: NicPort) -> str:
+    if nic.passthrough or nic.address in capacity.holders:
+        return _state(capacity, nic)
     if nic.switch:
         return f"{nic.address} is an uplink of `{nic.switch}`"
     rather = f", and hands out {nic.vfs} virtual functions" if nic.sriov_enabled else ""
     return f"{nic.address} is not enabled for passthrough{rather}"
 
 
-def _state(room: HostCapacity, nic: NicPort) -> str:
-    if nic.address in room.holders:
-        return f"{nic.address} {room.holders[nic.address]}"
+def _state(capacity: HostCapacity, nic: NicPort) -> str:
+    if nic.address in capacity.holders:
+        return f"{nic.address} {capacity.holders[nic.address]}"
     if nic.sriov_enabled:
-        return f"{nic.address} has {room.functions[nic.address]} of {nic.vfs} virtual functions left"
+        return f"{nic.address} has {capacity.functions[nic.address]} of {nic.vfs} virtual functions left"
     return f"{nic.address} has SR-IOV off" + ("" if nic.passthrough else " and is not enabled for passthrough")

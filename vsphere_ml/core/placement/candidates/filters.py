@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _RULE = "host-pvrdma"
 
 
-def host_reasons(host: Host, wish: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
+def host_reasons(host: Host, requirements: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
     """Yield what speaks against a host whatever is left on it, or may be changed there."""
     if not host.connected:
         yield Reason(
@@ -32,32 +32,32 @@ def host_reasons(host: Host, wish: NodeRequirements, ready: MakeReady) -> Iterat
         return
     if host.maintenance:
         yield Reason(RejectReason.HOST, "in maintenance mode")
-    if wish.datastore not in host.datastores:
-        yield Reason(RejectReason.DATASTORE, f"datastore `{wish.datastore_name}` is not mounted")
-    if wish.network.ref not in host.networks:
-        yield Reason(RejectReason.NETWORK, f"port group `{wish.network.name}` is not there")
-    if wish.nic is NicKind.PVRDMA:
-        yield from _no_pvrdma(host, wish, ready)
-    yield from too_new(host, wish)
-    yield from numa.numa_reasons(host, wish)
-    yield from check.of_host(host, wish)
-    if isinstance(wish.gpu, ProfileName):
-        yield from vgpus.vgpu_reasons(host, wish.gpu, wish.gpus, ready)
+    if requirements.datastore not in host.datastores:
+        yield Reason(RejectReason.DATASTORE, f"datastore `{requirements.datastore_name}` is not mounted")
+    if requirements.network.ref not in host.networks:
+        yield Reason(RejectReason.NETWORK, f"port group `{requirements.network.name}` is not there")
+    if requirements.nic is NicKind.PVRDMA:
+        yield from _no_pvrdma(host, requirements, ready)
+    yield from too_new(host, requirements)
+    yield from numa.numa_reasons(host, requirements)
+    yield from check.of_host(host, requirements)
+    if isinstance(requirements.gpu, ProfileName):
+        yield from vgpus.vgpu_reasons(host, requirements.gpu, requirements.gpus, ready)
 
 
-def too_new(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
+def too_new(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
     """Yield that a host does not run the virtual hardware that a VM needs or is to have."""
-    version = max(PCI_HARDWARE, wish.hardware_version)
+    version = max(PCI_HARDWARE, requirements.hardware_version)
     if version > host.max_hardware_version:
         yield Reason(
             RejectReason.VERSION, f"takes hardware version {host.max_hardware_version} at most, {version} needed"
         )
 
 
-def _no_pvrdma(host: Host, wish: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
+def _no_pvrdma(host: Host, requirements: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
     """Yield what a host lacks for PVRDMA, by VMware's "Configure an ESXi Host for PVRDMA"."""
-    if wish.nic_network.ref not in host.networks:
-        yield Reason(RejectReason.NETWORK, f"port group `{wish.nic_network.name}` is not there")
+    if requirements.nic_network.ref not in host.networks:
+        yield Reason(RejectReason.NETWORK, f"port group `{requirements.nic_network.name}` is not there")
     if ReadyKind.PVRDMA in ready.kinds:
         if host.pvrdma is None or not host.pvrdma.adapters:
             yield Reason(
@@ -70,20 +70,22 @@ def _no_pvrdma(host: Host, wish: NodeRequirements, ready: MakeReady) -> Iterator
         yield Reason(RejectReason.PVRDMA, "its firewall does not let PVRDMA through", _RULE)
 
 
-def shortage_reasons(room: HostCapacity, wish: NodeRequirements) -> Iterator[Reason]:
+def shortage_reasons(capacity: HostCapacity, requirements: NodeRequirements) -> Iterator[Reason]:
     """Yield what too little is left of."""
-    if room.memory < wish.memory:
-        left = Bytes(room.memory // MIB * MIB)
-        yield Reason(RejectReason.MEMORY, f"{left} of memory left to reserve, {wish.memory} needed")
-    if isinstance(wish.gpu, ProfileName):
-        yield from vgpus.shortage_reasons(room, wish.gpu, wish.gpus)
+    if capacity.memory < requirements.memory:
+        left = Bytes(capacity.memory // MIB * MIB)
+        yield Reason(RejectReason.MEMORY, f"{left} of memory left to reserve, {requirements.memory} needed")
+    if isinstance(requirements.gpu, ProfileName):
+        yield from vgpus.shortage_reasons(capacity, requirements.gpu, requirements.gpus)
     else:
-        yield from passthrough.shortage_reasons(room, wish.gpu, wish.gpus)
+        yield from passthrough.shortage_reasons(capacity, requirements.gpu, requirements.gpus)
 
 
-def holder_reasons(room: HostCapacity, wish: NodeRequirements) -> Iterator[Reason]:
+def holder_reasons(capacity: HostCapacity, requirements: NodeRequirements) -> Iterator[Reason]:
     """Yield who holds the GPUs that would otherwise do."""
-    gpu = wish.gpu
-    taken = vgpus.holder_texts(room, gpu) if isinstance(gpu, ProfileName) else passthrough.holder_texts(room, gpu)
+    gpu = requirements.gpu
+    taken = (
+        vgpus.holder_texts(capacity, gpu) if isinstance(gpu, ProfileName) else passthrough.holder_texts(capacity, gpu)
+    )
     if taken:
         yield Reason(RejectReason.GPU, ", ".join(taken))

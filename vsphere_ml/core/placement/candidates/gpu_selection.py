@@ -33,37 +33,39 @@ class _Place:
     gpu: PciAddress
 
 
-def gpu_sets(room: HostCapacity, wish: NodeRequirements, near: PciAddress | None) -> Iterator[tuple[PciAddress, ...]]:
+def gpu_sets(
+    capacity: HostCapacity, requirements: NodeRequirements, near: PciAddress | None
+) -> Iterator[tuple[PciAddress, ...]]:
     """Yield the free GPUs nearest to a function, for each NUMA node that has enough; across nodes when none has.
 
     A GPU comes as often as it gives a vGPU. Where several vGPUs share one, ESXi fills the least loaded GPU first, or
     with the policy `consolidation` the most loaded one that has room.
     """
-    if wish.kind is GpuKind.NVLINK and isinstance(wish.gpu, ProfileName):
-        yield from nvlink_groups(room, wish.gpu, wish.gpus)
+    if requirements.kind is GpuKind.NVLINK and isinstance(requirements.gpu, ProfileName):
+        yield from nvlink_groups(capacity, requirements.gpu, requirements.gpus)
         return
     by_node: dict[int | None, list[_Place]] = {}
-    for place in _places(room, wish, near):
-        by_node.setdefault(room.host.numa_of(place.gpu), []).append(place)
-    enough = [places for places in by_node.values() if len(places) >= wish.gpus]
+    for place in _places(capacity, requirements, near):
+        by_node.setdefault(capacity.host.numa_of(place.gpu), []).append(place)
+    enough = [places for places in by_node.values() if len(places) >= requirements.gpus]
     everywhere = [place for places in by_node.values() for place in places]
-    for places in enough or ([everywhere] if len(everywhere) >= wish.gpus else []):
-        yield tuple(sorted(place.gpu for place in sorted(places)[: wish.gpus]))
+    for places in enough or ([everywhere] if len(everywhere) >= requirements.gpus else []):
+        yield tuple(sorted(place.gpu for place in sorted(places)[: requirements.gpus]))
 
 
 def every_gpu_set(
-    room: HostCapacity, wish: NodeRequirements, near: PciAddress | None
+    capacity: HostCapacity, requirements: NodeRequirements, near: PciAddress | None
 ) -> Iterator[tuple[PciAddress, ...]]:
     """Yield every set of free GPUs that a node could have, also those that neither distance nor ESXi's policy favours.
 
     Of sets that only swap GPUs between which nothing tells, the one with the lowest addresses comes alone.
     """
-    if wish.kind is GpuKind.NVLINK:
-        yield from gpu_sets(room, wish, near)
+    if requirements.kind is GpuKind.NVLINK:
+        yield from gpu_sets(capacity, requirements, near)
         return
-    left = Counter(place.gpu for place in _places(room, wish, None))
-    free = [_Free(_kind(room, address), address, spare) for address, spare in sorted(left.items())]
-    yield from (tuple(sorted(chosen)) for chosen in _gpu_choices(free, wish.gpus))
+    left = Counter(place.gpu for place in _places(capacity, requirements, None))
+    free = [_Free(_kind(capacity, address), address, spare) for address, spare in sorted(left.items())]
+    yield from (tuple(sorted(chosen)) for chosen in _gpu_choices(free, requirements.gpus))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +75,25 @@ class _Free:
     spare: int  # how many vGPUs it still gives
 
 
-def _kind(room: HostCapacity, address: PciAddress) -> tuple[object, ...]:
-    return gpu_kind(room, address), tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
+def _kind(capacity: HostCapacity, address: PciAddress) -> tuple[object, ...]:
+    return gpu_kind(capacity, address), tuple(sorted(str(share.profile) for share in capacity.shares.get(address, ())))
 
 
-def gpu_kind(room: HostCapacity, address: PciAddress) -> Hashable:
+def gpu_kind(capacity: HostCapacity, address: PciAddress) -> Hashable:
     """Return all that tells a GPU from others of its host, whoever has it: board, mode, place, and its neighbour.
 
     Neighbours by address are what NVLink groups are taken to be of; pairs of them lie within groups of four and eight.
     """
-    if address not in room.gpu_kinds:
-        host, function = room.host, room.host.pci.get(address)
+    if address not in capacity.gpu_kinds:
+        host, function = capacity.host, capacity.host.pci.get(address)
         shared = next(
             ((each.memory, each.graphics_type, each.vgpu_mode) for each in host.gpus if each.address == address), None
         )
         pair = sorted(each.address for each in host.gpus).index(address) // PAIR if shared else None
         given = next(((each.active, each.label) for each in host.whole_gpus if each.address == address), None)
         board = (function.vendor, function.device) if function is not None else None
-        room.gpu_kinds[address] = board, shared, pair, given, host.numa_of(address), bridges(host, address)
-    return room.gpu_kinds[address]
+        capacity.gpu_kinds[address] = board, shared, pair, given, host.numa_of(address), bridges(host, address)
+    return capacity.gpu_kinds[address]
 
 
 def _gpu_choices(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress, ...]]:
@@ -106,42 +108,42 @@ def _gpu_choices(free: Sequence[_Free], count: int) -> Iterator[tuple[PciAddress
                 yield (*(first.gpu,) * taken, *more)
 
 
-def nvlink_groups(room: HostCapacity, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
+def nvlink_groups(capacity: HostCapacity, profile: ProfileName, count: int) -> Iterator[tuple[PciAddress, ...]]:
     """Yield the free GPUs that make up an NVLink group each.
 
     vCenter tells that a host has such groups, not of which GPUs. They are taken to be neighbours by address, as bridges
     and the partitions of an NVSwitch join them; what was really given shows once the VM runs.
     """
-    gpus = sorted(vgpus.suitable_gpus(room.host, profile), key=lambda gpu: gpu.address)
+    gpus = sorted(vgpus.suitable_gpus(capacity.host, profile), key=lambda gpu: gpu.address)
     for begin in range(0, len(gpus) - count + 1, count):
         group = gpus[begin : begin + count]
-        if all(vgpus.spare_vgpus(room, gpu, profile) for gpu in group):
+        if all(vgpus.spare_vgpus(capacity, gpu, profile) for gpu in group):
             yield tuple(gpu.address for gpu in group)
 
 
-def _places(room: HostCapacity, wish: NodeRequirements, near: PciAddress | None) -> Iterator[_Place]:
+def _places(capacity: HostCapacity, requirements: NodeRequirements, near: PciAddress | None) -> Iterator[_Place]:
     def far(address: PciAddress) -> int:
-        return rank(room.between(address, near)) if near else 0
+        return rank(capacity.between(address, near)) if near else 0
 
-    if isinstance(wish.gpu, ProfileName):
-        for gpu in vgpus.suitable_gpus(room.host, wish.gpu):
-            unsliced = _is_unsliced(room, gpu, wish.gpu)
-            for load in _loads(room, gpu, wish.gpu):
+    if isinstance(requirements.gpu, ProfileName):
+        for gpu in vgpus.suitable_gpus(capacity.host, requirements.gpu):
+            unsliced = _is_unsliced(capacity, gpu, requirements.gpu)
+            for load in _loads(capacity, gpu, requirements.gpu):
                 yield _Place(unsliced=unsliced, load=load, far=far(gpu.address), off=False, gpu=gpu.address)
     else:
-        for each in passthrough.matching_gpus(room.host, wish.gpu):
-            if passthrough.free(room, each):
+        for each in passthrough.matching_gpus(capacity.host, requirements.gpu):
+            if passthrough.free(capacity, each):
                 yield _Place(unsliced=False, load=0, far=far(each.address), off=not each.active, gpu=each.address)
 
 
-def _is_unsliced(room: HostCapacity, gpu: Gpu, profile: ProfileName) -> bool:
-    lacks = ReadyKind.MIG in vgpus.lacks(room.host, (gpu.address,), profile)
-    return lacks and not room.shares.get(gpu.address)
+def _is_unsliced(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> bool:
+    missing = ReadyKind.MIG in vgpus.lacks(capacity.host, (gpu.address,), profile)
+    return missing and not capacity.shares.get(gpu.address)
 
 
-def _loads(room: HostCapacity, gpu: Gpu, profile: ProfileName) -> Iterator[int]:
+def _loads(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> Iterator[int]:
     """Yield how loaded a GPU is before each of the vGPUs that it has room for."""
-    sign = -1 if room.host.assignment_policy == CONSOLIDATION else 1
-    given = sum(vgpus.framebuffer(share.profile) for share in room.shares.get(gpu.address, ()))
-    for number in range(vgpus.spare_vgpus(room, gpu, profile)):
+    sign = -1 if capacity.host.assignment_policy == CONSOLIDATION else 1
+    given = sum(vgpus.framebuffer(share.profile) for share in capacity.shares.get(gpu.address, ()))
+    for number in range(vgpus.spare_vgpus(capacity, gpu, profile)):
         yield sign * (given + number * vgpus.framebuffer(profile))

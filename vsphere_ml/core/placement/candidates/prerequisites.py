@@ -20,45 +20,47 @@ if TYPE_CHECKING:
 _BY_REBOOT = frozenset({ReadyKind.GRAPHICS, ReadyKind.SRIOV, ReadyKind.ROCE})
 
 
-def of_host(room: HostCapacity, wish: NodeRequirements, option: NodeCandidate) -> frozenset[ReadyKind]:
+def of_host(capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate) -> frozenset[ReadyKind]:
     """Return the settings that lack; none where nothing may be changed, since nothing is offered there then."""
-    return frozenset(_missing_kinds(room, wish, option)) if room.ready else frozenset()
+    return frozenset(_missing_kinds(capacity, requirements, option)) if capacity.ready else frozenset()
 
 
-def refusal(room: HostCapacity, wish: NodeRequirements, lacks: frozenset[ReadyKind]) -> Reason | None:
+def refusal(capacity: HostCapacity, requirements: NodeRequirements, kinds: frozenset[ReadyKind]) -> Reason | None:
     """Return why a host cannot be given what lacks: it would have to be rebooted under VMs of others."""
-    if not room.strangers:
+    if not capacity.strangers:
         return None
-    rebooted = sorted(kind for kind in lacks if _takes_reboot(kind, room, wish))
+    rebooted = sorted(kind for kind in kinds if _takes_reboot(kind, capacity, requirements))
     if not rebooted:
         return None
-    words = f"must be rebooted for {', '.join(rebooted)}, and VMs of others run there: {', '.join(room.strangers)}"
+    words = f"must be rebooted for {', '.join(rebooted)}, and VMs of others run there: {', '.join(capacity.strangers)}"
     return Reason(RejectReason.STRANGERS, words)
 
 
-def _missing_kinds(room: HostCapacity, wish: NodeRequirements, option: NodeCandidate) -> Iterator[ReadyKind]:
-    if isinstance(wish.gpu, ProfileName):
-        yield from vgpus.lacks(room.host, option.gpus, wish.gpu)
-    elif any(each.address in option.gpus and not each.active for each in room.host.whole_gpus):
+def _missing_kinds(
+    capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate
+) -> Iterator[ReadyKind]:
+    if isinstance(requirements.gpu, ProfileName):
+        yield from vgpus.lacks(capacity.host, option.gpus, requirements.gpu)
+    elif any(each.address in option.gpus and not each.active for each in capacity.host.whole_gpus):
         yield ReadyKind.PASSTHROUGH
-    done = room.host.pvrdma
-    if wish.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
+    done = capacity.host.pvrdma
+    if requirements.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
         yield ReadyKind.PVRDMA
-    by_driver = wish.nic is NicKind.PVRDMA or option.nic_by is ComponentKind.SRIOV
-    if room.unset and by_driver and room.may(ReadyKind.ROCE):
+    by_driver = requirements.nic is NicKind.PVRDMA or option.nic_by is ComponentKind.SRIOV
+    if capacity.unset and by_driver and capacity.may(ReadyKind.ROCE):
         yield ReadyKind.ROCE
     for nic in option.nics:
-        promised = room.promised.get(nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
-        if promised and (room.ready.virtual_functions or room.functions[nic] <= promised):
+        promised = capacity.promised.get(nic, 0) if option.nic_by is ComponentKind.SRIOV else 0
+        if promised and (capacity.ready.virtual_functions or capacity.functions[nic] <= promised):
             yield ReadyKind.SRIOV
-        port = next(each for each in room.host.nics if each.address == nic)
+        port = next(each for each in capacity.host.nics if each.address == nic)
         if option.nic_by is ComponentKind.PASSTHROUGH and not port.passthrough:
             yield ReadyKind.PASSTHROUGH
 
 
-def _takes_reboot(kind: ReadyKind, room: HostCapacity, wish: NodeRequirements) -> bool:
+def _takes_reboot(kind: ReadyKind, capacity: HostCapacity, requirements: NodeRequirements) -> bool:
     if kind is ReadyKind.PASSTHROUGH:
-        return not room.host.rebinds
+        return not capacity.host.rebinds
     if kind is ReadyKind.MIG:
-        return wish.board is None or nvidia_smi.needs_reboot(wish.board)
+        return requirements.board is None or nvidia_smi.needs_reboot(requirements.board)
     return kind in _BY_REBOOT

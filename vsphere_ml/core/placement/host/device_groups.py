@@ -19,16 +19,22 @@ if TYPE_CHECKING:
 _FUNCTIONS = (ComponentKind.SRIOV, ComponentKind.PASSTHROUGH)
 
 
-def fitting_group(host: Host, wish: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
+def fitting_group(host: Host, requirements: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs and one NIC of its model, or why there is none."""
-    none = f"the host has no device group of {wish.gpus} × {wish.gpu} and one {wish.model}{_malformed_groups(host)}"
-    return _first_group(host, api_version, lambda group: group_fits(group, wish), Reason(RejectReason.GROUP, none))
+    wanted = f"{requirements.gpus} × {requirements.gpu} and one {requirements.model}"
+    none = f"the host has no device group of {wanted}{_malformed_groups(host)}"
+    return _first_group(
+        host, api_version, lambda group: group_fits(group, requirements), Reason(RejectReason.GROUP, none)
+    )
 
 
-def link_group(host: Host, wish: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
+def link_group(host: Host, requirements: NodeRequirements, api_version: str) -> DeviceGroup | Reason:
     """Return the device group that is exactly the node's GPUs, joined by NVLink, or why there is none."""
-    none = f"the host has no device group of {wish.gpus} × {wish.gpu} joined by NVLink{_malformed_groups(host)}"
-    return _first_group(host, api_version, lambda group: link_fits(group, wish), Reason(RejectReason.GROUP, none))
+    wanted = f"{requirements.gpus} × {requirements.gpu} joined by NVLink"
+    none = f"the host has no device group of {wanted}{_malformed_groups(host)}"
+    return _first_group(
+        host, api_version, lambda group: link_fits(group, requirements), Reason(RejectReason.GROUP, none)
+    )
 
 
 def _first_group(
@@ -36,11 +42,11 @@ def _first_group(
 ) -> DeviceGroup | Reason:
     """Return the first group by name that fits, why there are no groups at all, or `none` when none fits."""
     if not has_device_groups(api_version):
-        told = f"vCenter API {api_version} has no vendor device groups"
-        return Reason(RejectReason.VCENTER, told, "device-groups-from-8")
+        text = f"vCenter API {api_version} has no vendor device groups"
+        return Reason(RejectReason.VCENTER, text, "device-groups-from-8")
     if host.max_hardware_version < DEVICE_GROUPS_HARDWARE:
-        told = f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
-        return Reason(RejectReason.VERSION, told, "hardware-version")
+        text = f"the host has no hardware version {DEVICE_GROUPS_HARDWARE}, which device groups need"
+        return Reason(RejectReason.VERSION, text, "hardware-version")
     return min((group for group in host.groups if fits(group)), key=lambda group: group.name, default=none)
 
 
@@ -66,24 +72,24 @@ def joins(group: DeviceGroup) -> bool:
     return group.name.endswith(NVLINK)
 
 
-def link_fits(group: DeviceGroup, wish: NodeRequirements) -> bool:
+def link_fits(group: DeviceGroup, requirements: NodeRequirements) -> bool:
     """Return whether a group is exactly the node's GPUs, joined by NVLink."""
     vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU and part.profile is not None]
-    alike = all(is_profile(wish.gpu, part.profile or "") for part in vgpus)
-    return len(vgpus) == len(group.components) == wish.gpus and alike and joins(group)
+    alike = all(is_profile(requirements.gpu, part.profile or "") for part in vgpus)
+    return len(vgpus) == len(group.components) == requirements.gpus and alike and joins(group)
 
 
-def group_fits(group: DeviceGroup, wish: NodeRequirements) -> bool:
+def group_fits(group: DeviceGroup, requirements: NodeRequirements) -> bool:
     """Return whether a group is exactly what the node asks for."""
     if flaw(group):
         return False
     vgpus = [part for part in group.components if part.kind is ComponentKind.VGPU]
     others = [part for part in group.components if part.kind is not ComponentKind.VGPU]
-    if len(vgpus) != wish.gpus or len(others) != 1 or others[0].kind not in _FUNCTIONS:
+    if len(vgpus) != requirements.gpus or len(others) != 1 or others[0].kind not in _FUNCTIONS:
         return False
-    if not all(is_profile(wish.gpu, part.profile or "") for part in vgpus):
+    if not all(is_profile(requirements.gpu, part.profile or "") for part in vgpus):
         return False
-    return is_model(others[0].device_name, wish.model) or is_model(group.name, wish.model)
+    return is_model(others[0].device_name, requirements.model) or is_model(group.name, requirements.model)
 
 
 def nic_kind(group: DeviceGroup) -> ComponentKind:

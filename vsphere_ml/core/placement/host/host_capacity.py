@@ -111,25 +111,25 @@ class HostCapacity:
     def broken_by(self, gpus: Iterable[PciAddress]) -> int:
         """Return the size of the largest wholly free group that would lose one of these; 1 where none is whole."""
         taken = frozenset(gpus)
-        whole = (len(group) for group in self.groups if group & taken and all(map(self._is_free, group)))
-        return next(whole, 1)
+        full = (len(group) for group in self.groups if group & taken and all(map(self._is_free, group)))
+        return next(full, 1)
 
     def _is_free(self, gpu: PciAddress) -> bool:
         return gpu not in self.holders and not self.shares.get(gpu)
 
-    def take(self, node: str, wish: NodeRequirements, option: NodeCandidate) -> None:
-        self._book(wish, option, -1)
+    def take(self, node: str, requirements: NodeRequirements, option: NodeCandidate) -> None:
+        self._book(requirements, option, -1)
         for address in option.gpus:
-            if not isinstance(wish.gpu, ProfileName):
+            if not isinstance(requirements.gpu, ProfileName):
                 self.holders[address] = _holder_label(node)
                 continue
-            self.shares[address] = (*self.shares.get(address, ()), VgpuUse(wish.gpu, _holder_label(node)))
+            self.shares[address] = (*self.shares.get(address, ()), VgpuUse(requirements.gpu, _holder_label(node)))
         if option.nic_by is not ComponentKind.SRIOV:
             self.holders |= dict.fromkeys(option.nics, _holder_label(node))
 
-    def give(self, node: str, wish: NodeRequirements, option: NodeCandidate) -> None:
+    def give(self, node: str, requirements: NodeRequirements, option: NodeCandidate) -> None:
         """Undo a take."""
-        self._book(wish, option, 1)
+        self._book(requirements, option, 1)
         for address in set(option.gpus):
             if self.holders.get(address) == _holder_label(node):
                 del self.holders[address]
@@ -139,14 +139,14 @@ class HostCapacity:
             for nic in option.nics:
                 del self.holders[nic]
 
-    def _book(self, wish: NodeRequirements, option: NodeCandidate, sign: int) -> None:
+    def _book(self, requirements: NodeRequirements, option: NodeCandidate, sign: int) -> None:
         self.state += 1
         self.seats -= sign
         self.grouped -= sign * (option.group is not None)
-        self.memory += sign * wish.memory
+        self.memory += sign * requirements.memory
         if option.numa_node is not None:
-            self.cores[option.numa_node] += sign * wish.cpus
-            self.numa_memory[option.numa_node] += sign * wish.memory
+            self.cores[option.numa_node] += sign * requirements.cpus
+            self.numa_memory[option.numa_node] += sign * requirements.memory
         if option.nic_by is ComponentKind.SRIOV:
             for nic in option.nics:
                 self.functions[nic] += sign
@@ -176,8 +176,8 @@ def rooms(
     found = {
         host.ref: _room(host, order, given_back.get(host.ref, 0), own, names, asked) for order, host in enumerate(hosts)
     }
-    for ref, room in found.items():
-        room.strangers = tuple(there.get(ref, ()))
+    for ref, capacity in found.items():
+        capacity.strangers = tuple(there.get(ref, ()))
     return found
 
 
@@ -223,8 +223,8 @@ def _room(  # noqa: PLR0917
                 else:
                     more = (VgpuUse(profile, whose),) * use.count
                     shares[gpu.address] = (*shares.get(gpu.address, ()), *more)
-    whole: tuple[NicPort | DirectPathGpu, ...] = (*host.nics, *host.whole_gpus)
-    for address, holder in ((each.address, each.held_by) for each in whole):
+    entire: tuple[NicPort | DirectPathGpu, ...] = (*host.nics, *host.whole_gpus)
+    for address, holder in ((each.address, each.held_by) for each in entire):
         if holder is not None and holder not in own:
             holders[address] = f'used by vm "{names.get(holder, holder)}"'
     return HostCapacity(

@@ -16,52 +16,51 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
 
 
-def numa_reasons(host: Host, wish: NodeRequirements) -> Iterator[Reason]:
+def numa_reasons(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
     """Yield that a host has no NUMA node of the wished number, where it tells which it has."""
-    if wish.numa_node is not None and host.numa and node(host, wish.numa_node) is None:
+    if requirements.numa_node is not None and host.numa and node(host, requirements.numa_node) is None:
         there = ", ".join(str(each.id) for each in host.numa)
-        yield Reason(RejectReason.AFFINITY, f"has no NUMA node {wish.numa_node}; it has {there}")
+        yield Reason(RejectReason.AFFINITY, f"has no NUMA node {requirements.numa_node}; it has {there}")
 
 
 def settle(
-    room: HostCapacity, wish: NodeRequirements, option: NodeCandidate, *, lenient: bool = False
+    capacity: HostCapacity, requirements: NodeRequirements, option: NodeCandidate, *, lenient: bool = False
 ) -> NodeCandidate | Reason:
     """Return the option with its NUMA node, or why the VM cannot be there.
 
     A VM larger than its node gets no affinity and a note; asked for by number it is refused. Seats of ours on one node
     share its cores and memory and never take more than it has; with `lenient` one that comes too late gets no affinity.
     """
-    home = _home(room.host, option.gpus)
-    if wish.numa_node is not None and (home is None or home.id != wish.numa_node):
+    home = _home(capacity.host, option.gpus)
+    if requirements.numa_node is not None and (home is None or home.id != requirements.numa_node):
         sits = f"GPU {', '.join(option.gpus)} is on {_name(home)}"
-        return Reason(RejectReason.AFFINITY, f"{sits}, NUMA node {wish.numa_node} wanted")
+        return Reason(RejectReason.AFFINITY, f"{sits}, NUMA node {requirements.numa_node} wanted")
     if home is None:
-        return replace(option, note=f"no NUMA affinity: {_why_no_home(room.host, option.gpus)}")
-    too_large = larger_than_node(wish, home)
-    words = too_large or _numa_shortage(room, wish, home)
+        return replace(option, note=f"no NUMA affinity: {_why_no_home(capacity.host, option.gpus)}")
+    too_large = larger_than_node(requirements, home)
+    words = too_large or _numa_shortage(capacity, requirements, home)
     if not words:
         return replace(option, numa_node=home.id)
-    if wish.numa_node is None and (too_large or lenient):
+    if requirements.numa_node is None and (too_large or lenient):
         return replace(option, note=f"no NUMA affinity: {words}")
     return Reason(RejectReason.NUMA, words)
 
 
-def larger_than_node(wish: NodeRequirements, home: NumaNode) -> str:
+def larger_than_node(requirements: NodeRequirements, home: NumaNode) -> str:
     """Return in words that a VM is larger than a NUMA node; empty when it is not."""
-    if wish.cpus <= home.cores and wish.memory <= home.memory:
+    if requirements.cpus <= home.cores and requirements.memory <= home.memory:
         return ""
-    return (
-        f"{wish.cpus} vCPUs and {wish.memory} are more than NUMA node {home.id} has ({home.cores} cores, {home.memory})"
-    )
+    has = f"NUMA node {home.id} has ({home.cores} cores, {home.memory})"
+    return f"{requirements.cpus} vCPUs and {requirements.memory} are more than {has}"
 
 
-def _numa_shortage(room: HostCapacity, wish: NodeRequirements, home: NumaNode) -> str:
+def _numa_shortage(capacity: HostCapacity, requirements: NodeRequirements, home: NumaNode) -> str:
     """Return in words that other nodes leave too little of a NUMA node; empty when they do not."""
-    cores, memory = max(0, room.cores[home.id]), max(0, room.numa_memory[home.id])
-    if wish.cpus <= cores and wish.memory <= memory:
+    cores, memory = max(0, capacity.cores[home.id]), max(0, capacity.numa_memory[home.id])
+    if requirements.cpus <= cores and requirements.memory <= memory:
         return ""
     left = f"{cores} cores and {Bytes(memory // MIB * MIB)} left beside other nodes"
-    return f"NUMA node {home.id} has {left}, {wish.cpus} and {wish.memory} needed"
+    return f"NUMA node {home.id} has {left}, {requirements.cpus} and {requirements.memory} needed"
 
 
 def node(host: Host, number: int | None) -> NumaNode | None:

@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
 
-def shortage_reasons(room: HostCapacity, wanted: PassthroughGpu, count: int) -> Iterator[Reason]:
+def shortage_reasons(capacity: HostCapacity, wanted: PassthroughGpu, count: int) -> Iterator[Reason]:
     """Yield what too little is left of."""
-    there = matching_gpus(room.host, wanted)
-    left = [gpu for gpu in there if free(room, gpu)]
-    if labels := _other_labels(room.host, wanted):
+    there = matching_gpus(capacity.host, wanted)
+    left = [gpu for gpu in there if free(capacity, gpu)]
+    if labels := _other_labels(capacity.host, wanted):
         yield Reason(
             RejectReason.LABEL, f"no {wanted} has the hardware label `{wanted.label}`: there is {', '.join(labels)}"
         )
     elif len(left) < count:
-        taken = holder_texts(room, wanted)
+        taken = holder_texts(capacity, wanted)
         holders = f": {', '.join(taken)}" if taken else ""
-        lack = RejectReason.GPU if all(gpu.active for gpu in there) else RejectReason.PASSTHROUGH
-        rule = "host-passthrough" if lack is RejectReason.PASSTHROUGH else ""
-        yield Reason(lack, f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed{holders}", rule)
+        reason = RejectReason.GPU if all(gpu.active for gpu in there) else RejectReason.PASSTHROUGH
+        rule = "host-passthrough" if reason is RejectReason.PASSTHROUGH else ""
+        yield Reason(reason, f"{len(left)} of {len(there)} {wanted} free for DirectPath, {count} needed{holders}", rule)
 
 
-def holder_texts(room: HostCapacity, wanted: PassthroughGpu) -> list[str]:
+def holder_texts(capacity: HostCapacity, wanted: PassthroughGpu) -> list[str]:
     """Return, in words, why GPUs that would otherwise do cannot be had."""
-    return [words for gpu in matching_gpus(room.host, wanted) if (words := _holder_text(room, gpu))]
+    return [words for gpu in matching_gpus(capacity.host, wanted) if (words := _holder_text(capacity, gpu))]
 
 
 def matching_gpus(host: Host, wanted: PassthroughGpu) -> list[DirectPathGpu]:
@@ -55,14 +55,16 @@ def _other_labels(host: Host, wanted: PassthroughGpu) -> tuple[str, ...]:
     return tuple(sorted({f"`{gpu.label}`" if gpu.label else "one without a label" for gpu in there}))
 
 
-def free(room: HostCapacity, gpu: DirectPathGpu) -> bool:
-    return not _holder_text(room, gpu)
+def free(capacity: HostCapacity, gpu: DirectPathGpu) -> bool:
+    return not _holder_text(capacity, gpu)
 
 
-def _holder_text(room: HostCapacity, gpu: DirectPathGpu) -> str:
+def _holder_text(capacity: HostCapacity, gpu: DirectPathGpu) -> str:
     """Return why a GPU cannot be had, in words; empty when it can."""
-    if gpu.address in room.holders:
-        return f"GPU {gpu.address} {room.holders[gpu.address]}"
-    if shares := room.shares.get(gpu.address):
+    if gpu.address in capacity.holders:
+        return f"GPU {gpu.address} {capacity.holders[gpu.address]}"
+    if shares := capacity.shares.get(gpu.address):
         return f"GPU {gpu.address} {shares[0].whose}"
-    return "" if gpu.active or room.may(ReadyKind.PASSTHROUGH) else f"GPU {gpu.address} is not enabled for passthrough"
+    return (
+        "" if gpu.active or capacity.may(ReadyKind.PASSTHROUGH) else f"GPU {gpu.address} is not enabled for passthrough"
+    )

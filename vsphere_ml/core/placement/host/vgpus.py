@@ -52,24 +52,24 @@ def _would_offer(host: Host, profile: ProfileName, ready: MakeReady) -> bool:
     there = suitable_gpus(host, profile)
     shared = ReadyKind.GRAPHICS in ready.kinds and not host.profiles
     sliced = ReadyKind.MIG in ready.kinds and profile.mig_slices is not None
-    unready = any(gpu.graphics_type != SHARED_DIRECT for gpu in there) if shared else False
-    return bool(there) and (unready or sliced)
+    not_ready = any(gpu.graphics_type != SHARED_DIRECT for gpu in there) if shared else False
+    return bool(there) and (not_ready or sliced)
 
 
-def shortage_reasons(room: HostCapacity, profile: ProfileName, count: int) -> Iterator[Reason]:
+def shortage_reasons(capacity: HostCapacity, profile: ProfileName, count: int) -> Iterator[Reason]:
     """Yield what too little is left of."""
-    gpus = suitable_gpus(room.host, profile)
-    counts = [spare_vgpus(room, gpu, profile) for gpu in gpus]
+    gpus = suitable_gpus(capacity.host, profile)
+    counts = [spare_vgpus(capacity, gpu, profile) for gpu in gpus]
     if sum(counts) < count:
-        taken = holder_texts(room, profile)
+        taken = holder_texts(capacity, profile)
         holders = f": {', '.join(taken)}" if taken else ""
-        lack = RejectReason.GPU if all(gpu.graphics_type == SHARED_DIRECT for gpu in gpus) else RejectReason.GRAPHICS
-        yield Reason(lack, f"{_free(profile, counts)}, {count} needed{holders}", _rule(gpus, profile))
+        reason = RejectReason.GPU if all(gpu.graphics_type == SHARED_DIRECT for gpu in gpus) else RejectReason.GRAPHICS
+        yield Reason(reason, f"{_free(profile, counts)}, {count} needed{holders}", _rule(gpus, profile))
 
 
-def holder_texts(room: HostCapacity, profile: ProfileName) -> list[str]:
+def holder_texts(capacity: HostCapacity, profile: ProfileName) -> list[str]:
     """Return, in words, why nothing can be had of GPUs that would otherwise do."""
-    return [words for gpu in suitable_gpus(room.host, profile) if (words := _holder_text(room, gpu, profile))]
+    return [words for gpu in suitable_gpus(capacity.host, profile) if (words := _holder_text(capacity, gpu, profile))]
 
 
 def suitable_gpus(host: Host, profile: ProfileName) -> list[Gpu]:
@@ -87,13 +87,13 @@ def _serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
     return _LEAST * full <= gpu.memory <= _MOST * full
 
 
-def spare_vgpus(room: HostCapacity, gpu: Gpu, profile: ProfileName) -> int:
+def spare_vgpus(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> int:
     """Return how many more vGPUs of a profile this GPU can hold now."""
-    if gpu.address in room.holders or not (gpu.graphics_type == SHARED_DIRECT or room.may(ReadyKind.GRAPHICS)):
+    if gpu.address in capacity.holders or not (gpu.graphics_type == SHARED_DIRECT or capacity.may(ReadyKind.GRAPHICS)):
         return 0
-    beside = tuple(sorted((share.profile for share in room.shares.get(gpu.address, ())), key=str))
-    sliced = profile.mig_slices is not None and room.may(ReadyKind.MIG)
-    return gpu_capacity.left(profile, beside, gpu_capacity.MIG if sliced else gpu.vgpu_mode)
+    profiles = tuple(sorted((share.profile for share in capacity.shares.get(gpu.address, ())), key=str))
+    sliced = profile.mig_slices is not None and capacity.may(ReadyKind.MIG)
+    return gpu_capacity.left(profile, profiles, gpu_capacity.MIG if sliced else gpu.vgpu_mode)
 
 
 def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[ReadyKind]:
@@ -103,8 +103,8 @@ def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Itera
     for gpu in (there[address] for address in gpus if address in there):
         if gpu.graphics_type != SHARED_DIRECT:
             yield ReadyKind.GRAPHICS
-        untold = gpu.vgpu_mode is None and find_profile(profile, host.profiles) is not None
-        if sliced and gpu.vgpu_mode != gpu_capacity.MIG and not untold:
+        unreported = gpu.vgpu_mode is None and find_profile(profile, host.profiles) is not None
+        if sliced and gpu.vgpu_mode != gpu_capacity.MIG and not unreported:
             yield ReadyKind.MIG
 
 
@@ -120,18 +120,18 @@ def _free(profile: ProfileName, counts: list[int]) -> str:
     return f"room for {sum(counts)} more {profile} on {len(counts)} GPUs"
 
 
-def _holder_text(room: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
+def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
     """Return why nothing of a GPU can be had, in words; empty when something can."""
-    if gpu.address in room.holders:
-        return f"GPU {gpu.address} {room.holders[gpu.address]}"
-    if gpu.graphics_type != SHARED_DIRECT and not room.may(ReadyKind.GRAPHICS):
+    if gpu.address in capacity.holders:
+        return f"GPU {gpu.address} {capacity.holders[gpu.address]}"
+    if gpu.graphics_type != SHARED_DIRECT and not capacity.may(ReadyKind.GRAPHICS):
         return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {SHARED_DIRECT} needed"
     sliced = profile.mig_slices is not None
     if gpu.vgpu_mode is not None and (gpu.vgpu_mode == gpu_capacity.MIG) is not sliced:
         return f"GPU {gpu.address} is {'not ' if sliced else ''}in MIG mode"
-    if spare_vgpus(room, gpu, profile):
+    if spare_vgpus(capacity, gpu, profile):
         return ""
-    return f"GPU {gpu.address} {_share_texts(room.shares.get(gpu.address, ()))}"
+    return f"GPU {gpu.address} {_share_texts(capacity.shares.get(gpu.address, ()))}"
 
 
 def _share_texts(shares: tuple[VgpuUse, ...]) -> str:

@@ -59,11 +59,13 @@ class BacktrackingSearch:
     _before: dict[int, Hashable] = field(default_factory=dict)  # likeness of each room in use when the walk began
 
     def __post_init__(self) -> None:
-        for crowd in self.crowds:
-            self._places[crowd.rank] = 0
-            self._alike[crowd.rank] = {}
-        for room in {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}.values():
-            self._come(room)
+        for node_class in self.crowds:
+            self._places[node_class.rank] = 0
+            self._alike[node_class.rank] = {}
+        for capacity in {
+            order: capacity for node_class in self.crowds for order, capacity in node_class.rooms.items()
+        }.values():
+            self._come(capacity)
 
     def run(self) -> SearchResult:
         if not self.crowds:
@@ -92,7 +94,7 @@ class BacktrackingSearch:
     def _go_on(self, step: _Step) -> SearchResult | None:
         """Make a choice, and stay with it unless no way leads on from there."""
         self._forth(step)
-        if not any(crowd.waiting for crowd in self.crowds):
+        if not any(node_class.waiting for node_class in self.crowds):
             return SearchResult.SEATED
         if self._hopeful() and self._state() not in self._dead:
             self._levels.append(self._choices())
@@ -101,38 +103,42 @@ class BacktrackingSearch:
         return None
 
     def _hopeful(self) -> bool:
-        return all(self._slack(crowd) >= 0 for crowd in self.crowds)
+        return all(self._slack(node_class) >= 0 for node_class in self.crowds)
 
     def _enough(self) -> bool:
         """Return whether all rooms together have what all who wait need of what every crowd takes."""
-        rooms = {order: room for crowd in self.crowds for order, room in crowd.rooms.items()}
-        have = [sum(parts) for parts in zip(*(left(room) for room in rooms.values()), strict=True)]
-        asked = [[len(crowd.waiting) * each for each in least_needs(crowd.wish)] for crowd in self.crowds]
+        capacities = {order: capacity for node_class in self.crowds for order, capacity in node_class.rooms.items()}
+        have = [sum(parts) for parts in zip(*(left(capacity) for capacity in capacities.values()), strict=True)]
+        asked = [
+            [len(node_class.waiting) * each for each in least_needs(node_class.wish)] for node_class in self.crowds
+        ]
         return all(sum(need) <= has for need, has in zip(zip(*asked, strict=True), have, strict=True))
 
-    def _slack(self, crowd: NodeClass) -> int:
-        return self._places[crowd.rank] - len(crowd.waiting)
+    def _slack(self, node_class: NodeClass) -> int:
+        return self._places[node_class.rank] - len(node_class.waiting)
 
     def _choices(self) -> Iterator[_Step]:
         """Return the choices of the crowd with the least room to spare, best first: as `Table.best` would rank them."""
-        crowd = min((each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank))
-        node = crowd.waiting[-1]
+        node_class = min(
+            (each for each in self.crowds if each.waiting), key=lambda each: (self._slack(each), each.rank)
+        )
+        node = node_class.waiting[-1]
         found = [
-            ((self.table.liking(room, option), room.order, preference(option)), room, option)
-            for room in self._unlike(crowd)
-            for option in self.table.offer(node, room).options
+            ((self.table.liking(capacity, option), capacity.order, preference(option)), capacity, option)
+            for capacity in self._unlike(node_class)
+            for option in self.table.offer(node, capacity).options
         ]
         found.sort(key=itemgetter(0))
-        return (_Step(crowd, node, room, option) for _, room, option in found)
+        return (_Step(node_class, node, capacity, option) for _, capacity, option in found)
 
-    def _unlike(self, crowd: NodeClass) -> Iterator[HostCapacity]:
+    def _unlike(self, node_class: NodeClass) -> Iterator[HostCapacity]:
         """Yield the rooms with places for a crowd; of those that are alike only the one it would rather have."""
         seen: set[Hashable] = set()
-        known = self._alike[crowd.rank]
+        known = self._alike[node_class.rank]
         firsts = {key: min(orders) for key, orders in known.items() if orders}
         for toward, like in sorted(firsts, key=lambda key: (key[0], firsts[key])):
             if like not in seen:
-                yield crowd.rooms[firsts[toward, like]]
+                yield node_class.rooms[firsts[toward, like]]
             seen.add(like)
 
     def _forth(self, step: _Step) -> None:
@@ -150,35 +156,35 @@ class BacktrackingSearch:
         step.crowd.waiting.append(step.node)
         self._come(step.room)
 
-    def _come(self, room: HostCapacity) -> None:
+    def _come(self, capacity: HostCapacity) -> None:
         """Count a room, as it is now, among those of every crowd that it has places for."""
-        key = self._key(room)
-        for crowd in self.crowds:
-            if room.order in crowd.rooms and (places := self._in(room, crowd)):
-                self._places[crowd.rank] += places
-                self._alike[crowd.rank].setdefault(key, set()).add(room.order)
+        key = self._key(capacity)
+        for node_class in self.crowds:
+            if capacity.order in node_class.rooms and (places := self._in(capacity, node_class)):
+                self._places[node_class.rank] += places
+                self._alike[node_class.rank].setdefault(key, set()).add(capacity.order)
 
-    def _go(self, room: HostCapacity) -> None:
+    def _go(self, capacity: HostCapacity) -> None:
         """Count a room no more, before something in it changes."""
-        key = self._key(room)
-        for crowd in self.crowds:
-            if room.order in crowd.rooms and (places := self._in(room, crowd)):
-                self._places[crowd.rank] -= places
-                self._alike[crowd.rank][key].discard(room.order)
+        key = self._key(capacity)
+        for node_class in self.crowds:
+            if capacity.order in node_class.rooms and (places := self._in(capacity, node_class)):
+                self._places[node_class.rank] -= places
+                self._alike[node_class.rank][key].discard(capacity.order)
 
-    def _key(self, room: HostCapacity) -> tuple[int, Hashable]:
-        return self.table.toward * room.seats, self.likeness.of(room)
+    def _key(self, capacity: HostCapacity) -> tuple[int, Hashable]:
+        return self.table.toward * capacity.seats, self.likeness.of(capacity)
 
-    def _in(self, room: HostCapacity, crowd: NodeClass) -> int:
+    def _in(self, capacity: HostCapacity, node_class: NodeClass) -> int:
         """Return how many of a crowd a room could take at most."""
-        key = (crowd.rank, self.likeness.of(room))
+        key = (node_class.rank, self.likeness.of(capacity))
         if key not in self._most:
-            some = bool(self.table.offer(crowd.like, room).options)
-            self._most[key] = most_nodes(room, crowd.wish, lenient=self.table.lenient) if some else 0
+            some = bool(self.table.offer(node_class.like, capacity).options)
+            self._most[key] = most_nodes(capacity, node_class.wish, lenient=self.table.lenient) if some else 0
         return self._most[key]
 
     def _state(self) -> Hashable:
         """Return what tells this state from others: who waits, and how many rooms became what."""
-        rooms = {step.room.order: step.room for step in self._path}
-        became = Counter((self._before[order], self.likeness.of(room)) for order, room in rooms.items())
-        return tuple(len(crowd.waiting) for crowd in self.crowds), frozenset(became.items())
+        capacities = {step.room.order: step.room for step in self._path}
+        became = Counter((self._before[order], self.likeness.of(capacity)) for order, capacity in capacities.items())
+        return tuple(len(node_class.waiting) for node_class in self.crowds), frozenset(became.items())

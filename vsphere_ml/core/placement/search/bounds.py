@@ -23,55 +23,55 @@ GPU = 720_720  # parts, which most numbers of vGPUs on a GPU divide
 MEMORY, GPUS, LINKED, FUNCTIONS, NUMA = "memory", "GPUs", "NVLink groups", "NIC functions", "NUMA nodes"
 
 
-def most_nodes(room: HostCapacity, wish: NodeRequirements, *, lenient: bool = False) -> int:
+def most_nodes(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool = False) -> int:
     """Return a number that nodes of this wish in this room can never exceed; each resource is looked at by itself."""
-    return min(limits(room, wish, lenient=lenient).values())
+    return min(limits(capacity, requirements, lenient=lenient).values())
 
 
-def limits(room: HostCapacity, wish: NodeRequirements, *, lenient: bool = False) -> dict[str, int]:
+def limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool = False) -> dict[str, int]:
     """Return for how many nodes of this wish each resource of a room is enough, by the resource's name."""
-    return {name: max(0, number) for name, number in _limits(room, wish, lenient=lenient)}
+    return {name: max(0, number) for name, number in _limits(capacity, requirements, lenient=lenient)}
 
 
-def _limits(room: HostCapacity, wish: NodeRequirements, *, lenient: bool) -> Iterator[tuple[str, int]]:
-    yield GPUS, gpus(room, wish) // wish.gpus
-    if wish.kind is GpuKind.NVLINK:
-        yield LINKED, sum(1 for _ in gpu_sets(room, wish, None))
-    ports = functions(room, wish)
+def _limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool) -> Iterator[tuple[str, int]]:
+    yield GPUS, gpus(capacity, requirements) // requirements.gpus
+    if requirements.kind is GpuKind.NVLINK:
+        yield LINKED, sum(1 for _ in gpu_sets(capacity, requirements, None))
+    ports = functions(capacity, requirements)
     if ports is not None:
-        yield FUNCTIONS, ports // wish.nics
-    yield MEMORY, room.memory // wish.memory
-    if wish.gpus == 1 and not lenient:
-        yield NUMA, _by_numa(room, wish)
+        yield FUNCTIONS, ports // requirements.nics
+    yield MEMORY, capacity.memory // requirements.memory
+    if requirements.gpus == 1 and not lenient:
+        yield NUMA, _by_numa(capacity, requirements)
 
 
-def gpus(room: HostCapacity, wish: NodeRequirements) -> int:
+def gpus(capacity: HostCapacity, requirements: NodeRequirements) -> int:
     """Return how many of the wished GPUs or vGPUs a room still gives."""
-    return sum(spare for _, spare in _spare_gpus(room, wish))
+    return sum(spare for _, spare in _spare_gpus(capacity, requirements))
 
 
-def _spare_gpus(room: HostCapacity, wish: NodeRequirements) -> Iterator[tuple[PciAddress, int]]:
+def _spare_gpus(capacity: HostCapacity, requirements: NodeRequirements) -> Iterator[tuple[PciAddress, int]]:
     """Yield each GPU that the wish could be given of, and how many it still gives."""
-    if isinstance(wish.gpu, ProfileName):
-        for gpu in vgpus.suitable_gpus(room.host, wish.gpu):
-            yield gpu.address, vgpus.spare_vgpus(room, gpu, wish.gpu)
+    if isinstance(requirements.gpu, ProfileName):
+        for gpu in vgpus.suitable_gpus(capacity.host, requirements.gpu):
+            yield gpu.address, vgpus.spare_vgpus(capacity, gpu, requirements.gpu)
     else:
-        for each in passthrough.matching_gpus(room.host, wish.gpu):
-            yield each.address, passthrough.free(room, each)
+        for each in passthrough.matching_gpus(capacity.host, requirements.gpu):
+            yield each.address, passthrough.free(capacity, each)
 
 
-def least_needs(wish: NodeRequirements) -> tuple[int, int]:
+def least_needs(requirements: NodeRequirements) -> tuple[int, int]:
     """Return what a node takes at least of all memory and of all GPUs, the latter in parts of a GPU."""
-    if not isinstance(wish.gpu, ProfileName):
-        return wish.memory, wish.gpus * GPU
-    return wish.memory, wish.gpus * _part(wish.gpu)
+    if not isinstance(requirements.gpu, ProfileName):
+        return requirements.memory, requirements.gpus * GPU
+    return requirements.memory, requirements.gpus * _part(requirements.gpu)
 
 
-def left(room: HostCapacity) -> tuple[int, int]:
+def left(capacity: HostCapacity) -> tuple[int, int]:
     """Return what a room has at most of what `needed` counts."""
-    there = (address for address in room.gpus if address not in room.holders)
-    parts = (sum(_part(share.profile) for share in room.shares.get(address, ())) for address in there)
-    return room.memory, sum(GPU - taken for taken in parts)
+    there = (address for address in capacity.gpus if address not in capacity.holders)
+    parts = (sum(_part(share.profile) for share in capacity.shares.get(address, ())) for address in there)
+    return capacity.memory, sum(GPU - taken for taken in parts)
 
 
 def _part(profile: ProfileName) -> int:
@@ -80,31 +80,35 @@ def _part(profile: ProfileName) -> int:
     return 0 if known is None or known.instance is not None else GPU // max(known.most, known.most_mixed)
 
 
-def functions(room: HostCapacity, wish: NodeRequirements) -> int | None:
+def functions(capacity: HostCapacity, requirements: NodeRequirements) -> int | None:
     """Return how many functions of the wished NIC a room still gives; None where nothing limits them."""
-    ports = [nic for nic in room.host.nics if is_model(nic.name, wish.model)]
-    if wish.nic in _NO_FUNCTION or not ports:
+    ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
+    if requirements.nic in _NO_FUNCTION or not ports:
         return None
-    return sum(room.functions[nic.address] or 1 for nic in ports if nic.address not in room.holders)
+    return sum(capacity.functions[nic.address] or 1 for nic in ports if nic.address not in capacity.holders)
 
 
-def _by_numa(room: HostCapacity, wish: NodeRequirements) -> int:
+def _by_numa(capacity: HostCapacity, requirements: NodeRequirements) -> int:
     """Return how many VMs of one GPU the NUMA nodes hold; those that are larger than one are not bound to it."""
-    known = {each.id: each for each in room.host.numa}
+    known = {each.id: each for each in capacity.host.numa}
     count = 0
-    for home, spare in _gpus_by_numa(room, wish).items():
+    for home, spare in _gpus_by_numa(capacity, requirements).items():
         node = known.get(home) if home is not None else None
-        bound = node is not None and wish.cpus <= node.cores and wish.memory <= node.memory
-        if node is None or not (bound or wish.numa_node is not None):
+        bound = node is not None and requirements.cpus <= node.cores and requirements.memory <= node.memory
+        if node is None or not (bound or requirements.numa_node is not None):
             count += spare
         elif bound:
-            count += min(spare, room.cores[node.id] // wish.cpus, room.numa_memory[node.id] // wish.memory)
+            count += min(
+                spare,
+                capacity.cores[node.id] // requirements.cpus,
+                capacity.numa_memory[node.id] // requirements.memory,
+            )
     return count
 
 
-def _gpus_by_numa(room: HostCapacity, wish: NodeRequirements) -> dict[int | None, int]:
+def _gpus_by_numa(capacity: HostCapacity, requirements: NodeRequirements) -> dict[int | None, int]:
     found: dict[int | None, int] = {}
-    for gpu, spare in _spare_gpus(room, wish):
-        home = room.host.numa_of(gpu)
+    for gpu, spare in _spare_gpus(capacity, requirements):
+        home = capacity.host.numa_of(gpu)
         found[home] = found.get(home, 0) + spare
     return found

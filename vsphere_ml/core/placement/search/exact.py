@@ -42,7 +42,9 @@ class Search:
 
     def __post_init__(self) -> None:
         self.crowds = crowds_of(self.table, self.nodes)
-        self._rooms = list({at: room for crowd in self.crowds for at, room in crowd.rooms.items()}.values())
+        self._rooms = list(
+            {at: capacity for node_class in self.crowds for at, capacity in node_class.rooms.items()}.values()
+        )
         self._likeness = HostSignature({node.host for node in self.table.spec.nodes if node.host is not None})
         self._loads = FeasibleLoads(self.table, self.crowds, self._likeness, QUESTIONS)
 
@@ -65,29 +67,30 @@ class Search:
 
     def _walk_proves(self, counts: Sequence[int]) -> bool:
         fewer = [
-            replace(crowd, waiting=crowd.waiting[:count]) for crowd, count in zip(self.crowds, counts, strict=True)
+            replace(node_class, waiting=node_class.waiting[:count])
+            for node_class, count in zip(self.crowds, counts, strict=True)
         ]
         verdict = BacktrackingSearch(
-            self.table, [crowd for crowd in fewer if crowd.waiting], self._likeness, STEPS // 50
+            self.table, [node_class for node_class in fewer if node_class.waiting], self._likeness, STEPS // 50
         ).run()
         self.undo()
         return verdict is SearchResult.NONE
 
     def _exact(self) -> SearchResult:
         try:
-            found = self._cover(tuple(len(crowd.waiting) for crowd in self.crowds), TRIES)
+            found = self._cover(tuple(len(node_class.waiting) for node_class in self.crowds), TRIES)
         except OutOfTriesError:
             return SearchResult.GAVE_UP
         if found is None:
             return SearchResult.NONE
-        for room, load in zip(self._rooms, found, strict=True):
-            for crowd, option in self._loads.seatings(room, load):
-                self.table.take(crowd.waiting.pop(), room, option)
+        for capacity, load in zip(self._rooms, found, strict=True):
+            for node_class, option in self._loads.seatings(capacity, load):
+                self.table.take(node_class.waiting.pop(), capacity, option)
         return SearchResult.SEATED
 
     def _cover(self, demand: Bundle, tries: int) -> list[Bundle] | None:
         if self._bins is None:
-            self._bins = [self._loads.of(room) for room in self._rooms]
-        by_gpus = tuple(crowd.wish.gpus for crowd in self.crowds)
-        by_memory = tuple(crowd.wish.memory for crowd in self.crowds)
+            self._bins = [self._loads.of(capacity) for capacity in self._rooms]
+        by_gpus = tuple(node_class.wish.gpus for node_class in self.crowds)
+        by_memory = tuple(node_class.wish.memory for node_class in self.crowds)
         return cover(demand, self._bins, [by_gpus, by_memory], tries)

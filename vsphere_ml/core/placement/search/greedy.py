@@ -63,11 +63,11 @@ class PlacementState:
         for vm in find_left_out(self.spec, self.inventory):
             if vm.host in self.rooms:
                 self.rooms[vm.host].left_out += 1
-        for room in self.rooms.values():
-            room.unset = roce.unset(self.spec.roce, room.host.module_options)
+        for capacity in self.rooms.values():
+            capacity.unset = roce.unset(self.spec.roce, capacity.host.module_options)
         same: dict[NodeRequirements, NodeRequirements] = {}
         for node in self.spec.nodes:
-            asked = wish(node, self.ground, standing=node.name in self.ours)
+            asked = wish(node, self.ground, existing=node.name in self.ours)
             self.wishes[node.name] = same.setdefault(asked, asked)
         refuse_many_switches(self.wishes)
 
@@ -76,15 +76,15 @@ class PlacementState:
         there = [node for node in self.spec.nodes if node.name in self.ours]
         for node in sorted(there, key=lambda each: (not self.ours[each.name].powered_on, *self._hardness(each))):
             vm = self.ours[node.name]
-            room = self.rooms.get(vm.host) if vm.host else None
-            if room is None:
+            capacity = self.rooms.get(vm.host) if vm.host else None
+            if capacity is None:
                 raise no_seat(
                     node.name, {"vCenter": (Reason(RejectReason.HOST, f"does not say where {node.name} is"),)}
                 )
-            found = existing_placement(room, self.wishes[node.name], vm, self.inventory.api_version)
+            found = existing_placement(capacity, self.wishes[node.name], vm, self.inventory.api_version)
             if not found.options:
-                raise no_seat(node.name, {room.host.name: found.reasons}, standing_on=room.host.name)
-            self.take(node, room, found.options[0])
+                raise no_seat(node.name, {capacity.host.name: found.reasons}, standing_on=capacity.host.name)
+            self.take(node, capacity, found.options[0])
 
     def seat_in_turn(self, queue: Sequence[NodeSpec]) -> NotPossible | None:
         """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
@@ -92,8 +92,8 @@ class PlacementState:
             choice = self.best(node)
             if choice is None:
                 refusal = self.refusal(node)
-                for seated in queue[:position]:
-                    self.give(seated)
+                for placed in queue[:position]:
+                    self.give(placed)
                 return refusal
             self.take(node, *choice)
         return None
@@ -122,61 +122,63 @@ class PlacementState:
         """Return where a node suits best: by neighbours, then near devices, then names; None where nothing is left."""
         key = (id(self.wishes[node.name]), node.host)
         if key not in self._rankings:
-            among = {room.order: room for room in self.rooms_for(node)}
-            self._rankings[key] = Ranking(among, lambda room: self._suits(node, room), self._changed)
-        room = self._rankings[key].best()
-        return None if room is None else (room, self.offer(node, room).options[0])
+            among = {capacity.order: capacity for capacity in self.rooms_for(node)}
+            self._rankings[key] = Ranking(among, lambda capacity: self._suits(node, capacity), self._changed)
+        capacity = self._rankings[key].best()
+        return None if capacity is None else (capacity, self.offer(node, capacity).options[0])
 
-    def _suits(self, node: NodeSpec, room: HostCapacity) -> tuple[object, ...] | None:
-        options = self.offer(node, room).options
-        return self.liking(room, options[0]) if options else None
+    def _suits(self, node: NodeSpec, capacity: HostCapacity) -> tuple[object, ...] | None:
+        options = self.offer(node, capacity).options
+        return self.liking(capacity, options[0]) if options else None
 
-    def liking(self, room: HostCapacity, option: NodeCandidate) -> Liking:
+    def liking(self, capacity: HostCapacity, option: NodeCandidate) -> Liking:
         """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
-        nodes, breaks = room.seats + room.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
+        nodes, breaks = capacity.seats + capacity.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
         return self.toward * nodes, nearness(option), breaks
 
-    def offer(self, node: NodeSpec, room: HostCapacity) -> HostCandidates:
+    def offer(self, node: NodeSpec, capacity: HostCapacity) -> HostCandidates:
         """Return what a room can give, worked out anew only when something there has changed."""
         asked = self.wishes[node.name]
-        key = (id(asked), room.order)
+        key = (id(asked), capacity.order)
         known = self._offers.get(key)
-        if known is None or known[0] != room.state:
-            found = offer(room, asked, self.inventory.api_version, lenient=self.lenient, every=self.every)
-            known = self._offers[key] = (room.state, found)
+        if known is None or known[0] != capacity.state:
+            found = offer(capacity, asked, self.inventory.api_version, lenient=self.lenient, every=self.every)
+            known = self._offers[key] = (capacity.state, found)
         return known[1]
 
     def refusal(self, node: NodeSpec) -> NotPossible:
         """Return why no host can take a node beside those that have seats."""
-        return no_seat(node.name, {room.host.name: self.offer(node, room).reasons for room in self.rooms_for(node)})
+        return no_seat(
+            node.name, {capacity.host.name: self.offer(node, capacity).reasons for capacity in self.rooms_for(node)}
+        )
 
-    def take(self, node: NodeSpec, room: HostCapacity, option: NodeCandidate) -> None:
-        room.take(node.name, self.wishes[node.name], option)
-        self._changed.append(room.order)
-        self.taken[node.name] = (room, option)
+    def take(self, node: NodeSpec, capacity: HostCapacity, option: NodeCandidate) -> None:
+        capacity.take(node.name, self.wishes[node.name], option)
+        self._changed.append(capacity.order)
+        self.taken[node.name] = (capacity, option)
 
     def give(self, node: NodeSpec) -> None:
         """Undo a take."""
-        room, option = self.taken.pop(node.name)
-        room.give(node.name, self.wishes[node.name], option)
-        self._changed.append(room.order)
+        capacity, option = self.taken.pop(node.name)
+        capacity.give(node.name, self.wishes[node.name], option)
+        self._changed.append(capacity.order)
 
     def seat(self, node: NodeSpec) -> NodePlacement:
-        room, option = self.taken[node.name]
+        capacity, option = self.taken[node.name]
         vm, asked = self.ours.get(node.name), self.wishes[node.name]
         return NodePlacement(
             node=node,
             standing=vm,
-            host=room.host.ref,
-            host_name=room.host.name,
+            host=capacity.host.ref,
+            host_name=capacity.host.name,
             numa_node=option.numa_node,
             way=option.way,
-            profile=gpu_name(asked, room.host),
+            profile=gpu_name(asked, capacity.host),
             gpus=option.gpus,
             nics=option.nics,
             locality=option.locality,
             why=option.why,
-            target=target(self.spec.name, node, asked, option, host=room.host, vm=vm or self.ground.source),
+            target=target(self.spec.name, node, asked, option, host=capacity.host, vm=vm or self.ground.source),
         )
 
     def _hardness(self, node: NodeSpec) -> Hardness:

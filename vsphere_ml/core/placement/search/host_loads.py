@@ -27,56 +27,56 @@ class FeasibleLoads:
     tries: int  # questions to rooms: what each crowd could have there now
     _known: dict[Hashable, list[Bundle]] = field(default_factory=dict)
 
-    def of(self, room: HostCapacity) -> list[Bundle]:
+    def of(self, capacity: HostCapacity) -> list[Bundle]:
         """Return the largest loads, each a count for every crowd; OutOfTriesError when there are too many to see."""
-        like = self.likeness.of(room)
+        like = self.likeness.of(capacity)
         if like not in self._known:
             self.tries -= len(self.crowds)
             if self.tries < 0:
                 raise OutOfTriesError
-            self._known[like] = maximal_bundles(self._filled(room))
+            self._known[like] = maximal_bundles(self._filled(capacity))
         return self._known[like]
 
-    def seatings(self, room: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
+    def seatings(self, capacity: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
         """Yield how to seat a load that is no larger than one of the room's; whoever asks has to take each seat."""
         left = load
         while any(left):
-            crowd, option = next(self._first(room, left))
-            left = _take_one(left, self.crowds.index(crowd))
-            yield crowd, option
+            node_class, option = next(self._first(capacity, left))
+            left = _take_one(left, self.crowds.index(node_class))
+            yield node_class, option
 
-    def _first(self, room: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
-        for at, crowd in enumerate(self.crowds):
-            for option in self._options(crowd, room) if load[at] else ():
-                with _place_one(room, crowd, option):
-                    fits = any(all(map(int.__ge__, each, _take_one(load, at))) for each in self.of(room))
+    def _first(self, capacity: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
+        for at, node_class in enumerate(self.crowds):
+            for option in self._options(node_class, capacity) if load[at] else ():
+                with _place_one(capacity, node_class, option):
+                    fits = any(all(map(int.__ge__, each, _take_one(load, at))) for each in self.of(capacity))
                 if fits:
-                    yield crowd, option
+                    yield node_class, option
 
-    def _filled(self, room: HostCapacity) -> Iterator[Bundle]:
+    def _filled(self, capacity: HostCapacity) -> Iterator[Bundle]:
         yield (0,) * len(self.crowds)
-        for at, crowd in enumerate(self.crowds):
+        for at, node_class in enumerate(self.crowds):
             seen: set[Hashable] = set()
-            for option in self._options(crowd, room):
-                with _place_one(room, crowd, option):
-                    like = self.likeness.of(room)
-                    loads = [] if like in seen else self.of(room)
+            for option in self._options(node_class, capacity):
+                with _place_one(capacity, node_class, option):
+                    like = self.likeness.of(capacity)
+                    loads = [] if like in seen else self.of(capacity)
                 seen.add(like)
                 yield from (_add_one(load, at) for load in loads)
 
-    def _options(self, crowd: NodeClass, room: HostCapacity) -> tuple[NodeCandidate, ...]:
-        return self.table.offer(crowd.like, room).options if room.order in crowd.rooms else ()
+    def _options(self, node_class: NodeClass, capacity: HostCapacity) -> tuple[NodeCandidate, ...]:
+        return self.table.offer(node_class.like, capacity).options if capacity.order in node_class.rooms else ()
 
 
 @contextmanager
-def _place_one(room: HostCapacity, crowd: NodeClass, option: NodeCandidate) -> Iterator[None]:
+def _place_one(capacity: HostCapacity, node_class: NodeClass, option: NodeCandidate) -> Iterator[None]:
     """Let one more node of a crowd sit in a room, for as long as it takes to see what fits beside it."""
-    name = f"{crowd.like.name} {room.seats}"
-    room.take(name, crowd.wish, option)
+    name = f"{node_class.like.name} {capacity.seats}"
+    capacity.take(name, node_class.wish, option)
     try:
         yield
     finally:
-        room.give(name, crowd.wish, option)
+        capacity.give(name, node_class.wish, option)
 
 
 def _add_one(load: Bundle, at: int) -> Bundle:

@@ -30,39 +30,44 @@ class HostSignature:
     _of_host: dict[int, int] = field(default_factory=dict)
     _known: dict[int, tuple[int, Hashable]] = field(default_factory=dict)
 
-    def of(self, room: HostCapacity) -> Hashable:
-        known = self._known.get(room.order)
-        if known is None or known[0] != room.state:
-            known = self._known[room.order] = (room.state, (self._shape(room), *_left(room)))
+    def of(self, capacity: HostCapacity) -> Hashable:
+        known = self._known.get(capacity.order)
+        if known is None or known[0] != capacity.state:
+            known = self._known[capacity.order] = (capacity.state, (self._shape(capacity), *_left(capacity)))
         return known[1]
 
-    def _shape(self, room: HostCapacity) -> int:
-        if room.order not in self._of_host:
-            shape = _build_signature(room.host), frozenset(pin for pin in self.pins if names_host(pin, room.host))
-            self._of_host[room.order] = self._shapes.setdefault(shape, len(self._shapes))
-        return self._of_host[room.order]
+    def _shape(self, capacity: HostCapacity) -> int:
+        if capacity.order not in self._of_host:
+            shape = (
+                _build_signature(capacity.host),
+                frozenset(pin for pin in self.pins if names_host(pin, capacity.host)),
+            )
+            self._of_host[capacity.order] = self._shapes.setdefault(shape, len(self._shapes))
+        return self._of_host[capacity.order]
 
 
-def _left(room: HostCapacity) -> tuple[Hashable, ...]:
+def _left(capacity: HostCapacity) -> tuple[Hashable, ...]:
     """Return what is left in a room, whoever has the rest, and whichever of GPUs that can stand for each other."""
-    functions = [(nic.address, room.functions[nic.address], nic.address in room.holders) for nic in room.host.nics]
+    functions = [
+        (nic.address, capacity.functions[nic.address], nic.address in capacity.holders) for nic in capacity.host.nics
+    ]
     return (
-        room.memory,
-        tuple(sorted(room.cores.items())),
-        tuple(sorted(room.numa_memory.items())),
-        frozenset(Counter(_gpus(room)).items()),
+        capacity.memory,
+        tuple(sorted(capacity.cores.items())),
+        tuple(sorted(capacity.numa_memory.items())),
+        frozenset(Counter(_gpus(capacity)).items()),
         frozenset(functions),
-        frozenset(room.promised.items()),
-        bool(room.strangers),
-        room.grouped > 0,
-        room.seats > room.grouped,
+        frozenset(capacity.promised.items()),
+        bool(capacity.strangers),
+        capacity.grouped > 0,
+        capacity.seats > capacity.grouped,
     )
 
 
-def _gpus(room: HostCapacity) -> Iterator[Hashable]:
-    for address in room.gpus:
-        profiles = tuple(sorted(str(share.profile) for share in room.shares.get(address, ())))
-        yield gpu_kind(room, address), address in room.holders, profiles
+def _gpus(capacity: HostCapacity) -> Iterator[Hashable]:
+    for address in capacity.gpus:
+        profiles = tuple(sorted(str(share.profile) for share in capacity.shares.get(address, ())))
+        yield gpu_kind(capacity, address), address in capacity.holders, profiles
 
 
 def _build_signature(host: Host) -> Hashable:

@@ -69,13 +69,13 @@ def _smallest(search: Search) -> list[NodeSpec]:
     Of nodes that ask for the same only the number counts. A question that stays open counts as a cluster that fits, so
     that the part may then be larger than need be.
     """
-    counts = [len(crowd.waiting) for crowd in search.crowds]
+    counts = [len(node_class.waiting) for node_class in search.crowds]
     for at in reversed(range(len(counts))) if len(counts) <= _MANY else ():
         counts[at] = _least_number(
             counts[at],
             lambda count: search.impossible([*counts[:at], count, *counts[at + 1 :]]),  # noqa: B023
         )
-    named = [crowd.waiting[::-1][:count] for crowd, count in zip(search.crowds, counts, strict=True)]
+    named = [node_class.waiting[::-1][:count] for node_class, count in zip(search.crowds, counts, strict=True)]
     return [node for part in named for node in part]
 
 
@@ -93,16 +93,16 @@ def _least_number(most: int, holds: Callable[[int], bool]) -> int:
 
 def _shortages(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str]:
     """Yield what the nodes need together and what there is of it; that it is all there, but in pieces, otherwise."""
-    crowds = {_ask(table, node) for node in nodes}
-    if len(crowds) == 1:  # more of them only makes it clearer
-        nodes = [node for node in table.waiting if _ask(table, node) in crowds]
+    classes = {_ask(table, node) for node in nodes}
+    if len(classes) == 1:  # more of them only makes it clearer
+        nodes = [node for node in table.waiting if _ask(table, node) in classes]
         short = [_places(table, nodes)]
     else:
         short = [*_gpus(table, nodes), *_functions(table, nodes), *_memory(table, nodes)]
     who = f"together: {_row([node.name for node in nodes])}"
-    told = [each for each in short if each]
-    yield from (f"{who} {each}" for each in told)
-    if not told:
+    texts = [each for each in short if each]
+    yield from (f"{who} {each}" for each in texts)
+    if not texts:
         yield f"{who} find enough of each thing on all hosts, but not in the pieces that they need it in"
 
 
@@ -113,12 +113,12 @@ def _ask(table: PlacementState, node: NodeSpec) -> tuple[int, str | None]:
 
 def _places(table: PlacementState, nodes: Sequence[NodeSpec]) -> str:
     """Return how many of equal nodes each host could take at most, and what limits it."""
-    wish = table.wishes[nodes[0].name]
+    requirements = table.wishes[nodes[0].name]
     at: dict[str, tuple[int, str]] = {}
-    for room in table.rooms_for(nodes[0]):
-        limits = bounds.limits(room, wish, lenient=table.lenient)
+    for capacity in table.rooms_for(nodes[0]):
+        limits = bounds.limits(capacity, requirements, lenient=table.lenient)
         least = min(limits, key=lambda name: limits[name])
-        at[room.host.name] = (limits[least] if table.offer(nodes[0], room).options else 0, least)
+        at[capacity.host.name] = (limits[least] if table.offer(nodes[0], capacity).options else 0, least)
     there = sum(count for count, _ in at.values())
     if there >= len(nodes):
         return ""
@@ -141,14 +141,14 @@ def _functions(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str
         yield _shortage(table, those, f"functions of {model}", sum(node.nic.count for node in those), _functions_of)
 
 
-def _functions_of(room: HostCapacity, wish: NodeRequirements) -> int:
-    count = bounds.functions(room, wish)
+def _functions_of(capacity: HostCapacity, requirements: NodeRequirements) -> int:
+    count = bounds.functions(capacity, requirements)
     return sys.maxsize if count is None else count
 
 
 def _memory(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str]:
     need = sum(node.memory for node in nodes) // MIB
-    yield _shortage(table, nodes, "MiB of memory", need, lambda room, _: room.memory // MIB)
+    yield _shortage(table, nodes, "MiB of memory", need, lambda capacity, _: capacity.memory // MIB)
 
 
 def _shortage(
@@ -161,9 +161,9 @@ def _shortage(
     """Return that there is too little of a thing on the hosts that any of the nodes could be on; empty when enough."""
     there: dict[str, int] = {}
     for node in nodes:
-        for room in table.rooms_for(node):
-            if room.host.name not in there and table.offer(node, room).options:
-                there[room.host.name] = has(room, table.wishes[node.name])
+        for capacity in table.rooms_for(node):
+            if capacity.host.name not in there and table.offer(node, capacity).options:
+                there[capacity.host.name] = has(capacity, table.wishes[node.name])
     have = sum(there.values())
     if have >= need:
         return ""

@@ -34,5 +34,5 @@ def crowds_of(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClas
 
 
 def _crowd(table: PlacementState, same: list[NodeSpec], rank: int) -> NodeClass:
-    rooms = {room.order: room for room in table.rooms_for(same[0])}
-    return NodeClass(like=same[0], wish=table.wishes[same[0].name], waiting=same[::-1], rooms=rooms, rank=rank)
+    capacities = {capacity.order: capacity for capacity in table.rooms_for(same[0])}
+    return NodeClass(like=same[0], wish=table.wishes[same[0].name], waiting=same[::-1], rooms=capacities, rank=rank)

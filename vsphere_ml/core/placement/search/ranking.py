@@ -46,6 +46,6 @@ class Ranking:
         return None
 
     def _entry(self, order: int) -> tuple[tuple[object, ...], int, int] | None:
-        room = self.rooms[order]
-        key = self.suits(room)
-        return None if key is None else (key, order, room.state)
+        capacity = self.rooms[order]
+        key = self.suits(capacity)
+        return None if key is None else (key, order, capacity.state)

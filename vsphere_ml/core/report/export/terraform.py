@@ -52,15 +52,15 @@ _IGNORED = (
 
 def configuration(spec: ClusterSpec, inventory: Inventory) -> str:
     """Return the configuration; NotPossible as `resolve`. What it leaves out stands in it as comments."""
-    ground = resolve(spec, inventory)
+    resolved = resolve(spec, inventory)
     vms = existing_vms(spec, inventory)
     there = {vm.name for vm in vms}
     head = _HEAD.format(name=spec.name, about=hcl.comment(inventory.about)[2:]).splitlines()
     missing = [
         hcl.comment(f"{node.name} does not stand, and is left out.") for node in spec.nodes if node.name not in there
     ]
-    blocks = (_vm(vm, vm.settings, ground, inventory) for vm in vms if vm.settings is not None)
-    rules = (_rule(rule.name) for rule in ground.cluster.rules if rule.vms & {vm.ref for vm in vms})
+    blocks = (_vm(vm, vm.settings, resolved, inventory) for vm in vms if vm.settings is not None)
+    rules = (_rule(rule.name) for rule in resolved.cluster.rules if rule.vms & {vm.ref for vm in vms})
     return "\n".join((*head, *missing, *rules, *chain.from_iterable(blocks))) + "\n"
 
 
@@ -74,7 +74,7 @@ def _rule(name: str) -> str:
     return hcl.comment(f"The DRS rule {name} is left out; `vsml provision` keeps it.")
 
 
-def _vm(vm: Vm, settings: VmSettings, ground: ResolvedSite, inventory: Inventory) -> Iterator[str]:
+def _vm(vm: Vm, settings: VmSettings, resolved: ResolvedSite, inventory: Inventory) -> Iterator[str]:
     name = hcl.identifier(vm.name)
     yield from (
         "",
@@ -86,11 +86,10 @@ def _vm(vm: Vm, settings: VmSettings, ground: ResolvedSite, inventory: Inventory
     )
     yield from (hcl.comment(each) for each in _unsupported_settings(settings))
     host = next((host for host in inventory.hosts if host.ref == vm.host), None)
-    yield hcl.comment(
-        f"Pool of {ground.cluster.name}, datastore {ground.datastore.name}, host {host.name if host else 'not known'}."
-    )
+    on = host.name if host else "not known"
+    yield hcl.comment(f"Pool of {resolved.cluster.name}, datastore {resolved.datastore.name}, host {on}.")
     inner = chain(_extra_config(settings), _networks(settings, inventory), _disk(settings), _lifecycle())
-    yield from hcl.block(f'resource "vsphere_virtual_machine" "{name}"', _arguments(vm, settings, ground), inner)
+    yield from hcl.block(f'resource "vsphere_virtual_machine" "{name}"', _arguments(vm, settings, resolved), inner)
 
 
 def _path(vm: Vm, inventory: Inventory) -> str:
@@ -98,13 +97,13 @@ def _path(vm: Vm, inventory: Inventory) -> str:
     return "/".join(("", inventory.datacenter, "vm", *([folder] if folder else []), vm.name))
 
 
-def _arguments(vm: Vm, settings: VmSettings, ground: ResolvedSite) -> dict[str, Value]:
+def _arguments(vm: Vm, settings: VmSettings, resolved: ResolvedSite) -> dict[str, Value]:
     made: dict[str, Value] = {
         "name": vm.name,
-        "resource_pool_id": ground.pool,
-        "datastore_id": ground.datastore.ref,
+        "resource_pool_id": resolved.pool,
+        "datastore_id": resolved.datastore.ref,
         **({"host_system_id": vm.host} if vm.host else {}),
-        **({"folder": ground.folder} if ground.folder else {}),
+        **({"folder": resolved.folder} if resolved.folder else {}),
         "hardware_version": vm.hardware_version,
         "firmware": settings.firmware,
         "efi_secure_boot_enabled": settings.secure_boot,

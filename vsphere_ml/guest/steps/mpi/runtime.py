@@ -67,8 +67,8 @@ class PythonRuntime:
         found = (_INFO.fullmatch(line) for line in seen["packages"].out.splitlines())
         there = {_normalize_name(each["name"]): each["version"] for each in found if each}
         wanted = (each.partition("==") for each in self.packages)
-        lacking = [f"{name} {version}" for name, _, version in wanted if there.get(_normalize_name(name)) != version]
-        return f"{self.path} lacks {', '.join(lacking)}" if lacking else None
+        missing = [f"{name} {version}" for name, _, version in wanted if there.get(_normalize_name(name)) != version]
+        return f"{self.path} lacks {', '.join(missing)}" if missing else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         shell.run(f"{q(self.python)} -m venv {q(self.path)}")

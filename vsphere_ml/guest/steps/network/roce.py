@@ -53,8 +53,8 @@ class NetplanRoce:
         if not seen["interface"].text:
             number = f" number {facts.roce_number}" if facts.roce_number > 1 else ""
             return f"there is no RoCE interface{number}" + (f" with MAC {facts.roce_mac}" if facts.roce_mac else "")
-        if _has_own_file(facts) and (lack := self._content(facts).lack(seen["netplan"])):
-            return lack
+        if _has_own_file(facts) and (missing := self._content(facts).lack(seen["netplan"])):
+            return missing
         return self.wrong(rdma.link(seen["address"]), facts)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
@@ -136,8 +136,8 @@ class RoceQos:
 
     def _lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
         for name, content in (("script", self._script(facts)), ("unit", self._unit(facts))):
-            if lack := content.lack(seen[name]):
-                return lack
+            if missing := content.lack(seen[name]):
+                return missing
         if not seen["enabled"].ok:
             return f"{_unit_name(facts)} does not start at boot"
         return self._unset(seen)
@@ -218,8 +218,8 @@ def _first_lack(
     for nic in rdma.each(facts):
         end = _suffix(nic)
         mine = {name.removesuffix(end): answer for name, answer in seen.items() if name.endswith(end)} if end else seen
-        if lack := judge(mine, nic):
-            return lack
+        if missing := judge(mine, nic):
+            return missing
     return None
 
 

@@ -40,8 +40,8 @@ class HostsFile:
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         mode, owner, text = read_existing(shell, "/etc/hosts", facts)
-        kept = "".join(f"{line}\n" for line in lines_of(text) if not _names_itself(line, facts.name))
-        shell.write("/etc/hosts", block(kept, _name(facts), _lines(facts)), mode=mode, owner=owner)
+        previous = "".join(f"{line}\n" for line in lines_of(text) if not _names_itself(line, facts.name))
+        shell.write("/etc/hosts", block(previous, _name(facts), _lines(facts)), mode=mode, owner=owner)
         return StepNeed.NOTHING
 
 

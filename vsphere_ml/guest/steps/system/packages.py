@@ -71,8 +71,8 @@ class Packages:
         return {"installed": packages_question(self.names)}
 
     def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
-        lacking = missing_packages(self.names, seen["installed"])
-        return f"{', '.join(lacking)} not installed" if lacking else None
+        missing = missing_packages(self.names, seen["installed"])
+        return f"{', '.join(missing)} not installed" if missing else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         install(shell, self.names, facts, self._options)

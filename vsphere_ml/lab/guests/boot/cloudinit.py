@@ -102,22 +102,28 @@ def _ethernets(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list((network.get("ethernets") or {}).values())
 
 
-def boot(told: LabFirstBoot, network: list[str]) -> str:
+def boot(first_boot: LabFirstBoot, network: list[str]) -> str:
     """Return the commands of every boot; users, keys and files are made at the first one."""
-    lines = [f"hostname {quote(told.hostname)}", *network, 'if [ "$first" ]; then', *_first_boot_files(told), "fi"]
+    lines = [
+        f"hostname {quote(first_boot.hostname)}",
+        *network,
+        'if [ "$first" ]; then',
+        *_first_boot_files(first_boot),
+        "fi",
+    ]
     path = "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return "\n".join([*lines, path, ": >/run/vsml-lab/booted", ""])
 
 
-def _first_boot_files(told: LabFirstBoot) -> Iterator[str]:
-    name, userdata = told.hostname, told.userdata
-    names = f"{name}.{told.domain} {name}" if told.domain else name
+def _first_boot_files(first_boot: LabFirstBoot) -> Iterator[str]:
+    name, userdata = first_boot.hostname, first_boot.userdata
+    names = f"{name}.{first_boot.domain} {name}" if first_boot.domain else name
     yield _file("/etc/hostname", f"{name}\n")
     yield _file("/etc/hosts", f"127.0.0.1 localhost\n127.0.1.1 {names}\n::1 localhost ip6-localhost\n")
-    if told.dns or told.search:
-        search = f"search {' '.join(told.search)}\n" if told.search else ""
+    if first_boot.dns or first_boot.search:
+        search = f"search {' '.join(first_boot.search)}\n" if first_boot.search else ""
         yield "rm -f /etc/resolv.conf"  # it may be a link to what the machine's resolver writes
-        yield _file("/etc/resolv.conf", search + "".join(f"nameserver {each}\n" for each in told.dns))
+        yield _file("/etc/resolv.conf", search + "".join(f"nameserver {each}\n" for each in first_boot.dns))
     yield _file("/etc/ssh/sshd_config", _SSHD)
     yield _file("/root/.bashrc", "")
     # There is no way to the internet, so apt sees the lab's own packages and no others.

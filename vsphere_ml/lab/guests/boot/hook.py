@@ -35,10 +35,10 @@ def follow(event: Mapping[str, Any], home: Path, answer: TextIO) -> None:
 
 
 def _end(vm: LabVm, center: hub.Hub, answer: TextIO, *, destroy: bool) -> None:
-    told = machine.firmware(center, vm.id)
+    answers = machine.firmware(center, vm.id)
     (machine.destroy if destroy else machine.end)(center, vm.id)
-    if told:
-        answer.write(json.dumps({"guestinfo": told}) + "\n")
+    if answers:
+        answer.write(json.dumps({"guestinfo": answers}) + "\n")
 
 
 def _begin(vm: LabVm, home: Path, answer: TextIO, *, reset: bool) -> None:
@@ -49,6 +49,6 @@ def _begin(vm: LabVm, home: Path, answer: TextIO, *, reset: bool) -> None:
             machine.end(center, vm.id)
         machine.begin(center, vm)
     report = machine.report(center, vm)
-    told = {"guest_ip": report.address, "hostname": report.hostname, "guestinfo": dict(report.guestinfo)}
-    answer.write(json.dumps(told) + "\n")
+    answers = {"guest_ip": report.address, "hostname": report.hostname, "guestinfo": dict(report.guestinfo)}
+    answer.write(json.dumps(answers) + "\n")
     answer.flush()

@@ -21,5 +21,5 @@ def test_each_seat_says_its_cost_and_names_every_loser_once() -> None:
 
 
 def test_the_data_has_every_candidate() -> None:
-    told = explanation.data(explain(cluster(1), quad_8u3()))
-    assert [each["host"] for each in told[0]["losers"]] == [f"esx-0{n}.lab.test" for n in (2, 3, 4)]
+    found = explanation.data(explain(cluster(1), quad_8u3()))
+    assert [each["host"] for each in found[0]["losers"]] == [f"esx-0{n}.lab.test" for n in (2, 3, 4)]

@@ -59,18 +59,18 @@ def test_what_differs_is_told_apart(shown: Callable[..., Shown]) -> None:
 
 def test_verbose_tells_every_key_as_vcenter_has_it(shown: Callable[..., Shown]) -> None:
     plan = planned(wishes.nodes(2))
-    told = block(plan, shown, every_key=True)
-    assert told[0] == "   node-1, node-2"
+    texts = block(plan, shown, every_key=True)
+    assert texts[0] == "   node-1, node-2"
     for key, value in view.data(plan)["targets"][0]["extra_config"].items():
-        assert f"      {key} = {value}" in told or key == "guestinfo.vsml.node"
-    assert not set(told) <= set(block(plan, shown))
+        assert f"      {key} = {value}" in texts or key == "guestinfo.vsml.node"
+    assert not set(texts) <= set(block(plan, shown))
 
 
 def test_the_data_has_every_vm_with_everything_it_will_be() -> None:
     plan = planned(wishes.nodes(2))
-    told = json.loads(json.dumps(view.data(plan)))["targets"]
-    assert [each["node"] for each in told] == ["node-1", "node-2"]
-    first = told[0]
+    found = json.loads(json.dumps(view.data(plan)))["targets"]
+    assert [each["node"] for each in found] == ["node-1", "node-2"]
+    first = found[0]
     assert (first["memory_reservation"], first["memory_reservation_locked"]) == (first["memory"], True)
     assert (first["firmware"], first["hardware_version"], first["latency"]) == ("efi", 20, "normal")
     assert first["extra_config"]["pciPassthru.64bitMMIOSizeGB"] == "128"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def rows(vsml: Callable[..., Ended], tmp_path: Path, nodes: str) -> list[str]:
     file = tmp_path / "cluster.toml"
     file.write_text(CLUSTER + DEFAULTS + nodes)
-    told = vsml("check", str(file))
-    assert told.status == 0, told.err
-    return told.out.splitlines()
+    ended = vsml("check", str(file))
+    assert ended.status == 0, ended.err
+    return ended.out.splitlines()
 
 
 def test_each_node_of_a_small_cluster_has_a_row(vsml: Callable[..., Ended], tmp_path: Path) -> None:

@@ -64,16 +64,16 @@ def test_what_stops_running_comes_first_and_only_there(shown: Callable[..., Show
 
 
 def test_a_clone_is_shown_with_its_datastore_and_the_network_of_its_fast_nic(shown: Callable[..., Shown]) -> None:
-    told = text(fresh(), shown)
-    assert "datastore vsan" in told
-    assert "%SameSwitch on roce" in told
+    message = text(fresh(), shown)
+    assert "datastore vsan" in message
+    assert "%SameSwitch on roce" in message
 
 
 def test_a_node_with_pvrdma_is_shown_with_its_adapter(shown: Callable[..., Shown]) -> None:
     plan = fresh(1)
-    (seat,) = plan.seats
+    (placement,) = plan.seats
     want = WantPvrdma(network=NetworkRef("dvportgroup-2"), network_name="roce")
-    by_software = replace(seat, nics=(), way=Pairing.GPU_ONLY, target=replace(seat.target, devices=(want,)))
+    by_software = replace(placement, nics=(), way=Pairing.GPU_ONLY, target=replace(placement.target, devices=(want,)))
     row = next(
         line for line in text(replace(plan, seats=(by_software,)), shown).splitlines() if line.startswith("node-1 ")
     )
@@ -125,12 +125,12 @@ def test_a_vms_name_is_not_read_as_markup(shown: Callable[..., Shown]) -> None:
 
 def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
     plan = fresh()
-    told = json.loads(json.dumps(view.data(plan)))
-    kinds = [change["change"] for stage in told["stages"] for change in stage["changes"]]
+    found = json.loads(json.dumps(view.data(plan)))
+    kinds = [change["change"] for stage in found["stages"] for change in stage["changes"]]
     assert kinds == [type(change).__name__ for change in plan.changes]
-    assert told["empty"] is False
-    assert [seat["node"] for seat in told["seats"]] == ["node-1", "node-2"]
-    assert told["seats"][0]["locality"] == "same PCIe switch"
+    assert found["empty"] is False
+    assert [placement["node"] for placement in found["seats"]] == ["node-1", "node-2"]
+    assert found["seats"][0]["locality"] == "same PCIe switch"
 
 
 @pytest.mark.parametrize("kind", get_args(Change), ids=lambda kind: kind.__name__)

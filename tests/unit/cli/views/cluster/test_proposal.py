@@ -21,10 +21,10 @@ BOOK = load_text('about = "A file."\n[[step]]\nkind = "file"\npath = "/etc/a"\nt
 NOTHING = Plan(stages=())
 
 
-def guest(node: str, lack: str | None) -> GuestResult:
-    state = StepState.OK if lack is None else StepState.LACKING
+def guest(node: str, missing: str | None) -> GuestResult:
+    state = StepState.OK if missing is None else StepState.LACKING
     found = Convergence(
-        node=node, playbook="mine", digest="d", outcomes=(StepOutcome(step="file /etc/a", state=state, lack=lack),)
+        node=node, playbook="mine", digest="d", outcomes=(StepOutcome(step="file /etc/a", state=state, lack=missing),)
     )
     return GuestResult(node=node, convergences=(found,))
 

@@ -56,15 +56,15 @@ def plan() -> Plan:
 
 def test_a_run_that_did_all_says_so_and_how_long_it_took(shown: Callable[..., Shown]) -> None:
     done = (Done(change=ON, seconds=1.0),)
-    whole = Report(
+    full = Report(
         command="provision", cluster="train", plan=plan(), acted=True, lacking=NOTHING, outcomes=done, seconds=4.25
     )
-    answer = report.answer(whole, dry_run=False, detailed=False)
+    answer = report.answer(full, dry_run=False, detailed=False)
     assert answer.status == 0
     lines = written(answer.text, shown).splitlines()
     assert lines[0].startswith("NODE")
     assert lines[-1] == "done: train is as the file says; 1 change in 4.2 s"
-    assert report.answer(whole, dry_run=False, detailed=True).status == 7
+    assert report.answer(full, dry_run=False, detailed=True).status == 7
 
 
 def test_a_run_with_nothing_to_do_is_zero_even_when_asked_in_detail(shown: Callable[..., Shown]) -> None:
@@ -81,11 +81,11 @@ def test_a_partial_run_is_an_error_that_hides_no_outcome(shown: Callable[..., Sh
     assert (
         written(answer.text, shown).splitlines()[-1] == "not finished: train: 1 change in 3.2 s, 1 failed, 1 left out"
     )
-    told = json.loads(envelope.success("provision", answer, ()))
-    assert told["status"] == "partial"
-    assert [each["state"] for each in told["data"]["outcomes"]] == ["done", "failed", "skipped"]
-    assert told["data"]["outcomes"][1]["error"]["code"] == "vsphere.graphics-capacity"
-    assert told["data"]["lacking"]["empty"] is False
+    found = json.loads(envelope.success("provision", answer, ()))
+    assert found["status"] == "partial"
+    assert [each["state"] for each in found["data"]["outcomes"]] == ["done", "failed", "skipped"]
+    assert found["data"]["outcomes"][1]["error"]["code"] == "vsphere.graphics-capacity"
+    assert found["data"]["lacking"]["empty"] is False
 
 
 def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
@@ -114,12 +114,12 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
         lacks=("rule vsml-train is not there",),
         unseated=NotPossible("no host can take node-2", code="placement.no-seat", details=("esx-01: no GPU free",)),
     )
-    told = written(status_view.text(seen), shown)
-    assert "   ~ node-2: is not there\n" in told
-    assert "   ~ rule vsml-train is not there\n" in told
-    assert "no seat\n   no host can take node-2\n   esx-01: no GPU free\n" in told
-    assert "     hint: vsml destroy --only node-9\n" in told
-    assert told.endswith(
+    text = written(status_view.text(seen), shown)
+    assert "   ~ node-2: is not there\n" in text
+    assert "   ~ rule vsml-train is not there\n" in text
+    assert "no seat\n   no host can take node-2\n   esx-01: no GPU free\n" in text
+    assert "     hint: vsml destroy --only node-9\n" in text
+    assert text.endswith(
         "train is not as the file says: 1 of 2 nodes run, 1 of them is not as described, its rule, folder or switch "
         "differs, 1 VM of it is not in the file\n"
     )

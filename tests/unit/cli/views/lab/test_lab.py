@@ -14,9 +14,9 @@ def descriptions(*paths: Path) -> list[str]:
 
 
 def test_each_topology_that_ships_is_described_by_a_whole_sentence() -> None:
-    told = descriptions(*server.topologies().values())
-    assert len(told) >= 7
-    assert all(each.endswith(".") and each.count(". ") == 0 for each in told)
+    texts = descriptions(*server.topologies().values())
+    assert len(texts) >= 7
+    assert all(each.endswith(".") and each.count(". ") == 0 for each in texts)
 
 
 def test_a_sentence_may_take_several_lines_and_hold_versions(tmp_path: Path) -> None:

@@ -64,18 +64,18 @@ def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[.
 
 def test_without_a_terminal_nothing_moves(shown: Callable[..., Shown]) -> None:
     made = shown()
-    with show_apply_progress(made.terminal.err) as tell:
+    with show_apply_progress(made.terminal.err) as notify:
         for event in STORY:
-            tell(event)
+            notify(event)
     assert "\x1b" not in made.err.getvalue()
     assert "\r" not in made.err.getvalue()
 
 
 def test_on_a_terminal_the_last_picture_stays_and_says_what_became_of_each_vm(shown: Callable[..., Shown]) -> None:
     made = shown(tty=True)
-    with show_apply_progress(made.terminal.err) as tell:
+    with show_apply_progress(made.terminal.err) as notify:
         for event in STORY[:-1]:
-            tell(event)
+            notify(event)
     last = ESCAPE.sub("", made.err.getvalue()).splitlines()[-4:]
     assert re.match(r"node-1\s+━+\s+done$", last[0].rstrip())
     assert re.match(r"node-2\s+━+\s+power on: not enough GPUs$", last[1].rstrip())

@@ -102,9 +102,9 @@ def test_bars_are_as_high_as_steps_are_fast() -> None:
 
 
 def test_a_program_of_ones_own_has_no_images() -> None:
-    pace = LaunchProgress(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
-    pace.add(stepped(0.5, 0.5))
-    assert pace.words == "step 2, 2.0 steps/s lately"
+    rate = LaunchProgress(Configuration(workload=Workload.SCRIPT, nodes=2, ranks=2))
+    rate.add(stepped(0.5, 0.5))
+    assert rate.words == "step 2, 2.0 steps/s lately"
 
 
 def test_what_ranks_print_is_set_apart_and_steers_no_terminal() -> None:

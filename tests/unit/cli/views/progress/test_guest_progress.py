@@ -54,9 +54,9 @@ def sized(made: Shown, columns: int, rows: int = 30) -> Shown:
 
 def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
     made = shown()
-    tell = GuestLines(made.terminal.err, clock=lambda: "10:00:00")
+    notify = GuestLines(made.terminal.err, clock=lambda: "10:00:00")
     for event in STORY:
-        tell(event)
+        notify(event)
     assert made.err.getvalue().splitlines() == [
         "10:00:00  node-1: waiting: no address yet; VMware Tools: not running",
         "10:00:00  node-1: base: 1 of 4 steps to do",
@@ -80,9 +80,9 @@ def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callab
             now[0] += 10
             board(event)
             now[0] += 3
-            beside = sized(shown(tty=True), 80)  # the board itself moves on the other one
-            beside.terminal.err.print(board)
-            pictures[event] = screen(beside.err.getvalue(), 80)
+            context = sized(shown(tty=True), 80)  # the board itself moves on the other one
+            context.terminal.err.print(board)
+            pictures[event] = screen(context.err.getvalue(), 80)
     finally:
         board.leave(over=True)
     assert pictures[STORY[0]] == ["node-1    3 s  waiting: no address yet; VMware Tools: not running", "1 waiting"]
@@ -102,20 +102,20 @@ def test_a_row_says_where_a_guest_is_for_how_long_and_what_it_does(shown: Callab
 def test_the_last_picture_of_work_stays_and_that_of_a_look_goes(shown: Callable[..., Shown]) -> None:
     for story, left in ((STORY, 4), ((Entering(node="node-1"), GuestEnded(node="node-1", lacking=2)), 0)):
         made = sized(shown(tty=True), 80)
-        with following_both(made.terminal.err) as told:
+        with following_both(made.terminal.err) as both:
             for event in story:
-                told.guests(event)
+                both.guests(event)
         assert len(screen(made.err.getvalue(), 80)) == left
 
 
 def test_nothing_moves_while_a_person_is_asked_or_after_the_end(shown: Callable[..., Shown]) -> None:
     made = sized(shown(tty=True), 80)
-    with following_both(made.terminal.err) as told:
-        told.guests(Entering(node="node-1"))
-        seen = told.before(lambda _plan: screen(made.err.getvalue(), 80) == [])(None)
-        told.guests(CURL)
-        told.site(ReadingInventory(why="again"))
-    told.guests(Entering(node="node-9"))
+    with following_both(made.terminal.err) as both:
+        both.guests(Entering(node="node-1"))
+        seen = both.before(lambda _plan: screen(made.err.getvalue(), 80) == [])(None)
+        both.guests(CURL)
+        both.site(ReadingInventory(why="again"))
+    both.guests(Entering(node="node-9"))
     assert seen
     assert "node-9" not in made.err.getvalue()
 
@@ -123,19 +123,19 @@ def test_nothing_moves_while_a_person_is_asked_or_after_the_end(shown: Callable[
 def test_site_and_guests_take_turns(shown: Callable[..., Shown]) -> None:
     made = sized(shown(tty=True), 80)
     plan = Plan(stages=(Stage(title="power on", changes=(PowerOn(vm="node-1"),)),))
-    with following_both(made.terminal.err) as told:
-        told.guests(Entering(node="node-2"))
-        told.site(Acting(plan=plan))
-        told.guests(CURL)
-        told.guests(GuestEnded(node="node-2", error=FULL))
+    with following_both(made.terminal.err) as both:
+        both.guests(Entering(node="node-2"))
+        both.site(Acting(plan=plan))
+        both.guests(CURL)
+        both.guests(GuestEnded(node="node-2", error=FULL))
     lines = screen(made.err.getvalue(), 80)
     assert [line.split()[0] for line in lines] == ["node-1", "1", "node-2", "1"]
 
 
 def test_a_narrow_terminal_cuts_what_is_said_and_keeps_the_names(shown: Callable[..., Shown]) -> None:
     made = sized(shown(tty=True), 40)
-    with following_both(made.terminal.err) as told:
-        told.guests(CURL)
+    with following_both(made.terminal.err) as both:
+        both.guests(CURL)
     first, last = screen(made.err.getvalue(), 40)
     assert re.fullmatch(r"node-2  base 1/4  0 s  packages curl: .*…", first)
     assert last == "1 running"
@@ -147,17 +147,17 @@ def test_hostile_names_steer_no_terminal(shown: Callable[..., Shown]) -> None:
     )
     for tty in (True, False):
         made = sized(shown(tty=tty), 120)
-        with following_both(made.terminal.err) as told:
-            told.guests(hostile)
+        with following_both(made.terminal.err) as both:
+            both.guests(hostile)
         assert not re.search(r"\x1b\[2J|\x1b\]|\x07|\x9b|[^\r\n]\r[^\n\x1b]", made.err.getvalue())
         assert "[red]s" in made.err.getvalue()
 
 
 def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
     made = sized(shown(tty=True), 80, rows=60)
-    with following_both(made.terminal.err) as told:
-        told.guests(CURL)
-        threads = [Thread(target=_tell, args=(told.guests, number)) for number in range(20)]
+    with following_both(made.terminal.err) as both:
+        both.guests(CURL)
+        threads = [Thread(target=_tell, args=(both.guests, number)) for number in range(20)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -165,7 +165,7 @@ def test_many_guests_tell_at_once(shown: Callable[..., Shown]) -> None:
     assert screen(made.err.getvalue(), 80, 60)[-1] == "20 done, 1 running"
 
 
-def _tell(tell: Callable[[GuestEvent], None], number: int) -> None:
+def _tell(notify: Callable[[GuestEvent], None], number: int) -> None:
     for step in range(1, 20):
-        tell(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", lack="l"))
-    tell(GuestEnded(node=f"n{number}", changed=19))
+        notify(Applying(node=f"n{number}", playbook="base", number=step, steps=20, step="s", lack="l"))
+    notify(GuestEnded(node=f"n{number}", changed=19))

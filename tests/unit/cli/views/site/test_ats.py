@@ -130,8 +130,8 @@ def test_data_has_what_a_script_needs_also_of_a_failure() -> None:
     report = failed().run()
     answer = ats.answer(report, looking=False, check=False, lab=False)
     assert (answer.status, [each.code for each in answer.errors]) == (4, ["ats.host-failed"])
-    told = json.loads(json.dumps(plain_value(answer.data)))
-    first, second = told["hosts"]
+    found = json.loads(json.dumps(plain_value(answer.data)))
+    first, second = found["hosts"]
     assert first["outcome"]["errors"][0]["code"] == "ats.host-not-back"
     assert first["outcome"]["left"][-1] == "node-1 is powered off"
     assert second["outcome"]["begun"] is False
@@ -140,8 +140,8 @@ def test_data_has_what_a_script_needs_also_of_a_failure() -> None:
 
 def test_names_of_other_people_steer_no_terminal() -> None:
     rig = standing(1)
-    stranger = vm("evil\x1b[2J", "vm-99", host=rig.esx(0).host.ref, powered_on=True)
-    rig.site.inventory = replace(rig.site.inventory, vms=(*rig.site.inventory.vms, stranger))
+    other_vm = vm("evil\x1b[2J", "vm-99", host=rig.esx(0).host.ref, powered_on=True)
+    rig.site.inventory = replace(rig.site.inventory, vms=(*rig.site.inventory.vms, other_vm))
     assert "\x1b" not in drawn(ats_text.plan(rig.run(dry_run=True).plan))
 
 
@@ -178,9 +178,9 @@ def test_without_a_terminal_each_step_is_a_line_and_a_state_is_told_once(shown: 
 
 def test_on_a_terminal_what_is_done_stays_above_what_moves(shown: Callable[..., Shown]) -> None:
     made = shown(tty=True)
-    with show_host_progress(made.terminal.err) as tell:
+    with show_host_progress(made.terminal.err) as notify:
         for event in STORY:
-            tell(event)
-    told = ESCAPE.sub("", made.err.getvalue())
-    assert "esx-01: reboot: done in 241.3 s" in told
-    assert "esx-01: done after 300 s" in told
+            notify(event)
+    text = ESCAPE.sub("", made.err.getvalue())
+    assert "esx-01: reboot: done in 241.3 s" in text
+    assert "esx-01: done after 300 s" in text

@@ -46,8 +46,8 @@ def test_a_device_whose_numa_node_is_not_told_is_still_drawn(shown: Callable[...
 
 
 def test_the_tables_say_what_is_free_and_end_no_line_in_blanks(shown: Callable[..., Shown]) -> None:
-    told = written(view.text(pictures.quad_8u3()), shown)
-    lines = told.splitlines()
+    text = written(view.text(pictures.quad_8u3()), shown)
+    lines = text.splitlines()
     assert any(line.startswith("esx-02.lab.test") and line.endswith("3 of 4 free  ready") for line in lines)
     assert any(line.split()[:2] == ["esx-02.lab.test", "0000:3b:00.0"] and "etl-7" in line for line in lines)
     assert not any(line.endswith(" ") for line in lines)
@@ -61,6 +61,6 @@ def test_who_holds_a_nic_is_named_and_unknown_holders_keep_their_reference() -> 
 
 
 def test_the_data_of_an_inventory_is_json_with_memory_in_bytes() -> None:
-    told = json.loads(json.dumps(view.data(pictures.seed_7u2())))
-    assert told["hosts"][0]["memory"] == 768 << 30
-    assert {gpu["address"] for gpu in told["hosts"][0]["gpus"]} == {"0000:3b:00.0", "0000:af:00.0"}
+    found = json.loads(json.dumps(view.data(pictures.seed_7u2())))
+    assert found["hosts"][0]["memory"] == 768 << 30
+    assert {gpu["address"] for gpu in found["hosts"][0]["gpus"]} == {"0000:3b:00.0", "0000:af:00.0"}

@@ -20,19 +20,19 @@ def texts(svg: str) -> list[str]:
 
 def test_every_gpu_nic_bridge_and_user_is_in_the_picture() -> None:
     site = quad_8u3()
-    told = texts(topology.svg(site))
+    messages = texts(topology.svg(site))
     for host in site.hosts:
-        assert host.name in told
-        assert all(f"GPU {gpu.address}" in told for gpu in host.gpus)
-        assert any(text.startswith(f"NIC {host.nics[0].address}") for text in told)
-    assert told.count("PCIe switch 0000:37:00.0") == len(site.hosts)
-    assert "etl-7: 1 × grid_a100-40c" in told
+        assert host.name in messages
+        assert all(f"GPU {gpu.address}" in messages for gpu in host.gpus)
+        assert any(text.startswith(f"NIC {host.nics[0].address}") for text in messages)
+    assert messages.count("PCIe switch 0000:37:00.0") == len(site.hosts)
+    assert "etl-7: 1 × grid_a100-40c" in messages
 
 
 def test_gpus_that_are_handed_through_are_drawn_with_their_label() -> None:
-    told = texts(topology.svg(direct(labels=("blue", "", "", ""))))
-    assert "DirectPath, label blue" in told
-    assert told.count("DirectPath") == 3
+    messages = texts(topology.svg(direct(labels=("blue", "", "", ""))))
+    assert "DirectPath, label blue" in messages
+    assert messages.count("DirectPath") == 3
 
 
 def test_a_hostile_name_stays_a_name() -> None:

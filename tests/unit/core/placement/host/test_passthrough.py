@@ -21,27 +21,32 @@ ADDRESSES = [gpu.address for gpu in r750xa(1).gpus]
 
 
 def test_each_node_gets_functions_of_its_own_beside_the_nic_that_is_near() -> None:
-    seats = solve(cluster(nodes(4, gpu=FIXED, cpus=8)), direct()).seats
-    assert sorted(gpu for seat in seats for gpu in seat.gpus) == sorted(ADDRESSES)
-    assert {seat.way for seat in seats} == {Pairing.PAIRING}
-    first = next(want for want in seats[0].target.devices if isinstance(want, WantPassthrough))
-    assert (first.address, first.vendor, first.device, first.system_id) == (*seats[0].gpus, 0x10DE, 0x20F1, "system")
-    assert seats[0].target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "128"
+    placements = solve(cluster(nodes(4, gpu=FIXED, cpus=8)), direct()).seats
+    assert sorted(gpu for placement in placements for gpu in placement.gpus) == sorted(ADDRESSES)
+    assert {placement.way for placement in placements} == {Pairing.PAIRING}
+    first = next(want for want in placements[0].target.devices if isinstance(want, WantPassthrough))
+    assert (first.address, first.vendor, first.device, first.system_id) == (
+        *placements[0].gpus,
+        0x10DE,
+        0x20F1,
+        "system",
+    )
+    assert placements[0].target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "128"
 
 
 def test_dynamic_directpath_asks_for_a_kind_and_a_label() -> None:
     site = direct(labels=("", "", "", "blue"))
-    (seat,) = solve(cluster(nodes(1, gpu=DYNAMIC)), site).seats
-    assert seat.gpus == (ADDRESSES[3],)
-    assert WantDynamic(vendor=0x10DE, device=0x20F1, label="blue") in seat.target.devices
-    told = refused(cluster(nodes(2, gpu=DYNAMIC)), site).details[0]
-    assert f'0 of 1 A100 PCIe 40GB free for DirectPath, 1 needed: GPU {ADDRESSES[3]} given to node "node-1"' in told
+    (placement,) = solve(cluster(nodes(1, gpu=DYNAMIC)), site).seats
+    assert placement.gpus == (ADDRESSES[3],)
+    assert WantDynamic(vendor=0x10DE, device=0x20F1, label="blue") in placement.target.devices
+    text = refused(cluster(nodes(2, gpu=DYNAMIC)), site).details[0]
+    assert f'0 of 1 A100 PCIe 40GB free for DirectPath, 1 needed: GPU {ADDRESSES[3]} given to node "node-1"' in text
 
 
 def test_a_label_that_no_gpu_has_is_said_with_those_there_are() -> None:
     error = refused(cluster(nodes(1, gpu=DYNAMIC)), direct(labels=("left", "left", "right", "")))
-    told = "no A100 PCIe 40GB has the hardware label `blue`: there is `left`, `right`, one without a label"
-    assert error.details[0].endswith(told)
+    text = "no A100 PCIe 40GB has the hardware label `blue`: there is `left`, `right`, one without a label"
+    assert error.details[0].endswith(text)
     assert error.hint.startswith("run `vsml profiles`")
 
 
@@ -81,8 +86,8 @@ def test_a_vm_with_vgpus_is_not_one_with_whole_gpus() -> None:
     vgpus = cluster(nodes(1))
     done = provisioned(vgpus, one_host(groups=()))
     host = done.hosts[0]
-    whole = direct().hosts[0].whole_gpus
-    both = replace(done, hosts=(replace(host, whole_gpus=whole),))
+    gpus = direct().hosts[0].whole_gpus
+    both = replace(done, hosts=(replace(host, whole_gpus=gpus),))
     plan = planned(cluster(nodes(1, gpu=FIXED)), both)
     assert any(isinstance(change, PowerOff) for change in plan.changes)
     change = only(plan, AttachDevices)
@@ -96,9 +101,9 @@ def test_a_board_vsml_does_not_know_is_asked_for_by_its_ids() -> None:
     strange = tuple(replace(each, device=0x2901) for each in host.whole_gpus)
     site = replace(site, hosts=(replace(host, whole_gpus=strange),))
     asked = GpuRequest(kind=GpuKind.PASSTHROUGH, device="10de:2901")
-    (seat,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).seats
-    assert seat.target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "512"
-    assert seat.profile == "10de:2901"
+    (placement,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).seats
+    assert placement.target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "512"
+    assert placement.profile == "10de:2901"
 
 
 def test_an_address_with_vspheres_prefix_is_the_same_function() -> None:

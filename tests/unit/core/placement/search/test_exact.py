@@ -52,12 +52,12 @@ def test_the_sites_said_to_strand_a_greedy_walk_do(case: Case, monkeypatch: pyte
 
 @pytest.mark.parametrize("case", [each for each in CASES if not each.fits], ids=by_name)
 def test_a_refusal_names_what_is_short_and_where(case: Case) -> None:
-    told = refusal(case.spec, case.site)
-    assert told is not None
+    possible = refusal(case.spec, case.site)
+    assert possible is not None
     assert case.says
-    assert not any(line.startswith("not proven") for line in told.details)
+    assert not any(line.startswith("not proven") for line in possible.details)
     for words in case.says:
-        assert any(words in line for line in told.details), told.details
+        assert any(words in line for line in possible.details), possible.details
 
 
 @st.composite
@@ -102,11 +102,11 @@ def test_a_cluster_is_seated_exactly_when_there_is_any_way(
     site = replace(quad_8u3(hosts=2, taken=False), hosts=there)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "STEPS", steps)
-        told = refusal(spec, site)
-    if told is not None:
+        not_possible = refusal(spec, site)
+    if not_possible is not None:
         checked()  # that a refusal is right is what the walk alone does not show
-    assert (told is None) == possible(spec.nodes, site.hosts)
-    assert told is None or not told.details[-1].startswith("not proven")
+    assert (not_possible is None) == possible(spec.nodes, site.hosts)
+    assert not_possible is None or not not_possible.details[-1].startswith("not proven")
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.fits], ids=by_name)
@@ -119,9 +119,9 @@ def refusal(spec: ClusterSpec, site: Inventory) -> NotPossible | None:
     try:
         placement = solve(spec, site)
     except NotPossible as error:
-        told = error
+        possible = error
     else:
-        assert [seat.node for seat in placement.seats] == list(spec.nodes)
+        assert [node_placement.node for node_placement in placement.seats] == list(spec.nodes)
         return None
-    assert told.code == "placement.no-seat"
-    return told
+    assert possible.code == "placement.no-seat"
+    return possible

@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
 GPUS = tuple(PciAddress(each) for each in ("0000:3b:00.0", "0000:3c:00.0", "0000:b3:00.0", "0000:b4:00.0"))
 SITE = quad_8u3(hosts=5, taken=False)
-WISH: NodeRequirements = wish(nodes(1)[0], resolve(cluster(1), SITE), standing=False)
+WISH: NodeRequirements = wish(nodes(1)[0], resolve(cluster(1), SITE), existing=False)
 
 
-def option(seat: int) -> NodeCandidate:
-    return NodeCandidate(way=Pairing.GPU_ONLY, gpus=(GPUS[seat],), locality=Locality.UNKNOWN, why="")
+def option(placement: int) -> NodeCandidate:
+    return NodeCandidate(way=Pairing.GPU_ONLY, gpus=(GPUS[placement],), locality=Locality.UNKNOWN, why="")
 
 
-def fullest(room: HostCapacity) -> tuple[int, ...] | None:
-    return (-room.seats,) if room.seats < len(GPUS) else None
+def fullest(capacity: HostCapacity) -> tuple[int, ...] | None:
+    return (-capacity.seats,) if capacity.seats < len(GPUS) else None
 
 
-def emptiest(room: HostCapacity) -> tuple[int, ...] | None:
-    return (room.seats,) if room.seats < len(GPUS) else None
+def emptiest(capacity: HostCapacity) -> tuple[int, ...] | None:
+    return (capacity.seats,) if capacity.seats < len(GPUS) else None
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), max_size=40))
 def test_the_best_room_is_the_first_of_all(moves: list[tuple[int, bool, bool]]) -> None:
-    there = {room.order: room for room in rooms(SITE.hosts, SITE.vms, {}).values()}
+    there = {capacity.order: capacity for capacity in rooms(SITE.hosts, SITE.vms, {}).values()}
     log: list[int] = []
-    among = {order: room for order, room in there.items() if order != 2}  # not all rooms are for every wish
+    among = {order: capacity for order, capacity in there.items() if order != 2}  # not all rooms are for every wish
     rankings = [(suits, Ranking(among, suits, log)) for suits in (fullest, emptiest)]
     for order, come, asked in moves:
-        room = there[order]
-        if come and room.seats < len(GPUS):
-            room.take(f"{order}-{room.seats}", WISH, option(room.seats))
-        elif not come and room.seats:
-            room.give(f"{order}-{room.seats - 1}", WISH, option(room.seats - 1))
+        capacity = there[order]
+        if come and capacity.seats < len(GPUS):
+            capacity.take(f"{order}-{capacity.seats}", WISH, option(capacity.seats))
+        elif not come and capacity.seats:
+            capacity.give(f"{order}-{capacity.seats - 1}", WISH, option(capacity.seats - 1))
         else:
             continue
         log.append(order)

@@ -114,9 +114,9 @@ def test_hostile_names_and_texts_reach_the_shell_as_they_are(tmp_path: Path) -> 
 
 
 def test_a_boot_is_a_script_that_a_shell_understands() -> None:
-    told = LabFirstBoot(
+    first_boot = LabFirstBoot(
         hostname="node-1; reboot", domain="$(x)", dns=("192.0.2.53",), userdata=yaml.safe_load(USERDATA)
     )
-    script = cloudinit.boot(told, ["ip link set eth0 up"])
+    script = cloudinit.boot(first_boot, ["ip link set eth0 up"])
     assert subprocess.run(["/bin/sh", "-n"], input=script, text=True, check=False).returncode == 0
     assert "hostname 'node-1; reboot'" in script

@@ -22,25 +22,27 @@ NICS = (
 CUSTOMIZATION = {"hostname": "by-vcenter", "domain": "lab.test", "dns": ["10.0.0.2"], "search": ["lab.test"]}
 
 
-def users(told: firstboot.LabFirstBoot) -> list[str]:
-    return [user["name"] for user in told.userdata["users"]]
+def users(answers: firstboot.LabFirstBoot) -> list[str]:
+    return [user["name"] for user in answers.userdata["users"]]
 
 
 def test_a_template_without_cloud_init_ignores_guestinfo_and_has_its_own_user(tmp_path: Path) -> None:
-    told = firstboot.read_first_boot(LabVm(name="node-1", id="vm-1", extra_config=GUESTINFO, template=BAKED), tmp_path)
-    assert (told.hostname, users(told)) == ("node-1", ["admin"])
+    first_boot = firstboot.read_first_boot(
+        LabVm(name="node-1", id="vm-1", extra_config=GUESTINFO, template=BAKED), tmp_path
+    )
+    assert (first_boot.hostname, users(first_boot)) == ("node-1", ["admin"])
 
 
 def test_a_customization_names_the_guest_and_addresses_its_adapters_as_the_guest_numbers_them(tmp_path: Path) -> None:
     vm = LabVm(name="node-1", id="vm-1", extra_config={}, nics=NICS, template=BAKED, customization=CUSTOMIZATION)
-    told = firstboot.read_first_boot(vm, tmp_path)
-    assert (told.hostname, told.domain, told.dns, told.search) == (
+    first_boot = firstboot.read_first_boot(vm, tmp_path)
+    assert (first_boot.hostname, first_boot.domain, first_boot.dns, first_boot.search) == (
         "by-vcenter",
         "lab.test",
         ("10.0.0.2",),
         ("lab.test",),
     )
-    assert told.addresses == {0: "10.0.0.11/24", 1: "172.29.0.11/16"}
+    assert first_boot.addresses == {0: "10.0.0.11/24", 1: "172.29.0.11/16"}
 
 
 def test_what_was_customized_once_stays_so_at_later_boots(tmp_path: Path) -> None:
@@ -55,5 +57,5 @@ def test_what_was_customized_once_stays_so_at_later_boots(tmp_path: Path) -> Non
 
 def test_cloud_init_takes_guestinfo_before_a_customization(tmp_path: Path) -> None:
     vm = LabVm(name="node-1", id="vm-1", extra_config=GUESTINFO, nics=NICS, customization=CUSTOMIZATION)
-    told = firstboot.read_first_boot(vm, tmp_path)
-    assert (told.hostname, users(told), told.addresses) == ("by-cloud-init", ["ubuntu"], {})
+    first_boot = firstboot.read_first_boot(vm, tmp_path)
+    assert (first_boot.hostname, users(first_boot), first_boot.addresses) == ("by-cloud-init", ["ubuntu"], {})
