@@ -26,6 +26,7 @@ from vsphere_ml.cli.cluster import (
 from vsphere_ml.cli.commands import App, Root
 from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
 from vsphere_ml.cli.guests import run as run_command
+from vsphere_ml.cli.kubernetes import lint as k8s
 from vsphere_ml.cli.lab import lab, lab_hosts
 from vsphere_ml.cli.options import callback
 from vsphere_ml.cli.site import doctor, enable_ats, inventory, profiles, rules, topology
@@ -86,6 +87,7 @@ app.add_typer(rules.app, name="rules", rich_help_panel=SITE, short_help="what fi
 app.add_typer(bench, name="bench", rich_help_panel=BENCHMARK, short_help="measure and compare")
 app.add_typer(imports.app, name="import", rich_help_panel=EXCHANGE, short_help="other tools' files")
 app.add_typer(export.app, name="export", rich_help_panel=EXCHANGE, short_help="Ansible, Terraform")
+app.add_typer(k8s.app, name="k8s", rich_help_panel=EXCHANGE, short_help="check an MPIJob")
 lab.app.command()(lab_hosts.hosts)
 lab.app.command()(lab_hosts.host)
 app.add_typer(lab.app, name="lab", rich_help_panel=LAB, short_help="a vCenter to try it")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.bounded_file import chunks, read_bytes
@@ -11,7 +13,6 @@ from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 LARGEST_LOG = 256 << 20  # bytes
 LARGEST = 1 << 20  # of a script or a file of thresholds; the syntax tree of one takes a hundred times as much
 
@@ -50,6 +51,17 @@ def text(file: Path) -> str:
         return content(file).decode()
     except UnicodeDecodeError as error:
         raise _unreadable_error(file, "it is no UTF-8 text") from error
+
+
+def stdin_text() -> str:
+    """Return what stdin brings; raises ConfigError when it is larger than 1 MiB, or is no UTF-8 text."""
+    data = sys.stdin.buffer.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise _unreadable_error(Path("-"), "it is larger than 1 MiB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise _unreadable_error(Path("-"), "it is no UTF-8 text") from error
 
 
 def write(file: Path, text: str) -> None:

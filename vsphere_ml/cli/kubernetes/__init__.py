@@ -1,0 +1,1 @@
+"""Commands about jobs on Kubernetes. One file a command."""

@@ -1,0 +1,1 @@
+"""Views of manifests and what is wrong with them."""

@@ -1,0 +1,89 @@
+"""Holds manifests against the rules of their kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.kubernetes import operator_rules, trap_rules
+from vsphere_ml.kubernetes.lint_rule import ManifestFinding, Severity
+from vsphere_ml.kubernetes.manifest import read_manifests
+from vsphere_ml.kubernetes.mpijob import MpiJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.kubernetes.lint_rule import LintRule
+    from vsphere_ml.kubernetes.manifest import Manifest, Path
+
+# A kind is one row here, and its rules are one table.
+RULES_OF: dict[str, tuple[LintRule, ...]] = {"MPIJob": (*operator_rules.RULES, *trap_rules.RULES)}
+
+
+@dataclass(frozen=True, slots=True)
+class LintedFile:
+    """What was found in a file: how many documents of a known kind it has, and which kinds were passed over."""
+
+    file: str
+    jobs: int
+    skipped: tuple[str, ...]
+    findings: tuple[ManifestFinding, ...]
+
+
+def lint_file(text: str, file: str) -> LintedFile:
+    """Return what breaks rules in a file's manifests, in the order of its lines; ConfigError when it is no YAML."""
+    manifests = read_manifests(text, file)
+    known = [each for each in manifests if _kind(each) in RULES_OF]
+    findings = [found for each in known for found in _findings(each, file)]
+    return LintedFile(
+        file=file,
+        jobs=len(known),
+        skipped=tuple(_kind(each) or "no kind" for each in manifests if _kind(each) not in RULES_OF),
+        findings=tuple(sorted(findings, key=lambda found: found.line)),
+    )
+
+
+def lint_error(files: tuple[LintedFile, ...]) -> ConfigError | None:
+    """Return the error of files in which something would be refused or would run as something else; None without."""
+    errors = [each for file in files for each in file.findings if each.severity is Severity.ERROR]
+    if errors:
+        places = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in errors[:5]))
+        return ConfigError(
+            f"{len(errors)} of the manifests' mistakes keep a job from running as written: {places}",
+            code="kubernetes.job-invalid",
+            target=errors[0].file,
+            hint="correct them before `kubectl apply`: the API server would take most of them",
+        )
+    if not any(file.jobs for file in files):
+        return ConfigError(
+            "there is no MPIJob in it",
+            code="kubernetes.no-job",
+            target=files[0].file if files else "",
+            hint="`kind: MPIJob` of kubeflow.org/v2beta1 is what is checked",
+        )
+    return None
+
+
+def _kind(manifest: Manifest) -> str:
+    return str(manifest.get("kind") or "")
+
+
+def _findings(manifest: Manifest, file: str) -> Iterator[ManifestFinding]:
+    job = MpiJob(manifest)
+    for rule in RULES_OF[_kind(manifest)]:
+        for each in rule.find(job):
+            yield ManifestFinding(
+                rule=rule.id,
+                severity=rule.severity,
+                file=file,
+                line=manifest.line(each.path),
+                path=_format_path(each.path),
+                message=each.message,
+                hint=each.hint,
+                source=rule.source,
+            )
+
+
+def _format_path(path: Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")

@@ -1,0 +1,102 @@
+"""An MPIJob as the rules ask about it: kubeflow.org/v2beta1, as of mpi-operator v0.8.2."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vsphere_ml.kubernetes.manifest import Manifest, Path
+
+API_VERSION = "kubeflow.org/v2beta1"
+LAUNCHER, WORKER = "Launcher", "Worker"
+SPEC: Path = ("spec",)
+REPLICAS: Path = ("spec", "mpiReplicaSpecs")
+_NUMBER = re.compile(r"\d{1,9}")
+_RANK_OPTIONS = frozenset({"-n", "-np", "--n", "--np", "-c"})
+_LAUNCHERS = frozenset({"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "orterun", "prterun"})
+
+
+@dataclass(frozen=True, slots=True)
+class MpiJob:
+    """A manifest, read with the defaults of the operator (`pkg/apis/kubeflow/v2beta1/default.go`)."""
+
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        name = self.manifest.get("metadata", "name")
+        return name if isinstance(name, str) else ""
+
+    def has(self, role: str) -> bool:
+        return role in self.manifest.mapping(*REPLICAS)
+
+    def replicas(self, role: str) -> int | None:
+        """Return how many pods a role has; None where what is written is no number."""
+        asked = self.manifest.get(*REPLICAS, role, "replicas")
+        if asked is None:
+            return 1 if role == LAUNCHER and self.has(role) else 0
+        return asked if isinstance(asked, int) and not isinstance(asked, bool) else None
+
+    @property
+    def slots(self) -> int | None:
+        asked = self.manifest.get("spec", "slotsPerWorker")
+        return 1 if asked is None else asked if isinstance(asked, int) and not isinstance(asked, bool) else None
+
+    @property
+    def implementation(self) -> str:
+        return str(self.manifest.get("spec", "mpiImplementation") or "OpenMPI")
+
+    @property
+    def launcher_is_worker(self) -> bool:
+        return self.manifest.get("spec", "runLauncherAsWorker") is True
+
+    def container_path(self, role: str) -> Path:
+        """Return where the first container of a role stands; the operator treats that one as MPI's."""
+        return (*REPLICAS, role, "template", "spec", "containers", 0)
+
+    def resources(self, role: str) -> dict[str, Any]:
+        """Return what the first container of a role asks for: its limits, else its requests."""
+        path = (*self.container_path(role), "resources")
+        return {**self.manifest.mapping(*path, "requests"), **self.manifest.mapping(*path, "limits")}
+
+    def command(self, role: str) -> list[str]:
+        """Return the words of what a role's first container runs; those of a script are taken apart as a shell does."""
+        path = self.container_path(role)
+        written = [*_words(self.manifest.get(*path, "command")), *_words(self.manifest.get(*path, "args"))]
+        return [part for word in written for part in _split(word)]
+
+    def environment(self, role: str) -> dict[str, str]:
+        """Return the variables of a role's first container."""
+        entries = self.manifest.get(*self.container_path(role), "env")
+        return {
+            str(each.get("name")): str(each.get("value") or "")
+            for each in (entries if isinstance(entries, list) else ())
+            if isinstance(each, dict)
+        }
+
+    def ranks_asked(self) -> int | None:
+        """Return how many ranks the launcher's command starts, where it says so by a number."""
+        words = self.command(LAUNCHER)
+        start = next((at for at, word in enumerate(words) if word.rpartition("/")[2] in _LAUNCHERS), None)
+        if start is None:
+            return None
+        for option, value in zip(words[start:], words[start + 1 :], strict=False):
+            if option in _RANK_OPTIONS:
+                return int(value) if _NUMBER.fullmatch(value) else None
+        return None
+
+
+def _words(value: Any) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+def _split(word: str) -> list[str]:
+    if not any(mark in word for mark in " \n\t"):
+        return [word]
+    try:
+        return shlex.split(word, comments=True)
+    except ValueError:  # a quote that is not closed
+        return word.split()

@@ -1,0 +1,145 @@
+"""What the schema of an MPIJob and the operator itself refuse (mpi-operator v0.8.2).
+
+The API server prunes fields that it does not know, and takes all that the schema leaves open. The operator then refuses
+with an Event `ValidationError` and no status, so that nobody who waits for the job is told
+(`pkg/controller/mpi_job_controller.go`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.kubernetes.lint_rule import LintRule, Severity, Violation
+from vsphere_ml.kubernetes.mpijob import API_VERSION, LAUNCHER, REPLICAS, SPEC, WORKER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vsphere_ml.kubernetes.manifest import Path
+    from vsphere_ml.kubernetes.mpijob import MpiJob
+
+_TYPES = "kubeflow/mpi-operator v0.8.2, pkg/apis/kubeflow/v2beta1/types.go"
+_VALIDATION = "kubeflow/mpi-operator v0.8.2, pkg/apis/kubeflow/validation/validation.go"
+ROLES = (LAUNCHER, WORKER)
+RUN_POLICY: Path = ("spec", "runPolicy")
+_FIELDS: dict[Path, frozenset[str]] = {
+    SPEC: frozenset(
+        {
+            *("slotsPerWorker", "runLauncherAsWorker", "runPolicy", "mpiReplicaSpecs"),
+            *("sshAuthMountPath", "launcherCreationPolicy", "mpiImplementation"),
+        }
+    ),
+    RUN_POLICY: frozenset(
+        {
+            *("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"),
+            *("schedulingPolicy", "suspend", "managedBy"),
+        }
+    ),
+    (*REPLICAS, LAUNCHER): frozenset({"replicas", "template", "restartPolicy"}),
+    (*REPLICAS, WORKER): frozenset({"replicas", "template", "restartPolicy"}),
+}
+_WORDS: dict[Path, tuple[str, ...]] = {
+    (*SPEC, "mpiImplementation"): ("OpenMPI", "Intel", "MPICH"),
+    (*RUN_POLICY, "cleanPodPolicy"): ("None", "Running", "All"),
+    (*RUN_POLICY, "managedBy"): ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue"),
+    (*REPLICAS, LAUNCHER, "restartPolicy"): ("Never", "OnFailure"),
+    (*REPLICAS, WORKER, "restartPolicy"): ("Never", "OnFailure"),
+}
+_NOT_NEGATIVE: tuple[Path, ...] = (
+    (*SPEC, "slotsPerWorker"),
+    (*RUN_POLICY, "ttlSecondsAfterFinished"),
+    (*RUN_POLICY, "activeDeadlineSeconds"),
+    (*RUN_POLICY, "backoffLimit"),
+)
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_LABEL = 63
+_COUNT = re.compile(r"\d+")
+
+
+def _api_version(job: MpiJob) -> Iterator[Violation]:
+    found = job.manifest.get("apiVersion")
+    if found != API_VERSION:
+        yield Violation(("apiVersion",), f"`{found}` is not served by mpi-operator v0.8", f"apiVersion: {API_VERSION}")
+
+
+def _repeated_key(job: MpiJob) -> Iterator[Violation]:
+    for path in job.manifest.repeated:
+        yield Violation(path, f"`{path[-1]}` is there twice; the last one counts", "remove one of them")
+
+
+def _unknown_field(job: MpiJob) -> Iterator[Violation]:
+    for path, known in _FIELDS.items():
+        for name in job.manifest.mapping(*path):
+            if name not in known:
+                near = nearest_name(name, known)
+                hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(known))}"
+                yield Violation((*path, name), f"there is no field `{name}`; the API server drops it", hint)
+
+
+def _unknown_word(job: MpiJob) -> Iterator[Violation]:
+    for path, words in _WORDS.items():
+        found = job.manifest.get(*path)
+        if found is not None and found not in words:
+            yield Violation(path, f"`{found}` is refused", f"one of {', '.join(words)}")
+
+
+def _negative_number(job: MpiJob) -> Iterator[Violation]:
+    for path in _NOT_NEGATIVE:
+        found = job.manifest.get(*path)
+        if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 0):
+            yield Violation(path, f"`{found}` is no whole number of 0 or more", "leave it out for the default")
+
+
+def _launcher(job: MpiJob) -> Iterator[Violation]:
+    if not job.has(LAUNCHER):
+        yield Violation(
+            REPLICAS, "there is no Launcher", "mpiReplicaSpecs.Launcher with one container that runs mpirun"
+        )
+    elif job.replicas(LAUNCHER) != 1:
+        yield Violation((*REPLICAS, LAUNCHER, "replicas"), "a job has exactly one launcher", "replicas: 1")
+
+
+def _workers(job: MpiJob) -> Iterator[Violation]:
+    asked = job.replicas(WORKER)
+    if job.has(WORKER) and (asked is None or asked < 1):
+        hint = "replicas: 1 or more; without it the operator takes 0"
+        yield Violation((*REPLICAS, WORKER, "replicas"), "a Worker needs at least one replica", hint)
+
+
+def _containers(job: MpiJob) -> Iterator[Violation]:
+    for role in filter(job.has, ROLES):
+        if not job.manifest.mapping(*job.container_path(role)):
+            path = (*REPLICAS, role, "template", "spec", "containers")
+            yield Violation(path, f"the {role} has no container", "name at least one, with its image")
+
+
+def _pod_names(job: MpiJob) -> Iterator[Violation]:
+    pod = f"{job.name}-worker-{max(job.replicas(WORKER) or 1, 1) - 1}"
+    if not _LABEL.fullmatch(pod) or len(pod) > _LONGEST_LABEL:
+        hint = f"at most {_LONGEST_LABEL} small letters, digits and hyphens with `-worker-N`, a letter first"
+        yield Violation(("metadata", "name"), f"`{pod}` is no name for a pod (DNS-1035)", hint)
+
+
+def _gpu_quantity(job: MpiJob) -> Iterator[Violation]:
+    for role in filter(job.has, ROLES):
+        for part in ("limits", "requests"):
+            path = (*job.container_path(role), "resources", part)
+            for name, value in job.manifest.mapping(*path).items():
+                if name.startswith("nvidia.com/") and not _COUNT.fullmatch(str(value)):
+                    yield Violation((*path, name), f"`{value}` is no number of GPUs", f"{name}: 1")
+
+
+RULES = (
+    LintRule("mpijob-api-version", Severity.ERROR, _TYPES, _api_version),
+    LintRule("yaml-repeated-key", Severity.ERROR, "YAML 1.2.2, 3.2.1.1: keys are unique", _repeated_key),
+    LintRule("mpijob-unknown-field", Severity.ERROR, _TYPES, _unknown_field),
+    LintRule("mpijob-refused-word", Severity.ERROR, _VALIDATION, _unknown_word),
+    LintRule("mpijob-negative", Severity.ERROR, _VALIDATION, _negative_number),
+    LintRule("mpijob-launcher", Severity.ERROR, _VALIDATION, _launcher),
+    LintRule("mpijob-worker-replicas", Severity.ERROR, _VALIDATION, _workers),
+    LintRule("mpijob-containers", Severity.ERROR, _VALIDATION, _containers),
+    LintRule("mpijob-pod-name", Severity.ERROR, _VALIDATION, _pod_names),
+    LintRule("gpu-quantity", Severity.ERROR, "Kubernetes: extended resources are whole numbers", _gpu_quantity),
+)
