@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vsphere_ml.config import document, schema, sizes
 from vsphere_ml.config.hygiene import remove_secrets
 from vsphere_ml.config.mistakes import Mistakes
-from vsphere_ml.config.positions import positions
 from vsphere_ml.config.reading import read, report_unknown
 from vsphere_ml.config.secrets.sources import one_source, source_of
 from vsphere_ml.config.tables.guests import access, check_guests
@@ -37,7 +36,7 @@ def load_text(text: str, file: Path | str = "cluster.toml") -> ClusterSpec:
     """Return the cluster a text describes; its relative paths are relative to the folder of `file`."""
     raw = document.values_of(text, str(file))
     try:
-        mistakes = Mistakes(str(file), positions(text))
+        mistakes = Mistakes(str(file), text)
         values = remove_secrets(raw, mistakes)
         sizes.check(values, mistakes)
         sections = _Sections(values, mistakes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of
+from vsphere_ml.config.positions import KeyPath, Lines, format_path, line_of, positions
 from vsphere_ml.core.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -20,11 +20,19 @@ class Mistakes:
     """The mistakes found so far in one file."""
 
     file: str
-    lines: Lines
+    text: str
+    _lines: Lines | None = None
     _found: dict[tuple[KeyPath, str], Problem] = field(default_factory=dict)
     _told: set[KeyPath] = field(default_factory=set)
     _around: set[KeyPath] = field(default_factory=set)  # every table around one that was told
     _meant: set[KeyPath] = field(default_factory=set)
+
+    @property
+    def lines(self) -> Lines:
+        """The lines of the file's keys; found when the first mistake is, since most files have none."""
+        if self._lines is None:
+            self._lines = positions(self.text)
+        return self._lines
 
     def add(self, path: KeyPath, message: str, hint: str = "", *, meant: str | None = None) -> None:
         """Keep a mistake; told twice, it counts once. `meant` is the sibling key that was probably intended.
