@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Transport, Verdict
+from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Verdict
 from vsphere_ml.bench.network import frames
 from vsphere_ml.bench.network.frames import DEFAULT_MTU
 from vsphere_ml.bench.network.sweeps import LARGE, collective, peak
@@ -114,7 +114,7 @@ def _links(seen: Study) -> Iterator[Remark]:
     links = [(each.point.wire, each.point.configuration) for each in seen.scalings]
     links += [(each.wire, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
-    links += [(capacity, asked) for asked, capacity in seen.link_wires if asked.transport is Transport.TCP]
+    links += [(capacity, asked) for asked, capacity in seen.link_wires if not asked.transport.spec.rdma]
     for asked, capacity in seen.link_wires:
         if capacity.share is not None and capacity.share > AT_CEILING:
             yield _report_above_link(seen.titles(asked), capacity.share)
@@ -239,7 +239,7 @@ def _report_above_link(where: str, share: float) -> Remark:
 
 
 def _collective_hint(asked: Configuration) -> str:
-    if asked.transport is Transport.TCP:
+    if not asked.transport.spec.rdma:
         return "try another backend: over TCP they differ by a factor of two"
     return "64 to 75 % is usual where the NIC hangs off the CPU or PCIe ACS is on: vsml verify, the way from GPU to NIC"
 

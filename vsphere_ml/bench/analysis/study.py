@@ -8,8 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.training import Training, step_time, training
-from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.model.record import Configuration, LinkResult, Outcome, Run, Workload
 from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network import sweeps
 from vsphere_ml.bench.network.bounds import GRADIENT_BYTES, EfficiencyBounds, LaunchShape, bracket, gradient_bytes
 from vsphere_ml.bench.network.frames import usable_of_link, usable_of_link_result

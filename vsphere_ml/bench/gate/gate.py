@@ -13,7 +13,7 @@ from vsphere_ml.bench.analysis.study import AT_CEILING, groups, study
 from vsphere_ml.bench.gate.thresholds import Threshold, limits
 from vsphere_ml.bench.launch.matrix import is_same_configuration
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import VSML, Outcome, Transport
+from vsphere_ml.bench.model.record import VSML, Outcome
 from vsphere_ml.bench.model.titles import Titles
 from vsphere_ml.bench.proof.path_diagnostics import unproven
 from vsphere_ml.bench.proof.paths import PATH
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.analysis.compare import ComparisonRow
     from vsphere_ml.bench.analysis.study import Study
     from vsphere_ml.bench.model.record import Run
+    from vsphere_ml.bench.model.transports import Transport
 
 # Where the NIC hangs off the CPU, or PCIe ACS is on, a collective over RDMA gets about this share (NVIDIA/nccl#412).
 BEHIND_CPU = (0.64, 0.75)
@@ -131,7 +132,7 @@ def _paths(seen: Study) -> Iterator[GateCheck]:
     """Yield a check for each launch of ours that asked for RDMA and does not prove it."""
     for run in seen.runs:
         why = unproven(run)
-        if why and run.source == VSML and run.configuration.transport is not Transport.TCP:
+        if why and run.source == VSML and run.configuration.transport.spec.rdma:
             name = f"{seen.titles(run.configuration)}, launch {run.launch}: {PATH}"
             yield GateCheck(name=name, kind=PATH, passed=Passed.UNKNOWN, message=f"not proven: {why}")
 
@@ -215,7 +216,7 @@ def _check_estimate_bound(name: str, transport: Transport, share: float | None, 
         message = f"{figures.percent(share)} of what the wire allows cannot be; vsml bench explain says what to check"
         return GateCheck(name=name, kind="bound", passed=Passed.UNKNOWN, message=message)
     low, high = BEHIND_CPU
-    if transport is not Transport.TCP and low <= share <= high:
+    if transport.spec.rdma and low <= share <= high:
         message += "; usual where the NIC hangs off the CPU or PCIe ACS is on"
     passed = Passed.YES if share >= wanted else Passed.NO
     return GateCheck(name=name, kind="bound", passed=passed, message=message)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import Outcome, Transport, Verdict
+from vsphere_ml.bench.model.record import Outcome, Verdict
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.bounds import ring_s
 from vsphere_ml.bench.network.frames import DEFAULT_MTU, frame
 from vsphere_ml.bench.network.sweeps import LARGE, sizes

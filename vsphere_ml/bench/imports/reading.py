@@ -10,18 +10,8 @@ from vsphere_ml.bench.imports import iperf3, links, nccl_tests, training
 from vsphere_ml.bench.imports.log import too_large
 from vsphere_ml.bench.imports.parsed import Asked, joined_runs_error
 from vsphere_ml.bench.imports.unread import refuse_unread, refuse_unread_document
-from vsphere_ml.bench.model.record import (
-    Cluster,
-    Configuration,
-    Environment,
-    Link,
-    Outcome,
-    Place,
-    Run,
-    Steps,
-    Transport,
-    Verdict,
-)
+from vsphere_ml.bench.model.record import Cluster, Configuration, Environment, Link, Outcome, Place, Run, Steps, Verdict
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.predict.models import MODELS
 from vsphere_ml.bench.proof import channels, paths
 from vsphere_ml.bench.records.codec import Mismatch

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
-from vsphere_ml.bench.model.record import Configuration, Outcome, Transport, Workload
+from vsphere_ml.bench.model.record import Configuration, Outcome, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Run
 
 _WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
-_TRANSPORTS = (Transport.TCP, Transport.ROCE, Transport.GPUDIRECT)
 _ALONE = frozenset({Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
 _TIMES = 2  # of a rank's step: the whole step's, and that of its own work
 MOST_STEP_TIMES = 6_000_000  # of a record: reading it takes most of what core.json_memory allows
@@ -60,7 +60,7 @@ def expand(spec: BenchSpec) -> tuple[Configuration, ...]:
         for nodes in sorted(set(spec.nodes))
         for workload in _WORKLOADS
         if workload in spec.workloads and (nodes >= _PAIR or workload in _ALONE)
-        for transport in (_TRANSPORTS if nodes >= _PAIR else _TRANSPORTS[:1])
+        for transport in (Transport if nodes >= _PAIR else [Transport.TCP])
         if transport in _transports(spec, workload) or nodes < _PAIR
         for gradients in (sorted(set(spec.gradients), reverse=True) if workload is Workload.TRAIN else ("fp32",))
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Transport
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
 
 
@@ -23,8 +23,8 @@ def variables(
     not used and reads none of them.
     """
     log = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,P2P,SHM", "NCCL_SOCKET_IFNAME": f"={interface}"}
-    if transport is Transport.TCP:
-        return log | {"NCCL_IB_DISABLE": "1"}
+    if not transport.spec.rdma:
+        return log | dict(transport.spec.nccl)
     without = [each.node for each in surveyed if not each.gpus]
     if without:
         raise NotPossible(
@@ -36,7 +36,8 @@ def variables(
     ports, index = rdma.common({each.node: rdma.rails(each.ports) for each in surveyed})
     # NCCL before 2.21 does not find a RoCE v2 GID itself.
     gid = {} if index is None else {"NCCL_IB_GID_INDEX": str(index)}
-    return log | {"NCCL_IB_HCA": f"={','.join(ports)}"} | gid | _traffic_class(traffic_class) | _gpudirect(transport)
+    found = {"NCCL_IB_HCA": f"={','.join(ports)}"} | gid | _traffic_class(traffic_class)
+    return log | found | dict(transport.spec.nccl)
 
 
 def _traffic_class(byte: int | None) -> dict[str, str]:
@@ -45,10 +46,3 @@ def _traffic_class(byte: int | None) -> dict[str, str]:
     MPI needs nothing of the kind: its messages go by TCP here.
     """
     return {} if byte is None else {"NCCL_IB_TC": str(byte)}
-
-
-def _gpudirect(transport: Transport) -> dict[str, str]:
-    if transport is Transport.ROCE:
-        return {"NCCL_NET_GDR_LEVEL": "LOC"}
-    # Reading from the GPU for sending is off by default where there is no NVLink (NCCL 2.4.2 and newer).
-    return {"NCCL_NET_GDR_LEVEL": "SYS", "NCCL_NET_GDR_READ": "1"}

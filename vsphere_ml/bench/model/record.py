@@ -11,6 +11,8 @@ from collections.abc import Mapping  # noqa: TC003 - the reader looks at the fie
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from vsphere_ml.bench.model.transports import Transport
+
 SCHEMA = "vsml.bench/1"
 VSML = "vsml"  # the source of what was not imported
 
@@ -23,14 +25,6 @@ class Workload(StrEnum):
     LINK = "link"
     NCCL = "nccl"
     SCRIPT = "script"
-
-
-class Transport(StrEnum):
-    """What the bytes between nodes were asked to go by; `Run.paths` has what they went by."""
-
-    TCP = "tcp"
-    ROCE = "roce"
-    GPUDIRECT = "gpudirect"
 
 
 class Outcome(StrEnum):

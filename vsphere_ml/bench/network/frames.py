@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Transport
-
 if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Link, LinkResult
+    from vsphere_ml.bench.model.transports import Transport
 
 GAP = 20  # bytes on the wire beside each Ethernet frame: preamble 8, gap 12
 ETHERNET = 18  # header 14, check sequence 4
@@ -37,9 +36,9 @@ class Frame:
 
 def frame(transport: Transport, mtu_bytes: int) -> Frame:
     """Return the packet that this transport fills on Ethernet of this MTU."""
-    if transport is Transport.TCP:
-        return Frame(payload_bytes=mtu_bytes - TCP_IP, wire_bytes=mtu_bytes + ETHERNET + GAP)
-    return rdma_frame(rdma_mtu(mtu_bytes))
+    if transport.spec.rdma:
+        return rdma_frame(rdma_mtu(mtu_bytes))
+    return Frame(payload_bytes=mtu_bytes - TCP_IP, wire_bytes=mtu_bytes + ETHERNET + GAP)
 
 
 def rdma_frame(payload_bytes: int) -> Frame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from vsphere_ml.bench.model.record import Transport
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.bounds import GRADIENT_BYTES
 from vsphere_ml.bench.network.sweeps import COLLECTIVES
 from vsphere_ml.bench.predict.models import model as known_model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vsphere_ml.bench.model.record import Transport  # noqa: TC001 - a field's type is read by views
+from vsphere_ml.bench.model.transports import Transport  # noqa: TC001 - a field's type is read by views
 from vsphere_ml.bench.network import bounds, frames
 from vsphere_ml.bench.network.bounds import LaunchShape
 

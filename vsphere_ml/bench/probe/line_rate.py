@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Transport
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.bench.probe.machines import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
 
 # Paravirtual adapters tell a rate of their own making, whatever the wire has; vmxnet3's is 10 Gbit/s.
@@ -50,7 +50,7 @@ def line_rate(
 
 
 def _of_node(seen: Surveyed, interface: str, transport: Transport, machine: Machine) -> LineRate:
-    if transport is not Transport.TCP:
+    if transport.spec.rdma:
         return _of_rdma(seen, machine)
     driver = seen.drivers.get(interface, "")
     if not driver:

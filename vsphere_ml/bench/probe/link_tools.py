@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import Remark, Transport
-from vsphere_ml.bench.probe import link, perftest, rdma
+from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.bench.probe import perftest, rdma
 from vsphere_ml.bench.probe.perftest import End
 from vsphere_ml.core.errors import NotPossible
 
@@ -13,14 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.bench.model.job import RunIn
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.core.model.guest import Peer
-
-TOOLS = {
-    Transport.TCP: link.TOOL,
-    Transport.ROCE: "ib_write_bw",
-    Transport.GPUDIRECT: "ib_write_bw from GPU memory",
-}
 
 
 def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
@@ -31,7 +26,7 @@ def lack(transport: Transport, surveyed: Sequence[Surveyed]) -> str | None:
 
 
 def _lack(transport: Transport, each: Surveyed) -> str | None:
-    if transport is Transport.TCP:
+    if not transport.spec.rdma:
         return None if each.iperf3 else "no iperf3"
     if not each.ports:
         return "no RDMA device"
@@ -39,7 +34,7 @@ def _lack(transport: Transport, each: Surveyed) -> str | None:
         return "no active RDMA port with a RoCE v2 GID of an IPv4 address"
     if each.perftest is None:
         return "no ib_write_bw"
-    return _lack_of_gpu(each, each.perftest) if transport is Transport.GPUDIRECT else None
+    return _lack_of_gpu(each, each.perftest) if transport.spec.gpu_memory else None
 
 
 def _lack_of_gpu(each: Surveyed, tool: perftest.Perftest) -> str | None:
@@ -63,7 +58,7 @@ def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tup
             rail=rail,
             within=within,
             mtu=each.mtu.get(rail.gid.interface),
-            gpu=0 if transport is Transport.GPUDIRECT else None,
+            gpu=0 if transport.spec.gpu_memory else None,
             dma_buf=not each.peermem,
         )
         for rail in rdma.rails(each.ports)
@@ -73,23 +68,18 @@ def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tup
 def not_measured(transport: Transport, why: str) -> Remark:
     """Return what the record says of links that nobody measured."""
     return Remark(
-        code="bench.not-measured", target=TOOLS[transport], message=f"not measured: {why}", hint=_HINTS[transport]
+        code="bench.not-measured",
+        target=transport.spec.link_tool,
+        message=f"not measured: {why}",
+        hint=transport.spec.install,
     )
 
 
 def no_tool(transport: Transport, why: str, node: str) -> NotPossible:
     """Return the error for links that are to be measured where guests lack what it takes."""
     return NotPossible(
-        f"the links cannot be measured by {TOOLS[transport]}: {why}",
+        f"the links cannot be measured by {transport.spec.link_tool}: {why}",
         code="bench.no-tool",
         target=node,
-        hint=_HINTS[transport],
+        hint=transport.spec.install,
     )
-
-
-_RDMA = 'vsml run -- apt-get install -y perftest; `vsml configure` with the playbook "roce"'
-_HINTS = {
-    Transport.TCP: "vsml run -- apt-get install -y iperf3",
-    Transport.ROCE: _RDMA,
-    Transport.GPUDIRECT: f"{_RDMA}; build perftest with ./configure CUDA_H_PATH=/usr/local/cuda/include/cuda.h",
-}

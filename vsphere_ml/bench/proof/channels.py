@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SEND, RECEIVE = "send", "receive"
 NET = "NET/"
-SOCKET, IB, IB_GPUDIRECT = "NET/Socket", "NET/IB", "NET/IB/GDRDMA"
 _GLUED = re.compile(r"/\d+$")  # a device's number, after which the digits that begin a host's name cannot be told
 _HEAD = re.compile(
     r"(?:(?<![\w./-])|(?<=GDRDMA)|(?<=Shared)|(?<=/\d))(?P<host>[\w.-]{1,253}):(?P<pid>\d+):\d+ +"

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
 from vsphere_ml.bench.launch.launchers import launch
-from vsphere_ml.bench.model.record import (
-    Cluster,
-    Environment,
-    Link,
-    LinkResult,
-    Method,
-    Outcome,
-    Remark,
-    Run,
-    Transport,
-    Workload,
-)
+from vsphere_ml.bench.model.record import Cluster, Environment, Link, LinkResult, Method, Outcome, Remark, Run, Workload
 from vsphere_ml.bench.probe import clocks, rdma
 from vsphere_ml.bench.probe.line_rate import line_rate
 
@@ -178,7 +167,7 @@ def method(job: Job, logs: Sequence[RankLog], stop: Stop | None) -> Method:
 
 def _mtu(context: LaunchContext) -> int | None:
     """Return the MTU that all nodes have where the job goes by; None when they differ."""
-    over_rdma = context.job.configuration.transport is not Transport.TCP
+    over_rdma = context.job.configuration.transport.spec.rdma
     found = {
         each.mtu.get(name)
         for each in context.surveyed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Transport, Verdict, Workload
+from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Verdict, Workload
+from vsphere_ml.bench.model.transports.transport_spec import IB
 from vsphere_ml.bench.proof.paths import PATH
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def unproven(run: Run) -> str:
     proof = next((each for each in run.proofs if each.name == PATH), None)
     if proof is not None:
         return proof.evidence if proof.verdict is Verdict.UNKNOWN else ""
-    return "" if asked.transport is Transport.TCP else f"{run.source} tells nothing of it"
+    return f"{run.source} tells nothing of it" if asked.transport.spec.rdma else ""
 
 
 def path_remarks(run: Run, where: str) -> Iterator[Remark]:
@@ -34,14 +35,14 @@ def path_remarks(run: Run, where: str) -> Iterator[Remark]:
     # Channels inside a node, and sockets beside NCCL's own, are no way of NCCL's between nodes.
     carriers = Counter(path.carrier for path in run.paths if path.carrier.startswith("NET/"))
     sockets = [each for each in carriers if "Socket" in each]
-    if asked is not Transport.TCP and sockets:
+    if asked.spec.rdma and sockets:
         yield Remark(
             code="bench.wrong-path",
             target=where,
             message=f"{asked} was asked for, and {carriers[sockets[0]]} of {carriers.total()} channels went by sockets",
             hint="vsml verify: RDMA device, GID and path MTU of each node",
         )
-    elif asked is Transport.GPUDIRECT and set(carriers) == {"NET/IB"}:
+    elif asked.spec.gpu_memory and set(carriers) == {IB}:
         yield Remark(
             code="bench.no-gpudirect",
             target=where,
@@ -67,7 +68,7 @@ def _unproven(run: Run, where: str, why: str) -> Remark:
 
 def _what_proves(run: Run) -> str:
     asked = run.configuration
-    if asked.transport is Transport.TCP:
+    if not asked.transport.spec.rdma:
         return "RUN.log in the record has what the ranks printed: perhaps they exchanged nothing"
     if run.source != VSML:
         return "import the log of a run with NCCL_DEBUG=INFO: its lines `via NET/` tell"

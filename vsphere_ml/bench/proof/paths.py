@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch.launchers import NCCL
 from vsphere_ml.bench.model.figures import amount
-from vsphere_ml.bench.model.record import Path, Proof, Transport, Verdict
+from vsphere_ml.bench.model.record import Path, Proof, Verdict
+from vsphere_ml.bench.model.transports.transport_spec import IB, IB_GPUDIRECT, SOCKET
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.bench.proof import channels
-from vsphere_ml.bench.proof.channels import IB, IB_GPUDIRECT, NET, RECEIVE, SEND, SOCKET
+from vsphere_ml.bench.proof.channels import NET, RECEIVE, SEND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vsphere_ml.bench.model.job import Job
     from vsphere_ml.bench.model.rank_log import RankLog
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
 
 PATH = "path"
@@ -29,7 +31,6 @@ _ADMITTED = re.compile(
     r"|GPU Direct RDMA Disabled for (?:HCA|GPU)[^\n]*)"
 )
 _TELLS = {"INFO", "TRACE"}  # NCCL_DEBUG's levels that log channels
-_WANTED = {Transport.ROCE: (IB, IB_GPUDIRECT), Transport.GPUDIRECT: (IB_GPUDIRECT,), Transport.TCP: (SOCKET,)}
 _INSIDE = {"P2P", "SHM"}  # by these NCCL joins ranks of one node, or of one NVLink domain
 _NO_CHANNEL = "the log tells no channel between nodes"
 
@@ -135,11 +136,11 @@ def proof(
     between = nodes.find_crossing(paths)
     # The sockets of MPI and of Horovod's controller say nothing of what NCCL used.
     by_nccl = any(each.carrier.startswith(NET) for each in between)
-    if asked is Transport.TCP and not by_nccl and job.configuration.backend != NCCL:
+    if not asked.spec.rdma and not by_nccl and job.configuration.backend != NCCL:
         return _over_sockets(job, logs, paths)
     if not by_nccl and not (between and _without_nccl(logs)):
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silencing_variable(job) or _NO_CHANNEL)
-    if asked is Transport.TCP and (elsewhere := _elsewhere(job, logs)):
+    if not asked.spec.rdma and (elsewhere := _elsewhere(job, logs)):
         return Proof(name=PATH, verdict=Verdict.NO, evidence=elsewhere)
     causes = "; ".join([*_nccl_statements(log), *_causes(asked, _wrong_paths(asked, between), surveyed)])
     return _judge_paths(asked, between, nodes, log=log, causes=causes or "the guests show no cause")
@@ -152,7 +153,7 @@ def of_import(asked: Transport, went: Sequence[Path], nodes: JobNodes, log: str)
     taken where nothing is said.
     """
     between = [each for each in nodes.find_crossing(went) if each.carrier.startswith(NET)]
-    if asked is Transport.TCP or nodes.count < 2 or not between:  # noqa: PLR2004 - nobody to talk to
+    if not asked.spec.rdma or nodes.count < 2 or not between:  # noqa: PLR2004 - nobody to talk to
         return None
     return _judge_paths(
         asked, between, nodes, log=log, causes="; ".join(_nccl_statements(log)) or "another --transport is meant"
@@ -165,7 +166,7 @@ def _without_nccl(logs: Sequence[RankLog]) -> bool:
 
 
 def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
-    return [each for each in between if each.carrier not in _WANTED[asked] and not _of_plugin(each)]
+    return [each for each in between if each.carrier not in asked.spec.carriers and not _of_plugin(each)]
 
 
 def _of_plugin(path: Path) -> bool:
@@ -176,7 +177,7 @@ def _of_plugin(path: Path) -> bool:
 def _judge_paths(asked: Transport, between: Sequence[Path], nodes: JobNodes, *, log: str, causes: str) -> Proof:
     if wrong := _wrong_paths(asked, between):
         evidence = f"{len(wrong)} of {len(between)} channels went by {_carriers(wrong)}; likely: {causes}"
-        evidence = f"TCP was asked for: {wrong[0].evidence}" if asked is Transport.TCP else evidence
+        evidence = evidence if asked.spec.rdma else f"TCP was asked for: {wrong[0].evidence}"
         return Proof(name=PATH, verdict=Verdict.NO, evidence=evidence)
     if unsure := "; ".join(_unsure(asked, between, nodes, log)):
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=unsure)
@@ -191,7 +192,7 @@ def _unsure(asked: Transport, between: Sequence[Path], nodes: JobNodes, log: str
     elif missing := nodes.not_covered(between):
         yield missing
     yield from channels.find_alternatives(log)
-    if asked is Transport.GPUDIRECT and any(map(_is_unsided, between)):
+    if asked.spec.gpu_memory and any(map(_is_unsided, between)):
         yield "NCCL up to 2.3 does not tell what memory the sending end used"
 
 
@@ -270,7 +271,7 @@ def _causes(asked: Transport, wrong: Sequence[Path], surveyed: Sequence[Surveyed
     mtu = {each.mtu[name] for each in surveyed for name in rdma.interfaces(each.ports) if name in each.mtu}
     if len(mtu) > 1:
         yield f"the MTU differs between nodes: {', '.join(map(str, sorted(mtu)))}"
-    if asked is Transport.GPUDIRECT:
+    if asked.spec.gpu_memory:
         yield from _without_gpudirect(wrong, surveyed)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.job import MARK
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.records.record import RECORDS
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
@@ -31,12 +32,6 @@ class WorkloadName(StrEnum):
     TRAIN = "train"
     ALLREDUCE = "allreduce"
     NCCL = "nccl"
-
-
-class TransportName(StrEnum):
-    TCP = "tcp"
-    ROCE = "roce"
-    GPUDIRECT = "gpudirect"
 
 
 class RunInChoice(StrEnum):
@@ -84,7 +79,7 @@ def run(
     within: Annotated[
         RunInChoice, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
     ] = RunInChoice.GUEST,
-    transport: Annotated[list[TransportName] | None, typer.Option(help="What the bytes between nodes go by.")] = None,
+    transport: Annotated[list[Transport] | None, typer.Option(help="What the bytes between nodes go by.")] = None,
     model: Annotated[ModelName, typer.Option(help="What `train` trains.")] = ModelName.SMALL,
     batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32,
     image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64,
@@ -161,7 +156,7 @@ def run(
     """
     from vsphere_ml.bench.launch.matrix import BenchSpec, check_wish
     from vsphere_ml.bench.model.job import RunIn
-    from vsphere_ml.bench.model.record import Transport, Workload
+    from vsphere_ml.bench.model.record import Workload
     from vsphere_ml.bench.predict.arguments import check_finite, message_sizes, node_counts
     from vsphere_ml.cli.bench.launch_settings import means
     from vsphere_ml.cli.bench.origin import origin
@@ -196,7 +191,7 @@ def run(
         workloads=(Workload.SCRIPT,) if script else tuple(Workload(each) for each in workload or [WorkloadName.TRAIN]),
         nodes=counts,
         slots=slots or min(node.gpu.count for node in spec.nodes),
-        transports=tuple(Transport(each) for each in transport or [TransportName.TCP]),
+        transports=tuple(transport or [Transport.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
         launcher=launcher,
         backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),

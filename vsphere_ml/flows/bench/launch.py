@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.launchers import Launch
     from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.job import Runtime
-    from vsphere_ml.bench.model.record import Cluster, Proof, Run, Transport
+    from vsphere_ml.bench.model.record import Cluster, Proof, Run
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.machines import Machine
     from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
     from vsphere_ml.bench.probe.survey import Surveyed

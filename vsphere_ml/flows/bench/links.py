@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from vsphere_ml.bench.model.record import Transport, Workload
+from vsphere_ml.bench.model.record import Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe import link, link_tools, perftest
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.core.errors import BenchError
@@ -53,9 +54,9 @@ def _lack(session: BenchSession, nodes: int, transport: Transport) -> str | None
 
 def _other_link_tools(session: BenchSession, asked: Configuration) -> tuple[Remark, ...]:
     """Return what the links are not measured by besides, when measuring them is all that was asked for."""
-    if asked.workload is not Workload.LINK or asked.transport is not Transport.TCP:
+    if asked.workload is not Workload.LINK or asked.transport.spec.rdma:
         return ()
-    missing = {each: _lack(session, asked.nodes, each) for each in (Transport.ROCE, Transport.GPUDIRECT)}
+    missing = {each: _lack(session, asked.nodes, each) for each in Transport if each.spec.rdma}
     return tuple(link_tools.not_measured(each, why) for each, why in missing.items() if why is not None)
 
 
@@ -64,7 +65,7 @@ def _measure_between(session: BenchSession, nodes: int, transport: Transport) ->
     pairs = link.pairs(session.peers[:nodes])
     if pairs and (why := _lack(session, nodes, transport)) is not None:
         return MeasuredLinks(remarks=(link_tools.not_measured(transport, why),))
-    measure = _by_iperf3 if transport is Transport.TCP else _by_perftest
+    measure = _by_perftest if transport.spec.rdma else _by_iperf3
     of_pairs = [measure(session, sender, receiver, transport) for sender, receiver in pairs]
     # What goes by several ports at once has the sum of them, as far as they do not stand in each other's way.
     slowest = min((sum(each.bytes_per_s for each in links) for links in of_pairs), default=None)

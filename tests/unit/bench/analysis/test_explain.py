@@ -27,10 +27,10 @@ from vsphere_ml.bench.model.record import (
     Run,
     Steps,
     SweepPoint,
-    Transport,
     Verdict,
     Workload,
 )
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.cli.views.bench import run as run_view
 from vsphere_ml.flows.bench.series import Benchmarked

@@ -16,7 +16,8 @@ from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import AT_CEILING, study
 from vsphere_ml.bench.gate.gate import Passed, gate
 from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
-from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outcome, Run, SweepPoint, Transport, Workload
+from vsphere_ml.bench.model.record import Configuration, Link, LinkResult, Outcome, Run, SweepPoint, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.sweeps import COLLECTIVES, bus_factor, node_level
 from vsphere_ml.bench.records.codec import Mismatch
 from vsphere_ml.bench.records.validate import check

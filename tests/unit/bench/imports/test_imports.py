@@ -18,7 +18,8 @@ from vsphere_ml.bench.gate.thresholds import Threshold, ThresholdLimits
 from vsphere_ml.bench.imports import log, reading
 from vsphere_ml.bench.imports.files import import_logs, one
 from vsphere_ml.bench.imports.reading import Given
-from vsphere_ml.bench.model.record import Link, Outcome, Run, Transport, Verdict
+from vsphere_ml.bench.model.record import Link, Outcome, Run, Verdict
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.sweeps import sizes
 from vsphere_ml.bench.report.report_content import story
 from vsphere_ml.bench.report.tables import links

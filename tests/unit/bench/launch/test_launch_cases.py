@@ -15,7 +15,8 @@ from vsphere_ml.bench.launch.launchers import launch
 from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.launch.transports import variables
 from vsphere_ml.bench.model.job import Job, RunIn, Runtime
-from vsphere_ml.bench.model.record import Transport, Workload
+from vsphere_ml.bench.model.record import Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
 
 CASES = sorted((Path(__file__).parents[3] / "cases" / "launch").glob("*.toml"))

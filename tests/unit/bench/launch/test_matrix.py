@@ -9,7 +9,8 @@ import pytest
 from tests.unit.bench.jobs import OPEN_MPI_4, OPEN_MPI_5
 from vsphere_ml.bench.launch.matrix import MOST_STEP_TIMES, BenchSpec, check_wish, expand, over_mpi, plan
 from vsphere_ml.bench.model.job import MPICH, RunIn
-from vsphere_ml.bench.model.record import Outcome, Run, Steps, Transport, Workload
+from vsphere_ml.bench.model.record import Outcome, Run, Steps, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.records import store
 from vsphere_ml.core import json_memory
 from vsphere_ml.core.errors import ConfigError

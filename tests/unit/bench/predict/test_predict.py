@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vsphere_ml.bench.model.record import Transport
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network import frames
 from vsphere_ml.bench.network.bounds import LaunchShape, bracket, gradient_bytes, ring_s, turning_batch
 from vsphere_ml.bench.predict import arguments

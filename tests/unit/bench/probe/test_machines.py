@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes import pictures
 from tests.unit.bench.sites import port
-from vsphere_ml.bench.model.record import Transport
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.line_rate import line_rate
 from vsphere_ml.bench.probe.machines import Machine, Uplink, machines
 from vsphere_ml.bench.probe.survey import Surveyed

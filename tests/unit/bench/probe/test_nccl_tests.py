@@ -19,7 +19,8 @@ from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.programs import with_program
 from vsphere_ml.bench.model import rank_log
 from vsphere_ml.bench.model.job import RunIn
-from vsphere_ml.bench.model.record import Cluster, Outcome, Run, Transport, Verdict, Workload
+from vsphere_ml.bench.model.record import Cluster, Outcome, Run, Verdict, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe import nccl_tests
 from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
 from vsphere_ml.bench.proof import evidence

@@ -20,7 +20,8 @@ from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model.job import RunIn
-from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Transport, Workload
+from vsphere_ml.bench.model.record import Configuration, Outcome, Run, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.network.frames import usable_of_link_result
 from vsphere_ml.bench.probe import link_tools, perftest, rdma
 from vsphere_ml.bench.probe.perftest import End, Perftest

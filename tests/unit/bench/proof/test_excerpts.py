@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vsphere_ml.bench.model.record import Transport
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.proof import channels, paths
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from tests.unit.bench import jobs, synthetic
 from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import rank_log
-from vsphere_ml.bench.model.record import TrafficVerdict, Transport, Workload
+from vsphere_ml.bench.model.record import TrafficVerdict, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.proof import ledger
 
 if TYPE_CHECKING:

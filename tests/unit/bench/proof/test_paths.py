@@ -14,7 +14,8 @@ import pytest
 from tests.unit.bench.jobs import job, traffic, trained
 from vsphere_ml.bench.launch import transports
 from vsphere_ml.bench.model import rank_log
-from vsphere_ml.bench.model.record import Proof, Transport, Verdict
+from vsphere_ml.bench.model.record import Proof, Verdict
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.rdma import Port, PortGid
 from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.proof import channels, paths

@@ -16,7 +16,8 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model import figures
-from vsphere_ml.bench.model.record import LinkResult, Outcome, Remark, Steps, Transport, Workload, World
+from vsphere_ml.bench.model.record import LinkResult, Outcome, Remark, Steps, Workload, World
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.report.canvas import NARROW, WIDTH, linear_axis, ticks
 from vsphere_ml.bench.report.html_page import page
 from vsphere_ml.bench.report.markdown import markdown

@@ -13,7 +13,8 @@ from tests.unit.bench.jobs import PEERS
 from tests.unit.bench.sites import port, rdma_nodes
 from vsphere_ml.bench.launch.matrix import BenchSpec
 from vsphere_ml.bench.model.job import RunIn, Runtime, Tools
-from vsphere_ml.bench.model.record import Cluster, Configuration, Transport, Workload
+from vsphere_ml.bench.model.record import Cluster, Configuration, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.perftest import Perftest
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import RoceSpec

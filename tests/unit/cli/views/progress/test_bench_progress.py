@@ -20,7 +20,8 @@ from vsphere_ml.bench.launch.events import (
     Stepped,
 )
 from vsphere_ml.bench.launch.matrix import PlannedLaunch
-from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Transport, Verdict, Workload
+from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Verdict, Workload
+from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.stats.stop import Stop
 from vsphere_ml.cli.views.progress.bench_progress import LaunchLines, LaunchProgress, Moving, plot, show_bench_progress
 
