@@ -84,7 +84,7 @@ class HostsContract:
         seen = hosts.see()
         assert (seen.name, seen.version, seen.cpu_vendor) == (hosts.name, "7.0.2", "intel")
         assert (seen.connected, seen.maintenance, seen.record) == (True, False, "")
-        assert (seen.kernel.door, seen.kernel.configured, seen.kernel.runtime) == (
+        assert (seen.kernel.access, seen.kernel.configured, seen.kernel.runtime) == (
             AccessMethod.ESXCLI,
             "FALSE",
             "FALSE",
@@ -137,7 +137,7 @@ class HostsContract:
     def test_a_kernel_setting_waits_for_the_reboot(self, hosts: HostsRig) -> None:
         before = hosts.see().boot_time
         hosts.empty()
-        hosts.do(SetKernel, value="TRUE", door=AccessMethod.ESXCLI)
+        hosts.do(SetKernel, value="TRUE", access=AccessMethod.ESXCLI)
         assert (hosts.see().kernel.configured, hosts.see().kernel.runtime) == ("TRUE", "FALSE")
         hosts.reboot()
         after = hosts.see()
@@ -146,7 +146,7 @@ class HostsContract:
         assert (after.connected, after.maintenance) == (True, True)
 
     def test_the_option_manager_of_70u2_does_not_have_it(self, hosts: HostsRig) -> None:
-        hosts.refused(SetKernel, value="TRUE", door=AccessMethod.OPTIONS)
+        hosts.refused(SetKernel, value="TRUE", access=AccessMethod.OPTIONS)
 
     def test_functions_wait_for_the_reboot_too(self, hosts: HostsRig) -> None:
         hosts.empty()

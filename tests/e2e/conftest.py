@@ -141,7 +141,7 @@ class Shell:
 
 @dataclass(frozen=True)
 class Lab:
-    """A running lab, and its own door for faults and delays."""
+    """A running lab, and its own interface for faults and delays."""
 
     shell: Shell
     told: dict[str, Any]

@@ -171,7 +171,7 @@ class FakeHosts:
             raise VSphereError(f"{machine.name}: the connection broke", code="vcenter.interrupted")
 
     def _set_kernel(self, change: SetKernel, machine: FakeEsx) -> None:
-        open_door = machine.esxcli if change.door is AccessMethod.ESXCLI else machine.option
+        open_door = machine.esxcli if change.access is AccessMethod.ESXCLI else machine.option
         if machine.kernel is None or not open_door or "kernel" in machine.fails:
             raise VSphereError(f"{machine.name} refuses kernel setting atsSupport", code="ats.refused")
         if "kernel forgets" not in machine.fails:
@@ -325,14 +325,14 @@ class FakeHosts:
 
 def _kernel(machine: FakeEsx) -> KernelOption:
     if machine.connection is not HostConnection.CONNECTED:
-        return KernelOption(door=AccessMethod.NONE, why="the host does not answer")
+        return KernelOption(access=AccessMethod.NONE, why="the host does not answer")
     if machine.kernel is None:
-        return KernelOption(door=AccessMethod.NONE, why="esxcli lists no such setting")
+        return KernelOption(access=AccessMethod.NONE, why="esxcli lists no such setting")
     if machine.esxcli:
-        return KernelOption(door=AccessMethod.ESXCLI, configured=machine.kernel[0], runtime=machine.kernel[1])
+        return KernelOption(access=AccessMethod.ESXCLI, configured=machine.kernel[0], runtime=machine.kernel[1])
     if machine.option:
-        return KernelOption(door=AccessMethod.OPTIONS, configured=machine.kernel[0])
-    return KernelOption(door=AccessMethod.NONE, why="esxcli over the API is refused (NoPermission), and no option")
+        return KernelOption(access=AccessMethod.OPTIONS, configured=machine.kernel[0])
+    return KernelOption(access=AccessMethod.NONE, why="esxcli over the API is refused (NoPermission), and no option")
 
 
 def _function(each: Function) -> FunctionSeen:

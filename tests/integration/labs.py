@@ -76,7 +76,7 @@ def gateway(lab: Lab) -> Gateway:
 
 
 def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
-    """Provision, with the hosts' door over a session of its own."""
+    """Provision, with host access over a session of its own."""
     session = sign_in(lab)
     try:
         host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)

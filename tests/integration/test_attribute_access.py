@@ -28,7 +28,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def content(lab: Lab) -> Iterator[Any]:
-    """Sign in as any script does, by pyvmomi's own front door, with nothing of vsml between."""
+    """Sign in as any script does, by pyvmomi itself, with nothing of vsml between."""
     host, port = lab.address.split(":")
     trust = ssl.create_default_context(cafile=str(lab.ca_file))
     instance = SmartConnect(host=host, port=int(port), user=lab.username, pwd=lab.password(), sslContext=trust)

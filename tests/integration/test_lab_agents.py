@@ -44,7 +44,7 @@ def test_hosts_with_vcls_are_made_ready(kind: str, tmp_path: Path) -> None:
         gpu='{ profile = "A100-40C" }',
         nic='{ kind = "sriov", port_group = "roce" }',
         nodes=2,
-        more='[make_ready]\nkinds = ["graphics", "sriov"]',
+        more='[host_config]\nkinds = ["graphics", "sriov"]',
     )
     with labs.running(tmp_path / "state", str(topology)) as lab:
         vcenter = labs.gateway(lab)

@@ -55,7 +55,7 @@ def provision(lab: Lab, evacuate: Evacuation) -> Report:
         gpu='{ profile = "A100-40C" }',
         nic='{ kind = "sriov", port_group = "roce" }',
         nodes=2,
-        more=f'[make_ready]\nkinds = ["graphics", "sriov"]\nevacuate = "{evacuate}"',
+        more=f'[host_config]\nkinds = ["graphics", "sriov"]\nevacuate = "{evacuate}"',
     )
     vcenter = labs.gateway(lab)
     try:

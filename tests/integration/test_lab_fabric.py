@@ -81,7 +81,7 @@ def set_mtu(lab: Lab, mtu: int) -> None:
 
 
 def spec(*, raised: bool, more: str = "", kinds: str = "") -> ClusterSpec:
-    ready = f"[make_ready]\nkinds = {kinds}" if kinds else ""
+    ready = f"[host_config]\nkinds = {kinds}" if kinds else ""
     return load_text(FILE.format(raised="true" if raised else "false", more=more, ready=ready), "cluster.toml")
 
 

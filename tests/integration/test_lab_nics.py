@@ -90,7 +90,7 @@ def by_ports(nodes: int) -> ClusterSpec:
         nodes=nodes,
         nic='{ kind = "passthrough", model = "ConnectX-6 Dx" }',
         gpu='{ profile = "A100-40C" }',
-        more='[make_ready]\nkinds = ["passthrough"]',
+        more='[host_config]\nkinds = ["passthrough"]',
     )
     return load_text(text, "cluster.toml")
 
@@ -99,7 +99,7 @@ def spec(name: str, *kinds: str) -> ClusterSpec:
     cluster, nic, _ = KINDS[name]
     asked = ", ".join(f'"{kind}"' for kind in kinds)
     gpu = '{ profile = "A100X-40C", count = 4 }' if cluster == "hgx-a100" else '{ profile = "A100-40C" }'
-    more = f"[make_ready]\nkinds = [{asked}]"
+    more = f"[host_config]\nkinds = [{asked}]"
     return load_text(labs.cluster_file(name, cluster=cluster, nodes=2, nic=nic, gpu=gpu, more=more), "cluster.toml")
 
 

@@ -12,7 +12,7 @@ from vsphere_ml.config.reading import read, report_unknown
 from vsphere_ml.config.secrets.sources import one_source, source_of
 from vsphere_ml.config.tables.guests import access, check_guests
 from vsphere_ml.config.tables.hosts import access as hosts_access
-from vsphere_ml.config.tables.hosts import check_hosts, check_ready, make_ready
+from vsphere_ml.config.tables.hosts import check_host_config, check_hosts, host_config
 from vsphere_ml.config.tables.nodes import NodeNames
 from vsphere_ml.config.tables.paths import path_of
 from vsphere_ml.config.tables.roce import check_roce, fabric
@@ -109,9 +109,9 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     hosts = sections.one("hosts", schema.HostsTable)
     check_hosts(hosts, mistakes)
     roce = sections.one("roce", schema.Roce)
-    ready = make_ready(sections.one("make_ready", schema.Ready))
-    check_ready(ready, mistakes)
-    check_roce(roce, guest, ready, mistakes)
+    configuration = host_config(sections.one("host_config", schema.HostConfigTable))
+    check_host_config(configuration, mistakes)
+    check_roce(roce, guest, configuration, mistakes)
     if guest is not None:
         check_guests(guest, [node.name for node in nodes], mistakes)
     if cluster is None or source is None:
@@ -129,7 +129,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
         guest=access(guest, file.parent) if guest is not None else GuestAccess(),
         hosts=hosts_access(hosts, file.parent),
         roce=fabric(roce, guest),
-        make_ready=ready,
+        host_config=configuration,
         file=file,
     )
 

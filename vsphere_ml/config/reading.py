@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="FileTable")
 
 _SHOWN = 20
+RENAMED = {
+    "door": "access",
+    "make_ready": "host_config",
+}  # keys and tables before the first release, and as they are now
 _EXPECTED = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -60,6 +64,11 @@ def read(model: type[T], raw: object, at: KeyPath, mistakes: Mistakes) -> T | No
 
 def report_unknown(path: KeyPath, known: Iterable[str], mistakes: Mistakes, what: str = "key") -> None:
     """Tell that a key is not known, and which one was probably meant."""
+    known = list(known)
+    new = RENAMED.get(str(path[-1]))
+    if new in known:
+        mistakes.add(path, f"is called `{new}` now", f"write {new} instead", meant=new)
+        return
     near = nearest_name(str(path[-1]), known)
     mistakes.add(path, f"unknown {what}{_suggestion(near)}", "" if near else _join_names(known), meant=near)
 

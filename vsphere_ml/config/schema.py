@@ -11,10 +11,10 @@ from vsphere_ml.core.model.spec import (
     CloneKind,
     Evacuation,
     FirstBootBy,
+    HostConfigKind,
     HostService,
     Latency,
     LoginKey,
-    ReadyKind,
     ShellAccess,
     Spread,
 )
@@ -244,7 +244,7 @@ class GuestTable(FileTable):
 
 
 class HostsTable(FileTable):
-    door: Annotated[ShellAccess, PlainValidator(f.choice(ShellAccess))] = Field(
+    access: Annotated[ShellAccess, PlainValidator(f.choice(ShellAccess))] = Field(
         default=ShellAccess.SSH,
         description="`ssh` (default where this table is), or `none`: what the vSphere API cannot do is left to you, "
         "and `vsml enable-ats` prints what to type",
@@ -301,8 +301,8 @@ class Roce(FileTable):
     )
 
 
-class Ready(FileTable):
-    kinds: list[Annotated[ReadyKind, PlainValidator(f.choice(ReadyKind))]] | None = Field(
+class HostConfigTable(FileTable):
+    kinds: list[Annotated[HostConfigKind, PlainValidator(f.choice(HostConfigKind))]] | None = Field(
         default=None,
         description="what the plan may change on hosts so that they take the nodes: `graphics` (Shared Direct), "
         "`sriov` (virtual functions), `passthrough` (of GPUs and NIC ports), `mig` (over SSH, by `[hosts]`), "
@@ -340,6 +340,6 @@ class ClusterFile(FileTable):
     hosts: HostsTable | None = Field(
         default=None, description="how ESXi hosts are entered for what the vSphere API cannot do: NIC firmware, MIG"
     )
-    make_ready: Ready | None = Field(
+    host_config: HostConfigTable | None = Field(
         default=None, description="what `vsml provision` may change on ESXi hosts so that they take the nodes"
     )

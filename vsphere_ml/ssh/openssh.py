@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def command(target: SshTarget, words: Sequence[str] = ()) -> list[str]:
     """Return the words of an ssh call: a session, or one command."""
     to = f"{target.user}@{target.host}"
-    return ["ssh", *arguments(target), *_door(target), "--", to, *([line(words)] if words else [])]
+    return ["ssh", *arguments(target), *_login_options(target), "--", to, *([line(words)] if words else [])]
 
 
 def arguments(target: SshTarget) -> list[str]:
@@ -44,7 +44,7 @@ def line(words: Sequence[str]) -> str:
 
 
 def _jump_options(jump: SshTarget) -> str:
-    words = ["ssh", *_trust(jump), *_door(jump), "-W", "__PLACE__", "--", f"{jump.user}@{jump.host}"]
+    words = ["ssh", *_trust(jump), *_login_options(jump), "-W", "__PLACE__", "--", f"{jump.user}@{jump.host}"]
     # ssh expands % in this option, and %h and %p are the guest's.
     return shlex.join(words).replace("%", "%%").replace("__PLACE__", "[%h]:%p")
 
@@ -60,7 +60,7 @@ def _trust(target: SshTarget) -> list[str]:
     return ["-F", "none", *(word for name, value in (options | only).items() for word in ("-o", f"{name}={value}"))]
 
 
-def _door(target: SshTarget) -> list[str]:
+def _login_options(target: SshTarget) -> list[str]:
     return ["-p", str(target.port), *(["-i", str(target.key_file)] if target.key_file else [])]
 
 

@@ -38,7 +38,7 @@ def tables() -> str:
             *_section("`[guest]`", "guest", schema.GuestTable),
             *_section("`[roce]`", "roce", schema.Roce),
             *_section("`[hosts]`", "hosts", schema.HostsTable),
-            *_section("`[make_ready]`", "make_ready", schema.Ready),
+            *_section("`[host_config]`", "host_config", schema.HostConfigTable),
         ]
     )
 

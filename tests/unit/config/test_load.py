@@ -240,5 +240,5 @@ def test_hosts_are_not_entered_unless_the_file_says_how() -> None:
     assert load_text(ONE_NODE).hosts is None
     hosts = load_text(ONE_NODE + '[hosts]\npassword = { env = "ESXI" }\nhost_keys = "trust-first-use"\n').hosts
     assert hosts is not None
-    assert (hosts.door, hosts.user, hosts.service) == (ShellAccess.SSH, "root", HostService.LEAVE)
+    assert (hosts.access, hosts.user, hosts.service) == (ShellAccess.SSH, "root", HostService.LEAVE)
     assert (hosts.password, hosts.host_keys) == (SecretSource(env="ESXI"), HostKeys.FIRST_USE)

@@ -48,7 +48,7 @@ def plan(
     clock = site_wiring.SystemClock()
     with following_both(terminal.err) as both:
         given = guest_wiring.for_guests(spec, both.guests, clock, skip=skip_guests)
-        with host_wiring.vcenter_and_door(spec, terminal) as (vcenter, session):
+        with host_wiring.connect_site(spec, terminal) as (vcenter, session):
             ready = HostConfiguration(spec, session, clock) if session is not None else None
             proposal = propose(spec, vcenter, given=given, notify=both.site, clock=clock, ready=ready)
     if save is not None:

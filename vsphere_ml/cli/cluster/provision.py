@@ -94,7 +94,7 @@ def provision(
     ask = consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as both:
         given = guest_wiring.for_guests(spec, both.guests, clock, wait_s=wait, skip=skip_guests)
-        with host_wiring.vcenter_and_door(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, session):
+        with host_wiring.connect_site(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, session):
             report = bring(
                 spec,
                 journal_changes(vcenter, journal),

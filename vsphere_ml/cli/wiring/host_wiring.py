@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
-    """Yield the shells of the cluster's hosts; None where the cluster file opens no door to them."""
+    """Yield the shells of the cluster's hosts; None where the cluster file gives no access to them."""
     from vsphere_ml.core.model.spec import ShellAccess
 
     access = _access(spec)
-    if access is None or access.door is ShellAccess.NONE:
+    if access is None or access.access is ShellAccess.NONE:
         yield None
         return
     from vsphere_ml.cli.wiring.guest_wiring import home
@@ -42,13 +42,13 @@ def shells(spec: ClusterSpec) -> Iterator[HostShells | None]:
 
 
 @contextmanager
-def vcenter_and_door(
+def connect_site(
     spec: ClusterSpec, terminal: Terminal, journal: Journal | None = None, *, allow_downtime: bool = False
 ) -> Iterator[tuple[VCenter, HostSession | None]]:
-    """Yield the signed-in vCenter of a spec, and the door to its hosts; None where they are not to be made ready."""
+    """Yield the signed-in vCenter of a spec, and the session to its hosts; None where they are not to be configured."""
     from vsphere_ml.cli.wiring import site_wiring
 
-    if not spec.make_ready:
+    if not spec.host_config:
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
             yield vcenter, None
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.config.secrets.sources import one_source, source_of
 from vsphere_ml.config.tables.guests import check_users, jump
 from vsphere_ml.config.tables.paths import path_of
-from vsphere_ml.core.model.spec import Evacuation, HostAccess, HostKeys, MakeReady, ReadyKind
+from vsphere_ml.core.model.spec import Evacuation, HostAccess, HostConfigKind, HostConfigSpec, HostKeys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,11 +26,11 @@ def check_hosts(table: schema.HostsTable | None, mistakes: Mistakes) -> None:
         mistakes.add(("hosts", "password"), "`key_file` is set too; leave one of them out")
 
 
-def check_ready(ready: MakeReady, mistakes: Mistakes) -> None:
+def check_host_config(ready: HostConfigSpec, mistakes: Mistakes) -> None:
     """Tell a number of virtual functions where nothing may be done about them."""
-    if ready.virtual_functions is not None and ReadyKind.SRIOV not in ready.kinds:
-        text = "asks for nothing, since `sriov` is not among make_ready.kinds"
-        mistakes.add(("make_ready", "virtual_functions"), text, 'kinds = ["sriov"]')
+    if ready.virtual_functions is not None and HostConfigKind.SRIOV not in ready.kinds:
+        text = "asks for nothing, since `sriov` is not among host_config.kinds"
+        mistakes.add(("host_config", "virtual_functions"), text, 'kinds = ["sriov"]')
 
 
 def access(table: schema.HostsTable | None, base: Path) -> HostAccess | None:
@@ -41,7 +41,7 @@ def access(table: schema.HostsTable | None, base: Path) -> HostAccess | None:
     keys = table.host_keys or known.host_keys
     key_file = path_of(table.key_file, base)
     return HostAccess(
-        door=table.door,
+        access=table.access,
         user=table.user or known.user,
         port=table.port or known.port,
         key_file=key_file,
@@ -54,11 +54,11 @@ def access(table: schema.HostsTable | None, base: Path) -> HostAccess | None:
     )
 
 
-def make_ready(table: schema.Ready | None) -> MakeReady:
+def host_config(table: schema.HostConfigTable | None) -> HostConfigSpec:
     """Return how far hosts are made ready; without a table, not at all."""
     if table is None:
-        return MakeReady()
-    return MakeReady(
+        return HostConfigSpec()
+    return HostConfigSpec(
         kinds=frozenset(table.kinds or ()),
         virtual_functions=table.virtual_functions,
         evacuate=table.evacuate or Evacuation.SHUT_DOWN,

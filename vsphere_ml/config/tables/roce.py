@@ -6,23 +6,23 @@ import re
 from typing import TYPE_CHECKING
 
 from vsphere_ml.config.fields import MTUS
-from vsphere_ml.core.model.spec import ReadyKind, RoceSpec
+from vsphere_ml.core.model.spec import HostConfigKind, RoceSpec
 
 if TYPE_CHECKING:
     from vsphere_ml.config import schema
     from vsphere_ml.config.mistakes import Mistakes
-    from vsphere_ml.core.model.spec import MakeReady
+    from vsphere_ml.core.model.spec import HostConfigSpec
 
 _EXAMPLE = "[roce] with pfc_priority = 3, dscp = 26, ecn = true"
 _GUESTS_MTU = "roce_mtu"  # the setting of the playbook `roce`
 
 
 def check_roce(
-    table: schema.Roce | None, guest: schema.GuestTable | None, ready: MakeReady, mistakes: Mistakes
+    table: schema.Roce | None, guest: schema.GuestTable | None, ready: HostConfigSpec, mistakes: Mistakes
 ) -> None:
     """Tell a switch's MTU that is less than what the guests are told to have, and settings that nobody names."""
-    if ReadyKind.ROCE in ready.kinds and not fabric(table, guest).of_hosts:
-        mistakes.add(("make_ready", "kinds"), "`roce` asks for nothing, since [roce] sets nothing of hosts", _EXAMPLE)
+    if HostConfigKind.ROCE in ready.kinds and not fabric(table, guest).of_hosts:
+        mistakes.add(("host_config", "kinds"), "`roce` asks for nothing, since [roce] sets nothing of hosts", _EXAMPLE)
     theirs = _of_guests(guest)
     if table is None or table.mtu is None or theirs is None or table.mtu >= theirs:
         return

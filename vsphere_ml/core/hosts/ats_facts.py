@@ -42,7 +42,7 @@ _UNTOLD = "vCenter does not tell what the function hands out"
 class FirmwareSeen:
     """What a port's firmware told, or why it could not be asked."""
 
-    door: AccessMethod
+    access: AccessMethod
     device: str = ""
     value: FirmwareValue | None = None
     why: str = ""
@@ -71,7 +71,7 @@ def _facts(
 ) -> Iterator[HostSetting]:
     yield _kernel(state, record)
     for port in settings.ports:
-        seen = firmware.get(port.address, FirmwareSeen(door=AccessMethod.NONE, why="it was not asked"))
+        seen = firmware.get(port.address, FirmwareSeen(access=AccessMethod.NONE, why="it was not asked"))
         yield _firmware(port, seen, by_image=state.desired.image)
         if port.vfs:
             yield from _sriov_firmware(port, seen)
@@ -86,14 +86,14 @@ def _kernel(state: EsxiHostState, record: Record | None) -> HostSetting:
     effective, why = seen.runtime, seen.why
     if effective is None and seen.configured is not None:
         effective = _value_at_boot(seen.configured, state, record)
-        why = "" if effective else f"{seen.door} tells what is configured only"
+        why = "" if effective else f"{seen.access} tells what is configured only"
     return HostSetting(
         part=SettingKind.KERNEL,
         name=KERNEL_SETTING,
         wanted=TRUE,
         configured=seen.configured,
         effective=effective,
-        door=seen.door,
+        access=seen.access,
         why=why,
         by_hand=KERNEL_BY_HAND if release(state.version, state.build).present else (),
     )
@@ -115,7 +115,7 @@ def _firmware(port: PortSettings, seen: FirmwareSeen, *, by_image: bool) -> Host
         wanted="True",
         configured=None if value is None else str(value.next_boot),
         effective=None if value is None or value.current is None else str(value.current),
-        door=seen.door if value is not None else AccessMethod.NONE,
+        access=seen.access if value is not None else AccessMethod.NONE,
         device=device,
         guest=seen.guest,
         why=seen.why or ("this mlxconfig shows no current values" if value and value.current is None else ""),
@@ -136,7 +136,7 @@ def _sriov_firmware(port: PortSettings, seen: FirmwareSeen) -> Iterator[HostSett
         name=SRIOV_SETTING,
         on=port.address,
         wanted="True",
-        door=seen.door,
+        access=seen.access,
         device=seen.device,
         read_only=True,
         by_hand=typed,
@@ -172,7 +172,7 @@ def graphics(state: EsxiHostState) -> HostSetting:
         wanted=SHARED_DIRECT,
         configured=configured,
         effective=effective,
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why="" if configured else "vCenter does not tell the host's graphics type",
         by_hand=("esxcli graphics host set --default-type SharedPassthru", "esxcli graphics host get"),
     )
@@ -210,7 +210,7 @@ def functions(address: PciAddress, wanted: int, state: EsxiHostState) -> HostSet
         wanted=str(wanted),
         configured=str(seen.vfs) if seen else None,
         effective=str(seen.vfs_now) if seen else None,
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why="" if seen else _UNTOLD,
     )
 
@@ -225,7 +225,7 @@ def passthrough(address: PciAddress, state: EsxiHostState) -> HostSetting:
         wanted=ON,
         configured=_on_or_off(seen.passthrough) if seen else None,
         effective=_on_or_off(seen.passthrough_now) if seen else None,
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why="" if seen else _UNTOLD,
     )
 

@@ -15,7 +15,7 @@ from vsphere_ml.core.catalog.profiles import read
 from vsphere_ml.core.hosts import ats_facts
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT, AccessMethod, HostFacts, HostSetting, SettingKind
 from vsphere_ml.core.model.placement import WantDynamic, WantGroup, WantPassthrough, WantPvrdma, WantSriov, WantVgpu
-from vsphere_ml.core.model.spec import ReadyKind, RoceSpec
+from vsphere_ml.core.model.spec import HostConfigKind, RoceSpec
 from vsphere_ml.core.tools import nvidia_smi, pvrdma, roce
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.inventory import Host, NetworkRef, NicPort, PciAddress, Pvrdma, SwitchRef
     from vsphere_ml.core.model.placement import NodePlacement, Placement
-    from vsphere_ml.core.model.spec import MakeReady
+    from vsphere_ml.core.model.spec import HostConfigSpec
     from vsphere_ml.core.tools.nvidia_smi import MigSeen
 
 
@@ -45,7 +45,7 @@ class ShellSeen:
 class DesiredSettings:
     """What one host is asked for, and what is seen of it."""
 
-    wish: MakeReady
+    wish: HostConfigSpec
     host: Host
     seats: tuple[NodePlacement, ...]
     sight: EsxiHostState
@@ -157,7 +157,7 @@ def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
             wanted=ats_facts.ON,
             configured=_on_or_off(seen.pending) if seen else None,
             effective=_on_or_off(seen.current) if seen else None,
-            door=AccessMethod.HOST if seen else AccessMethod.NONE,
+            access=AccessMethod.HOST if seen else AccessMethod.NONE,
             why="" if seen else asked.shell.why or "nvidia-smi lists no such GPU with MIG",
             at_once=board is not None and not nvidia_smi.needs_reboot(board),
             by_hand=(nvidia_smi.setting(gpu, value=True),),
@@ -188,7 +188,7 @@ def _driver(asked: DesiredSettings, module: str, keys: Mapping[str, str]) -> Hos
         wanted=options,
         configured=seen,
         effective=None if seen is None else _running_options(asked, module, seen),
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why=unseen if seen is None else "",
         by_hand=(roce.by_hand(module, options),),
     )
@@ -225,7 +225,7 @@ def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
         wanted=ats_facts.ON,
         configured=_on_or_off(seen.firewall) if seen else None,
         effective=_on_or_off(seen.firewall) if seen else None,
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why="" if seen else _UNREAD,
         at_once=True,
         by_hand=(pvrdma.FIREWALL,),
@@ -243,7 +243,7 @@ def _tag(asked: DesiredSettings, want: WantPvrdma, seen: Pvrdma | None) -> HostS
         wanted=chosen or "vmkN",
         configured=now if chosen else None,
         effective=now if chosen else None,
-        door=AccessMethod.API,
+        access=AccessMethod.API,
         why="" if chosen else _no_adapter(want, there) if seen else _UNREAD,
         at_once=True,
         by_hand=(pvrdma.tag(chosen) if chosen else pvrdma.tag(),),
@@ -256,11 +256,11 @@ def _no_adapter(want: WantPvrdma, there: Sequence[str]) -> str:
     return f"no VMkernel adapter is on the switch of `{want.network_name}`"
 
 
-KINDS: Mapping[ReadyKind, Callable[[DesiredSettings], Iterator[HostSetting]]] = {
-    ReadyKind.GRAPHICS: _graphics,
-    ReadyKind.SRIOV: _functions,
-    ReadyKind.PASSTHROUGH: _passthrough,
-    ReadyKind.MIG: _mig,
-    ReadyKind.ROCE: _drivers,
-    ReadyKind.PVRDMA: _pvrdma,
+KINDS: Mapping[HostConfigKind, Callable[[DesiredSettings], Iterator[HostSetting]]] = {
+    HostConfigKind.GRAPHICS: _graphics,
+    HostConfigKind.SRIOV: _functions,
+    HostConfigKind.PASSTHROUGH: _passthrough,
+    HostConfigKind.MIG: _mig,
+    HostConfigKind.ROCE: _drivers,
+    HostConfigKind.PVRDMA: _pvrdma,
 }

@@ -55,7 +55,7 @@ class SetKernel(_OfHost):
     """Configure `atsSupport` for the next boot."""
 
     value: str  # TRUE, FALSE
-    door: AccessMethod
+    access: AccessMethod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class SetFirmware(_OfHost):
     port: PciAddress
     device: str
     value: bool
-    door: AccessMethod
+    access: AccessMethod
     guest: str = ""
 
 
@@ -186,9 +186,9 @@ def describe_host_change(change: HostChange) -> str:  # noqa: C901, PLR0911, PLR
             moving = f" while DRS migrates {', '.join(change.migrated)}" if change.migrated else ""
             return f"enter maintenance mode{moving}"
         case SetKernel():
-            return f"set kernel setting atsSupport to {change.value} (by {change.door})"
+            return f"set kernel setting atsSupport to {change.value} (by {change.access})"
         case SetFirmware():
-            return f"set ATS_ENABLED of {change.port} ({change.device}) to {change.value} (by {change.door})"
+            return f"set ATS_ENABLED of {change.port} ({change.device}) to {change.value} (by {change.access})"
         case SetGraphics():
             gpus = (f", that of {gpu} to {kind}" for gpu, kind in change.gpus)
             return f"set the default graphics type to {change.value}{''.join(gpus)}"

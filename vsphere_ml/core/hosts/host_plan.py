@@ -170,11 +170,17 @@ def _setting(state: EsxiHostState, fact: HostSetting) -> Setting:  # noqa: C901,
     port = PciAddress(fact.on)
     match fact.part:
         case SettingKind.KERNEL:
-            return SetKernel(host=host, host_name=name, value=fact.wanted, door=fact.door)
+            return SetKernel(host=host, host_name=name, value=fact.wanted, access=fact.access)
         case SettingKind.FIRMWARE:
             value = fact.wanted.upper() == TRUE
             return SetFirmware(
-                host=host, host_name=name, port=port, device=fact.device, value=value, door=fact.door, guest=fact.guest
+                host=host,
+                host_name=name,
+                port=port,
+                device=fact.device,
+                value=value,
+                access=fact.access,
+                guest=fact.guest,
             )
         case SettingKind.FIRMWARE_SRIOV:
             raise AssertionError("a person sets it")
@@ -213,7 +219,7 @@ def _steps(
         yield AwaitHost(host=host, host_name=name)
     elif work:
         yield WriteRecord(host=host, host_name=name, text=record.text())
-        yield from (each for each in settings if isinstance(each, SetFirmware) and each.door is AccessMethod.GUEST)
+        yield from (each for each in settings if isinstance(each, SetFirmware) and each.access is AccessMethod.GUEST)
         yield from (NoteRunning(host=host, host_name=name, vm=vm.ref, vm_name=vm.name) for vm in running)
         hard = case.leave.power_off
         yield from (ShutDown(host=host, host_name=name, vm=vm.ref, vm_name=vm.name, hard=hard) for vm in running)
@@ -221,7 +227,7 @@ def _steps(
             migrated = tuple(stranger(vm) for vm in to_migrate(case))
             yield EnterMaintenance(host=host, host_name=name, migrated=migrated)
         yield from (
-            each for each in settings if not (isinstance(each, SetFirmware) and each.door is AccessMethod.GUEST)
+            each for each in settings if not (isinstance(each, SetFirmware) and each.access is AccessMethod.GUEST)
         )
         yield Reboot(host=host, host_name=name, boot_time=case.sight.boot_time)
     if (work and entered) or (ours and (case.sight.maintenance or not case.sight.connected)):
@@ -256,7 +262,7 @@ def _last_record(case: HostPlanInput, *, work: bool) -> str | None:
 
 
 def _not_back(case: HostPlanInput, record: Record) -> str | None:
-    """Return the record with the values that no door leads to; they stay written down until one is open."""
+    """Return the record with the values that cannot be written now; they stay recorded until there is access."""
     back = {fact.key for fact in case.facts.facts if fact.is_configured or fact.can_be_set}
     if not (waiting := {key: value for key, value in record.former.items() if key not in back}):
         return ""

@@ -11,7 +11,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.ats_settings import connectx, mst_name
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.inventory import ComponentKind
-from vsphere_ml.core.model.spec import MakeReady, NicKind, ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec, NicKind
 from vsphere_ml.core.nodes.requirements import wish
 from vsphere_ml.core.placement.candidates.candidates import offer
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_not_in_file
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity, NodeCandidate
 
 _RULES = {
-    ReadyKind.GRAPHICS: "host-graphics",
-    ReadyKind.SRIOV: "host-functions",
-    ReadyKind.PASSTHROUGH: "host-passthrough",
-    ReadyKind.MIG: "mig-or-time-sliced",
-    ReadyKind.PVRDMA: "host-pvrdma",
+    HostConfigKind.GRAPHICS: "host-graphics",
+    HostConfigKind.SRIOV: "host-functions",
+    HostConfigKind.PASSTHROUGH: "host-passthrough",
+    HostConfigKind.MIG: "mig-or-time-sliced",
+    HostConfigKind.PVRDMA: "host-pvrdma",
 }
-_ALL = MakeReady(kinds=frozenset(_RULES))
+_ALL = HostConfigSpec(kinds=frozenset(_RULES))
 _PIECES = {
-    ReadyKind.GRAPHICS: "its graphics type is not Shared Direct",
-    ReadyKind.SRIOV: "its ports hand out too few virtual functions",
-    ReadyKind.PASSTHROUGH: "passthrough is off",
-    ReadyKind.MIG: "its GPUs are not in MIG mode",
-    ReadyKind.PVRDMA: "it is not set up for PVRDMA",
+    HostConfigKind.GRAPHICS: "its graphics type is not Shared Direct",
+    HostConfigKind.SRIOV: "its ports hand out too few virtual functions",
+    HostConfigKind.PASSTHROUGH: "passthrough is off",
+    HostConfigKind.MIG: "its GPUs are not in MIG mode",
+    HostConfigKind.PVRDMA: "it is not set up for PVRDMA",
 }
 
 
@@ -50,7 +50,7 @@ class MissingPrerequisite:
     """A setting that keeps a host from taking nodes, and the commands that mend it there."""
 
     host: str
-    kind: ReadyKind
+    kind: HostConfigKind
     commands: tuple[str, ...]
     firmware: tuple[PciAddress, ...] = ()  # ports that show no SR-IOV at all; vsml cannot change that
 
@@ -68,7 +68,7 @@ class MissingPrerequisite:
             code="host.unready",
             target=self.host,
             message=f"{_PIECES[self.kind]} (rule {_RULES[self.kind]}), else nodes could be there",
-            hint=f'on the host: {"; ".join(self.commands)}; or [make_ready] kinds = ["{self.kind}"]',
+            hint=f'on the host: {"; ".join(self.commands)}; or [host_config] kinds = ["{self.kind}"]',
         )
 
 
@@ -85,7 +85,7 @@ def missing_prerequisites(
     requirements = dict.fromkeys(wish(node, resolved) for node in spec.nodes if not (new and node.name in ours))
     hosts = [host for host in resolved.hosts if any(_may_lack(host, each) for each in requirements)]
     by_ref = {vm.ref: vm for vm in (*ours.values(), *vms_not_in_file(spec, inventory))}
-    now = rooms(hosts, inventory.vms, by_ref, spec.make_ready, inventory.automated)
+    now = rooms(hosts, inventory.vms, by_ref, spec.host_config, inventory.automated)
     then = rooms([_with_sriov(host) for host in hosts], inventory.vms, by_ref, _ALL)
     for capacity in then.values():
         capacity.strangers = ()  # whether a host can be rebooted is the person's to say who types the commands
@@ -152,7 +152,7 @@ def _prerequisites_on_host(
 ) -> Iterator[MissingPrerequisite]:
     options = offer(capacity, asked, api_version).options
     for kind in sorted(options[0].lacks) if options else ():
-        ports = tuple(nic for nic in options[0].nics if nic in off and kind is ReadyKind.SRIOV)
+        ports = tuple(nic for nic in options[0].nics if nic in off and kind is HostConfigKind.SRIOV)
         commands = _firmware(capacity.host, ports) if ports else _commands(kind, capacity.host, asked, options[0])
         yield MissingPrerequisite(host=capacity.host.name, kind=kind, commands=tuple(commands), firmware=ports)
 
@@ -164,25 +164,25 @@ def _firmware(host: Host, ports: Iterable[PciAddress]) -> Iterator[str]:
     yield "a reboot (a cold one, where this shows no change)"
 
 
-def _commands(kind: ReadyKind, host: Host, asked: NodeRequirements, option: NodeCandidate) -> Iterator[str]:
+def _commands(kind: HostConfigKind, host: Host, asked: NodeRequirements, option: NodeCandidate) -> Iterator[str]:
     match kind:
-        case ReadyKind.GRAPHICS:
+        case HostConfigKind.GRAPHICS:
             yield "esxcli graphics host set --default-type SharedPassthru"
             yield "a reboot"
-        case ReadyKind.SRIOV:
+        case HostConfigKind.SRIOV:
             yield from _functions(host, option)
-        case ReadyKind.PASSTHROUGH:
+        case HostConfigKind.PASSTHROUGH:
             pci_address = [gpu.address for gpu in host.whole_gpus if gpu.address in option.gpus and not gpu.active]
             ports = option.nics if option.nic_by is ComponentKind.PASSTHROUGH else ()
             for address in (*pci_address, *ports):
                 yield f"esxcli hardware pci pcipassthru set -d {address} -e true -a"
-        case ReadyKind.MIG:
+        case HostConfigKind.MIG:
             yield from (nvidia_smi.setting(gpu, value=True) for gpu in dict.fromkeys(option.gpus))
             if asked.board is None or nvidia_smi.needs_reboot(asked.board):
                 yield "a reboot, which Ampere needs"
-        case ReadyKind.PVRDMA:
+        case HostConfigKind.PVRDMA:
             yield from _pvrdma(host.pvrdma)
-        case ReadyKind.ROCE:  # no node is refused for it
+        case HostConfigKind.ROCE:  # no node is refused for it
             pass
 
 

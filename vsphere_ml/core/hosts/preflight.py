@@ -78,7 +78,7 @@ def refusals(case: HostPlanInput, running: tuple[VmOnHost, ...]) -> Iterator[Fin
             code="host.not-empty",
             target=state.name,
             message=f"VMs run there, and the file has such hosts left alone: {', '.join(vm.name for vm in running)}",
-            hint="migrate them or shut them down, or set `evacuate` in [make_ready]",
+            hint="migrate them or shut them down, or set `evacuate` in [host_config]",
         )
         return
     foreign = [vm for vm in running if vm.cluster_mark != case.cluster]
@@ -163,7 +163,7 @@ def cautions(case: HostPlanInput) -> Iterator[str]:
     if case.caution and not case.revert:
         yield case.caution
     if case.revert and (left := _left_by_revert(case)):
-        yield f"what was changed there besides, as by [make_ready], stays so and stays written down: {', '.join(left)}"
+        yield f"what was changed there besides, as by [host_config], stays so and stays written down: {', '.join(left)}"
     if state.lockdown.mode is not LockdownMode.DISABLED and not case.user and any(map(_takes_shell, case.facts.facts)):
         yield f"it is in {state.lockdown.words}: SSH is for its exception users alone"
     if keepers := _keepers(case):

@@ -65,9 +65,9 @@ NO_LOCKDOWN = Lockdown(mode=LockdownMode.DISABLED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelOption:
-    """`atsSupport` as a host told it; `runtime` is None through a door that shows only what is configured."""
+    """`atsSupport` as a host reports it; `runtime` is None where only the configured value can be read."""
 
-    door: AccessMethod
+    access: AccessMethod
     configured: str | None = None
     runtime: str | None = None
     why: str = ""  # why it could not be read, or is not there

@@ -68,7 +68,7 @@ class HostSetting:
     on: str = ""  # the PCI address of the port, for a setting of one
     configured: str | None = None  # what the next boot brings
     effective: str | None = None  # what is in force now
-    door: AccessMethod = AccessMethod.NONE
+    access: AccessMethod = AccessMethod.NONE
     device: str = ""  # what mlxconfig calls the port
     guest: str = ""  # the VM that the function is passed through to
     why: str = ""
@@ -102,8 +102,8 @@ class HostSetting:
 
     @property
     def can_be_set(self) -> bool:
-        """Whether vsml can write it: it was read through a door, so that door is open."""
-        return self.configured is not None and self.door is not AccessMethod.NONE and not self.read_only
+        """Whether vsml can write it: it could be read, so there is access."""
+        return self.configured is not None and self.access is not AccessMethod.NONE and not self.read_only
 
     @property
     def key(self) -> str:

@@ -239,7 +239,7 @@ class HostService(StrEnum):
 class HostAccess:
     """How ESXi hosts are entered for what the vSphere API cannot do. Their host keys are never published to vCenter."""
 
-    door: ShellAccess = ShellAccess.SSH
+    access: ShellAccess = ShellAccess.SSH
     user: str = "root"
     port: int = 22
     key_file: Path | None = None  # None, and no password: the keys of the SSH agent
@@ -251,7 +251,7 @@ class HostAccess:
     service: HostService = HostService.LEAVE
 
 
-class ReadyKind(StrEnum):
+class HostConfigKind(StrEnum):
     """What a plan may change on ESXi hosts so that they take the nodes."""
 
     GRAPHICS = "graphics"
@@ -271,10 +271,10 @@ class Evacuation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MakeReady:
+class HostConfigSpec:
     """How far hosts are made ready by the plan itself; no kind: what a host lacks is told, and left to a person."""
 
-    kinds: frozenset[ReadyKind] = frozenset()
+    kinds: frozenset[HostConfigKind] = frozenset()
     virtual_functions: int | None = None  # of a port that is to hand some out; None: as many as nodes need
     evacuate: Evacuation = Evacuation.SHUT_DOWN  # also by enable-ats
 
@@ -320,7 +320,7 @@ class ClusterSpec:
     guest: GuestAccess = field(default_factory=GuestAccess)
     hosts: HostAccess | None = None  # None: the file does not say, so they are not entered
     roce: RoceSpec = field(default_factory=RoceSpec)
-    make_ready: MakeReady = field(default_factory=MakeReady)
+    host_config: HostConfigSpec = field(default_factory=HostConfigSpec)
     file: Path | None = None
     left_out: tuple[NodeSpec, ...] = ()  # the cluster's other nodes, which are left as they are
     only: bool = False  # some nodes were asked for by name: VMs whose nodes left the file are left as they are, too

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.hosts.nic_drivers import driver_findings
 from vsphere_ml.core.model.placement import WantGroup, WantPvrdma, WantSriov
-from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.plan.changes import SetSwitchMtu
 from vsphere_ml.core.plan.plan import Finding
 
@@ -75,7 +75,7 @@ def _too_small(used: _Used, spec: ClusterSpec) -> bool:
 
 def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[Finding]:
     """Yield hosts whose VMkernel adapter for PVRDMA is known to be on another switch than the nodes."""
-    if ReadyKind.PVRDMA in spec.make_ready.kinds:
+    if HostConfigKind.PVRDMA in spec.host_config.kinds:
         return
     on = {network.ref: network.switch_ref for network in inventory.networks}
     for ref, name in _with_pvrdma(used):
@@ -151,7 +151,7 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     A NIC that is handed to its VM whole is the guest's: the host's driver does not run it. What the plan itself is to
     set is a part of it, and no finding.
     """
-    if ReadyKind.ROCE not in spec.make_ready.kinds:
+    if HostConfigKind.ROCE not in spec.host_config.kinds:
         refs = dict.fromkeys(
             node_placement.host for node_placement in placement.seats if any(_networks(node_placement, inventory))
         )

@@ -208,7 +208,7 @@ RULES: tuple[Rule, ...] = (
         sources=("FD-FRAC", "FD-MODES"),
         versions="mixed sizes from 8.0 U3 on",
         kept="GPUs in another mode, or with vGPUs of another size, are passed over with the reason; a GPU that nobody "
-        "uses is put into MIG mode when `[make_ready]` has the kind `mig`",
+        "uses is put into MIG mode when `[host_config]` has the kind `mig`",
     ),
     Rule(
         id="what-keeps-vms-still",
@@ -278,7 +278,7 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="a host gives vGPUs when its graphics type is Shared Direct",
         sources=("FD-VGPU",),
-        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `graphics`",
+        kept=f"{_PASSED_OVER}; made so when `[host_config]` has the kind `graphics`",
     ),
     Rule(
         id="host-functions",
@@ -286,7 +286,7 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="a port hands out as many virtual functions as its driver was loaded with, 127 at most",
         sources=("NMLX5",),
-        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `sriov`",
+        kept=f"{_PASSED_OVER}; made so when `[host_config]` has the kind `sriov`",
     ),
     Rule(
         id="host-passthrough",
@@ -294,7 +294,7 @@ RULES: tuple[Rule, ...] = (
         severity=_ERROR,
         says="a GPU or a port is handed through whole when passthrough is switched on for it on the host",
         sources=("PASSTHRU",),
-        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `passthrough`",
+        kept=f"{_PASSED_OVER}; made so when `[host_config]` has the kind `passthrough`",
     ),
     Rule(
         id="host-pvrdma",
@@ -303,7 +303,7 @@ RULES: tuple[Rule, ...] = (
         says="for PVRDMA a host has a VMkernel adapter tagged for it, and a firewall that lets it through",
         sources=("PVRDMA",),
         versions="from 6.5 on",
-        kept=f"{_PASSED_OVER}; made so when `[make_ready]` has the kind `pvrdma`",
+        kept=f"{_PASSED_OVER}; made so when `[host_config]` has the kind `pvrdma`",
     ),
     Rule(
         id="nvlink-group-sizes",

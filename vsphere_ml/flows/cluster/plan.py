@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import missing_prerequisites
 from vsphere_ml.core.model.marks import cut_short, is_marked
-from vsphere_ml.core.model.spec import MakeReady, NicKind, ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec, NicKind
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.deletions import deletions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # Told although every node has a seat. A host whose GPUs are not in MIG mode, or not handed through, is of another use.
-_TOLD = frozenset({ReadyKind.GRAPHICS, ReadyKind.SRIOV})
+_TOLD = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def plan(
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
     inventory = look(spec, vcenter, notify=notify, clock=clock, why=why)
-    spec = replace(spec, make_ready=ready.door.wish(spec.make_ready) if ready else MakeReady())
+    spec = replace(spec, host_config=ready.session.wish(spec.host_config) if ready else HostConfigSpec())
     if ready is not None:
         inventory = ready.in_service(inventory)
     placement = _solve_placement(spec, inventory)

@@ -58,7 +58,7 @@ def provision(
     `consent` does not cover, or when the site is not the one that `saved` was made for. A plan that is refused is given
     to `show` before.
     """
-    ready = HostConfiguration(spec, session, clock) if session is not None and spec.make_ready else None
+    ready = HostConfiguration(spec, session, clock) if session is not None and spec.host_config else None
     walk = PlanExecutor(vcenter, notify, clock, rate or ApplyLimits())
     run = _Run(spec, vcenter, notify, clock, given or GuestConfig(first_boots={}), walk, ready)
 

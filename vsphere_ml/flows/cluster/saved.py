@@ -119,12 +119,12 @@ def digest(spec: ClusterSpec) -> str:
     """Return a fingerprint of the wish: where the file lies and how vCenter is reached do not matter."""
     guest = (spec.guest.user, spec.guest.first_boot, spec.guest.domain, spec.guest.playbooks, spec.guest.settings)
     ready: dict[str, object] = {
-        "kinds": sorted(spec.make_ready.kinds),
-        "virtual_functions": spec.make_ready.virtual_functions,
+        "kinds": sorted(spec.host_config.kinds),
+        "virtual_functions": spec.host_config.virtual_functions,
     }
-    if spec.make_ready.evacuate is not Evacuation.SHUT_DOWN:  # fingerprints of plans without it stay as they were
-        ready |= {"evacuate": spec.make_ready.evacuate}
-    asked = (ready,) if spec.make_ready else ()
+    if spec.host_config.evacuate is not Evacuation.SHUT_DOWN:  # fingerprints of plans without it stay as they were
+        ready |= {"evacuate": spec.host_config.evacuate}
+    asked = (ready,) if spec.host_config else ()
     wanted = (spec.name, spec.location, spec.source, spec.nodes, spec.spread, spec.anti_affinity, guest, *asked)
     text = json.dumps([_encode_value(part) for part in wanted], sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

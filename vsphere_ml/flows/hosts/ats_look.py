@@ -73,7 +73,7 @@ class HostsReading:
     clock: Clock
     wishes: dict[str, HostSettings] = field(default_factory=dict)  # by host
     inventory: Inventory | None = None
-    doors: FirmwareAccess | None = None
+    firmware_access: FirmwareAccess | None = None
 
     def plans(self, why: str, wait_s: float = 0.0) -> tuple[HostPlan, ...]:
         """Return what is to be done to each host, by name, after a look at all of them.
@@ -87,7 +87,7 @@ class HostsReading:
         if not wanted:
             raise self._no_hosts(compared.unseated)
         self.wishes = {settings.ref: settings for settings in wanted}
-        self.doors = FirmwareAccess(
+        self.firmware_access = FirmwareAccess(
             hosts=self.site.hosts,
             shells=self.site.shells,
             guests=self.site.guests,
@@ -110,12 +110,12 @@ class HostsReading:
         return self._plan(see_one(self.site.hosts, host.facts.host, host.name)).facts
 
     def _plan(self, state: EsxiHostState) -> HostPlan:
-        if self.inventory is None or self.doors is None:
+        if self.inventory is None or self.firmware_access is None:
             raise AssertionError("nobody has looked yet")
         settings = self.wishes[state.ref]
         self.tell_host(Asking(host=state.name))
         record = saved_state.parse(state.record)
-        firmware = self.doors.read(settings, state)
+        firmware = self.firmware_access.read(settings, state)
         case = HostPlanInput(
             cluster=self.spec.name,
             nodes=[node.name for node in self.spec.nodes],
@@ -123,7 +123,7 @@ class HostsReading:
             sight=state,
             record=record,
             leave=self.task.leave,
-            evacuate=self.spec.make_ready.evacuate,
+            evacuate=self.spec.host_config.evacuate,
             user=self.site.shells.user if self.site.shells else "",
             revert=self.task.revert,
             vcenter=self.task.vcenter,

@@ -166,9 +166,9 @@ def _forget(seen: HostsReading, after: tuple[HostPlan, ...], clock: Clock) -> tu
 
 def _by_shell(seen: HostsReading) -> Callable[[ByShell], None]:
     def make(change: ByShell) -> None:
-        if seen.doors is None or not isinstance(change, SetFirmware):
+        if seen.firmware_access is None or not isinstance(change, SetFirmware):
             raise AssertionError("nobody has looked yet, or it is nothing of ATS")
-        seen.doors.set(change)
+        seen.firmware_access.set(change)
 
     return make
 
@@ -178,7 +178,7 @@ def _not_reverted(cluster: str, waiting: list[HostFacts]) -> NotPossible:
         f"{cluster}: former values are not back on {', '.join(each.name for each in waiting)}; they stay written down",
         code="ats.not-reverted",
         target=waiting[0].name,
-        hint="open the door that the report names, or type what it says; then run the same command again",
+        hint="give access as the report says, or type its commands by hand; then run the same command again",
         details=tuple(line for each in waiting for line in _lacks(each)),
     )
 

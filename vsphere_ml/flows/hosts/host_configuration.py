@@ -13,7 +13,7 @@ from vsphere_ml.core.hosts import saved_state
 from vsphere_ml.core.hosts.desired_settings import DesiredSettings, ShellSeen, caution, facts, seats_of, wants_mig
 from vsphere_ml.core.hosts.host_changes import SetMig
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
-from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.ports.esxi import see_one
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.flows.hosts.host_apply import HostExecutor, StepTimeouts, failure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.host_settings import HostFacts
     from vsphere_ml.core.model.inventory import HostRef, Inventory
     from vsphere_ml.core.model.placement import NodePlacement, Placement
-    from vsphere_ml.core.model.spec import ClusterSpec, MakeReady
+    from vsphere_ml.core.model.spec import ClusterSpec, HostConfigSpec
     from vsphere_ml.core.ports.esxi import Hosts, HostShells
     from vsphere_ml.core.ports.host_events import HostListener
     from vsphere_ml.core.ports.vcenter import Clock
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSession:
-    """The ways to ESXi hosts, and what may be done to the VMs that run there."""
+    """Access to ESXi hosts, and what may be done to the VMs that run there."""
 
     hosts: Hosts
     tell: HostListener
@@ -46,17 +46,17 @@ class HostSession:
     patience: StepTimeouts = field(default_factory=StepTimeouts)
     vcenter: frozenset[str] = frozenset()  # its own names and addresses
 
-    def wish(self, asked: MakeReady) -> MakeReady:
+    def wish(self, asked: HostConfigSpec) -> HostConfigSpec:
         """Return what is asked for and can be done: MIG mode takes a shell."""
-        return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {ReadyKind.MIG})
+        return asked if self.shells is not None else replace(asked, kinds=asked.kinds - {HostConfigKind.MIG})
 
 
 @dataclass(slots=True)
 class HostConfiguration:
-    """The hosts of one cluster while they are looked at and made ready."""
+    """The hosts of one cluster while they are read and configured."""
 
     spec: ClusterSpec
-    door: HostSession
+    session: HostSession
     clock: Clock
     _inventory: Inventory | None = None
     _seats: Mapping[str, tuple[NodePlacement, ...]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class HostConfiguration:
     def in_service(self, inventory: Inventory) -> Inventory:
         """Return the site with the hosts in service that a run of ours has emptied: the plan brings them back."""
         away = [host.ref for host in inventory.hosts if host.maintenance or not host.connected]
-        seen = self.door.hosts.see(away) if away else {}
+        seen = self.session.hosts.see(away) if away else {}
         records = {ref: saved_state.parse(state.record) for ref, state in seen.items()}
         self._records = {
             ref: record
@@ -85,7 +85,7 @@ class HostConfiguration:
         """
         self._inventory, self._seats = inventory, seats_of(placement)
         refs = [host.ref for host in inventory.hosts if host.ref in self._seats or host.ref in self._records]
-        seen = self.door.hosts.see(refs)
+        seen = self.session.hosts.see(refs)
         made = (self._plan(seen[ref]) for ref in refs if ref in seen)
         return tuple(each for each in made if each or (each.refusals and each.facts.lacking))
 
@@ -95,12 +95,12 @@ class HostConfiguration:
         Raises VSphereError `host.not-ready` then: VMs are begun only where every host is ready.
         """
         walk = HostExecutor(
-            hosts=self.door.hosts,
+            hosts=self.session.hosts,
             by_shell=self._by_shell,
             check=self._again,
-            tell=self.door.tell,
+            tell=self.session.tell,
             clock=self.clock,
-            patience=self.door.patience,
+            patience=self.session.patience,
         )
         outcomes = walk.carry_out(hosts)
         if any(each.failed for each in outcomes):
@@ -117,10 +117,10 @@ class HostConfiguration:
                 facts=facts(asked),
                 sight=state,
                 record=saved_state.parse(state.record),
-                leave=self.door.leave,
-                evacuate=self.spec.make_ready.evacuate,
-                user=self.door.shells.user if self.door.shells else "",
-                vcenter=self.door.vcenter,
+                leave=self.session.leave,
+                evacuate=self.spec.host_config.evacuate,
+                user=self.session.shells.user if self.session.shells else "",
+                vcenter=self.session.vcenter,
                 ready=True,
                 caution=caution(asked),
             )
@@ -130,7 +130,7 @@ class HostConfiguration:
         if self._inventory is None:
             raise AssertionError("nobody has looked yet")
         return DesiredSettings(
-            wish=self.door.wish(self.spec.make_ready),
+            wish=self.session.wish(self.spec.host_config),
             host=self._inventory.host(state.ref),
             seats=self._seats.get(state.ref, ()),
             sight=state,
@@ -142,15 +142,15 @@ class HostConfiguration:
 
     def _shell(self, state: EsxiHostState) -> ShellSeen:
         """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
-        if self._inventory is None or ReadyKind.MIG not in self.spec.make_ready.kinds:
+        if self._inventory is None or HostConfigKind.MIG not in self.spec.host_config.kinds:
             return ShellSeen(mig={})
         if not wants_mig(self._seats.get(state.ref, ()), self._inventory.host(state.ref)):
             return ShellSeen(mig={})
-        why = shut(self.door.shells, state)
-        if why or self.door.shells is None:
+        why = shut(self.session.shells, state)
+        if why or self.session.shells is None:
             return ShellSeen(mig={}, why=why)
         try:
-            with HostShell(self.door.hosts, self.door.shells, state) as run:
+            with HostShell(self.session.hosts, self.session.shells, state) as run:
                 answer = run(nvidia_smi.QUERY)
         except VsmlError as error:
             return ShellSeen(mig={}, why=error.message)
@@ -158,14 +158,14 @@ class HostConfiguration:
         return ShellSeen(mig=nvidia_smi.modes(answer.out), why=why)
 
     def _again(self, host: HostPlan) -> HostFacts:
-        return facts(self._asked(see_one(self.door.hosts, host.facts.host, host.name)))
+        return facts(self._asked(see_one(self.session.hosts, host.facts.host, host.name)))
 
     def _by_shell(self, change: ByShell) -> None:
         """Switch MIG mode; nvidia-smi may take it for the next boot only, which the look afterwards tells."""
-        if not isinstance(change, SetMig) or self.door.shells is None:
-            raise AssertionError("a door that is not open was not read through either")
-        state = see_one(self.door.hosts, change.host, change.host_name)
-        with HostShell(self.door.hosts, self.door.shells, state) as run:
+        if not isinstance(change, SetMig) or self.session.shells is None:
+            raise AssertionError("a setting without access was not read either")
+        state = see_one(self.session.hosts, change.host, change.host_name)
+        with HostShell(self.session.hosts, self.session.shells, state) as run:
             answer = run(nvidia_smi.setting(change.gpu, change.value))
         if not answer.ok:
             raise VSphereError(

@@ -38,18 +38,18 @@ class FirmwareAccess:
     wait_s: float = 0.0  # for guests that boot
 
     def read(self, settings: HostSettings, state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
-        """Return what each port's firmware tells, or why it could not be asked. Raises nothing of a door's."""
+        """Return what each port's firmware tells, or why it could not be asked. Raises no error of the access."""
         seen = {port.address: self._in_guest(port) for port in settings.ports if port.guest}
         ports = [port for port in settings.ports if not port.guest]
         return seen | (self._on_host(ports, state) if ports else {})
 
     def set(self, change: SetFirmware) -> None:
         """Configure a port's firmware for the next boot, and read it back. VSphereError when it refuses."""
-        if change.door is AccessMethod.GUEST:
+        if change.access is AccessMethod.GUEST:
             self._set_in_guest(change)
             return
         if self.shells is None:
-            raise AssertionError("a door that is not open was not read through either")
+            raise AssertionError("a setting without access was not read either")
         state = see_one(self.hosts, change.host, change.host_name)
         with HostShell(self.hosts, self.shells, state) as run:
             _set(run, change, mft.setting(change.device, change.value), mft.query(change.device))
@@ -57,23 +57,23 @@ class FirmwareAccess:
     def _on_host(self, ports: Sequence[PortSettings], state: EsxiHostState) -> dict[PciAddress, FirmwareSeen]:
         why, shells = shut(self.shells, state), self.shells
         if why or shells is None:
-            return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=why) for port in ports}
+            return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=why) for port in ports}
         try:
             with HostShell(self.hosts, shells, state) as run:
                 return _read(run, ports)
         except VsmlError as error:
-            return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=error.message) for port in ports}
+            return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=error.message) for port in ports}
 
     def _in_guest(self, port: PortSettings) -> FirmwareSeen:
         place = (self.places or {}).get(port.guest)
         if self.guests is None or place is None or isinstance(place, VsmlError):
             why = place.message if isinstance(place, VsmlError) else f"{port.guest} cannot be entered"
-            return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
+            return FirmwareSeen(access=AccessMethod.NONE, why=why, guest=port.guest)
         outcome = run_with_retry(self.guests, [place], lambda shell: _read_in_guest(shell, port), self.wait_s)[
             place.name
         ]
         if isinstance(outcome, VsmlError):
-            return FirmwareSeen(door=AccessMethod.NONE, why=outcome.message, guest=port.guest)
+            return FirmwareSeen(access=AccessMethod.NONE, why=outcome.message, guest=port.guest)
         return outcome
 
     def _set_in_guest(self, change: SetFirmware) -> None:
@@ -90,7 +90,7 @@ def _read(run: Run, ports: Sequence[PortSettings]) -> dict[PciAddress, FirmwareS
     status = run(mft.MST_STATUS)
     if mft.is_missing(status):
         why = f"NVIDIA's firmware tools (MFT) are not installed: there is no {mft.ESXI_FOLDER}/mst"
-        return {port.address: FirmwareSeen(door=AccessMethod.NONE, why=why, installed=False) for port in ports}
+        return {port.address: FirmwareSeen(access=AccessMethod.NONE, why=why, installed=False) for port in ports}
     if not mft.devices(status.out):
         run(mft.MST_START)
         status = run(mft.MST_STATUS)
@@ -101,8 +101,8 @@ def _read(run: Run, ports: Sequence[PortSettings]) -> dict[PciAddress, FirmwareS
 def _read_port(run: Run, port: PortSettings, listed: Sequence[mft.MstDevice]) -> FirmwareSeen:
     device = mft.device_at(listed, port.address, port.uplink)
     if device is None:
-        return FirmwareSeen(door=AccessMethod.NONE, why=f"`mst status -vv` lists no device at {port.address}")
-    return _parse_query(run(mft.query(device.name)), FirmwareSeen(door=AccessMethod.HOST, device=device.name))
+        return FirmwareSeen(access=AccessMethod.NONE, why=f"`mst status -vv` lists no device at {port.address}")
+    return _parse_query(run(mft.query(device.name)), FirmwareSeen(access=AccessMethod.HOST, device=device.name))
 
 
 def _parse_query(answer: CommandAnswer, seen: FirmwareSeen) -> FirmwareSeen:
@@ -115,10 +115,10 @@ def _parse_query(answer: CommandAnswer, seen: FirmwareSeen) -> FirmwareSeen:
     else:
         value = mft.value(answer.out)
         why = "" if value else f"mlxconfig lists no {FIRMWARE_SETTING}: this firmware, or this mlxconfig, has none"
-    method = seen.door if value else AccessMethod.NONE
+    method = seen.access if value else AccessMethod.NONE
     return replace(
         seen,
-        door=method,
+        access=method,
         value=value,
         why=why,
         installed=installed,
@@ -133,8 +133,8 @@ def _read_in_guest(shell: Shell, port: PortSettings) -> FirmwareSeen:
     if len(found) != 1:
         # Which of several a host's port is, no guest can tell: their addresses are the VM's own.
         why = f"{port.guest} has {len(found)} whole ConnectX functions; only with one is it plain which is meant"
-        return FirmwareSeen(door=AccessMethod.NONE, why=why, guest=port.guest)
-    seen = FirmwareSeen(door=AccessMethod.GUEST, device=found[0], guest=port.guest)
+        return FirmwareSeen(access=AccessMethod.NONE, why=why, guest=port.guest)
+    seen = FirmwareSeen(access=AccessMethod.GUEST, device=found[0], guest=port.guest)
     return _parse_query(run(mft.guest_query(found[0])), seen)
 
 

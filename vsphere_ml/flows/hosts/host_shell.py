@@ -21,7 +21,7 @@ def shut(shells: HostShells | None, state: EsxiHostState) -> str:
     if not state.connected:
         return "the host does not answer"
     if shells is None:
-        return "the cluster file opens no door to the hosts' shells ([hosts] door)"
+        return "the cluster file gives no access to the hosts' shells ([hosts] access)"
     if state.lockdown.refuses(shells.user):
         return f"the host is in {state.lockdown.words}, which refuses SSH to {shells.user}"
     if state.ssh_running is False and not shells.starts_service:

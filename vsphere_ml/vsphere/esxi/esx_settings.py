@@ -38,7 +38,7 @@ class EsxiSettings:
 
     def kernel(self, host: Any, change: SetKernel) -> None:
         options = self._read(host, "configManager.advancedOption")
-        if change.door is AccessMethod.OPTIONS:
+        if change.access is AccessMethod.OPTIONS:
             options = self._require(host, "configManager.advancedOption")
             value = vim.option.OptionValue(key=KERNEL_OPTION, value=change.value == TRUE)
             self._session.write(lambda: options.UpdateOptions([value]))

@@ -136,7 +136,7 @@ def _sight(
         boot_time=booted.isoformat() if booted is not None else "",
         kernel=kernel(session, host, props.get("configManager.advancedOption"))
         if connection is HostConnection.CONNECTED
-        else KernelOption(door=AccessMethod.NONE, why="the host does not answer"),
+        else KernelOption(access=AccessMethod.NONE, why="the host does not answer"),
         graphics=_graphics(props),
         functions={address(info.id): _function(info) for info in props.get("config.pciPassthruInfo") or ()},
         vms=tuple(sorted(vms, key=lambda vm: (vm.name, vm.ref))),
@@ -156,14 +156,14 @@ def kernel(session: Session, host: Any, options: Any) -> KernelOption:
     try:
         rows = esxcli.run(session, host, "system.settings.kernel.list", option=KERNEL_SETTING)
     except EsxcliError as error:
-        return KernelOption(door=AccessMethod.NONE, why=f"esxcli: {error}")
+        return KernelOption(access=AccessMethod.NONE, why=f"esxcli: {error}")
     except (vmodl.MethodFault, vim.fault.VimFault) as fault:
         return _from_options(session, options, type(fault).__name__.rpartition(".")[2])
     row = next((each for each in rows if each.get("Name") == KERNEL_SETTING), None)
     if row is None:
-        return KernelOption(door=AccessMethod.NONE, why="esxcli lists no such setting")
+        return KernelOption(access=AccessMethod.NONE, why="esxcli lists no such setting")
     return KernelOption(
-        door=AccessMethod.ESXCLI, configured=row.get("Configured", "").upper(), runtime=row.get("Runtime", "").upper()
+        access=AccessMethod.ESXCLI, configured=row.get("Configured", "").upper(), runtime=row.get("Runtime", "").upper()
     )
 
 
@@ -174,8 +174,8 @@ def _from_options(session: Session, options: Any, why: str) -> KernelOption:
     except (vmodl.MethodFault, vim.fault.VimFault):  # InvalidName: this ESXi does not have it there
         found = ()
     if not found:
-        return KernelOption(door=AccessMethod.NONE, why=f"{text}, and the option manager has no {KERNEL_OPTION}")
-    return KernelOption(door=AccessMethod.OPTIONS, configured=str(found[0].value).upper())
+        return KernelOption(access=AccessMethod.NONE, why=f"{text}, and the option manager has no {KERNEL_OPTION}")
+    return KernelOption(access=AccessMethod.OPTIONS, configured=str(found[0].value).upper())
 
 
 def _graphics(props: Mapping[str, Any]) -> GraphicsSeen:

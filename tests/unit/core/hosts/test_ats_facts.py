@@ -53,7 +53,7 @@ def fact(configured: str | None, effective: str | None, **knobs: object) -> Host
         "part": SettingKind.KERNEL,
         "name": "atsSupport",
         "wanted": "TRUE",
-        "door": AccessMethod.ESXCLI,
+        "access": AccessMethod.ESXCLI,
     }
     return HostSetting(configured=configured, effective=effective, **{**given, **knobs})  # type: ignore[arg-type]
 

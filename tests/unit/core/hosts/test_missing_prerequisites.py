@@ -15,7 +15,7 @@ from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
 from vsphere_ml.core.model.inventory import DirectPathGpu, Pvrdma
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.core.model.spec import GpuKind, GpuRequest, HostConfigKind, HostConfigSpec, NicKind, NicRequest
 from vsphere_ml.core.rules.table import BY_ID
 from vsphere_ml.flows.cluster.plan import plan
 
@@ -71,32 +71,32 @@ def handed(host: Host) -> Host:
         (
             node("node-1", nic=NO_NIC),
             shared(r750xa(1)),
-            ReadyKind.GRAPHICS,
+            HostConfigKind.GRAPHICS,
             "esxcli graphics host set --default-type SharedPassthru",
         ),
         (
             node("node-1", nic=SRIOV),
             without_functions(r750xa(1)),
-            ReadyKind.SRIOV,
+            HostConfigKind.SRIOV,
             'esxcli system module parameters set -m nmlx5_core -p "max_vfs=1,0"',
         ),
         (
             node("node-1", gpu=WHOLE, nic=NO_NIC),
             handed(r750xa(1)),
-            ReadyKind.PASSTHROUGH,
+            HostConfigKind.PASSTHROUGH,
             "esxcli hardware pci pcipassthru set -d 0000:3b:00.0 -e true -a",
         ),
-        (node("node-1", gpu=MIG, nic=NO_NIC), r750xa(1), ReadyKind.MIG, "nvidia-smi -i 0000:3b:00.0 -mig 1"),
+        (node("node-1", gpu=MIG, nic=NO_NIC), r750xa(1), HostConfigKind.MIG, "nvidia-smi -i 0000:3b:00.0 -mig 1"),
         (
             node("node-1", nic=PVRDMA),
             with_pvrdma(r750xa(1), Pvrdma(vmknic="", firewall=True)),
-            ReadyKind.PVRDMA,
+            HostConfigKind.PVRDMA,
             "on the host: esxcli system settings advanced set -o /Net/PVRDMAVmknic -s vmkN;",
         ),
         (
             node("node-1", nic=PVRDMA),
             with_pvrdma(r750xa(1), Pvrdma(vmknic="vmk1", firewall=False)),
-            ReadyKind.PVRDMA,
+            HostConfigKind.PVRDMA,
             "on the host: esxcli network firewall ruleset set -e true -r pvrdma;",
         ),
     ],
@@ -104,13 +104,13 @@ def handed(host: Host) -> Host:
     ids=["graphics", "sriov", "passthrough", "mig", "pvrdma-vmknic", "pvrdma-firewall"],
 )
 def test_a_refusal_says_what_to_type_and_by_which_rule(
-    asked: object, host: Host, kind: ReadyKind, command: str
+    asked: object, host: Host, kind: HostConfigKind, command: str
 ) -> None:
     with pytest.raises(NotPossible) as refused:
         planned(cluster((asked,)), site(host))  # type: ignore[arg-type]
     assert refused.value.code == "placement.no-seat"
     assert command in refused.value.hint
-    assert f'[make_ready] kinds = ["{kind}"]' in refused.value.hint
+    assert f'[host_config] kinds = ["{kind}"]' in refused.value.hint
     rule = refused.value.details[-1].partition("(rule ")[2].partition(")")[0]
     assert rule in BY_ID
     assert refused.value.details[-1].startswith("esx-01.lab.test: ")
@@ -140,7 +140,9 @@ def test_hosts_of_another_use_are_no_findings() -> None:
 
 
 def test_what_the_plan_itself_may_change_is_no_finding() -> None:
-    spec = cluster((node("node-1", nic=NO_NIC),), make_ready=MakeReady(kinds=frozenset({ReadyKind.GRAPHICS})))
+    spec = cluster(
+        (node("node-1", nic=NO_NIC),), host_config=HostConfigSpec(kinds=frozenset({HostConfigKind.GRAPHICS}))
+    )
     assert missing_prerequisites(spec, site(shared(r750xa(1)), r750xa(2))) == ()
 
 
@@ -174,7 +176,7 @@ def test_a_nic_with_sriov_off_in_its_firmware_is_named_with_the_commands_that_sw
     with pytest.raises(NotPossible) as refused:
         planned(spec, picture)
     assert "SRIOV_EN" in (refused.value.hint or "")
-    ready = replace(spec, make_ready=MakeReady(kinds=frozenset({ReadyKind.SRIOV})))
+    ready = replace(spec, host_config=HostConfigSpec(kinds=frozenset({HostConfigKind.SRIOV})))
     assert missing_prerequisites(ready, picture) == (prerequisite,)  # vsml does not pretend that it could
 
 

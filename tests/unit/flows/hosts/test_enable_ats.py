@@ -33,7 +33,7 @@ from vsphere_ml.core.model.host_settings import (
     SettingState,
 )
 from vsphere_ml.core.model.inventory import HostRef
-from vsphere_ml.core.model.spec import Evacuation, MakeReady, NicKind, NicRequest
+from vsphere_ml.core.model.spec import Evacuation, HostConfigSpec, NicKind, NicRequest
 from vsphere_ml.core.ports.host_events import HostChecked
 from vsphere_ml.core.tools import mft
 from vsphere_ml.core.units import gib
@@ -176,7 +176,7 @@ def test_somebody_elses_vm_stops_the_run_unless_it_may_be_stopped(shared: Rig) -
 
 
 def by_file(rig: Rig, evacuate: Evacuation) -> Rig:
-    rig.spec = replace(rig.spec, make_ready=MakeReady(evacuate=evacuate))
+    rig.spec = replace(rig.spec, host_config=HostConfigSpec(evacuate=evacuate))
     return rig
 
 
@@ -354,7 +354,7 @@ def test_the_option_manager_is_the_second_door_and_a_reboot_proves_what_it_canno
     machine.esxcli, machine.kernel = False, ["FALSE", "FALSE"]
     report = rig.run()
     assert machine.kernel == ["TRUE", "TRUE"]
-    assert {fact.door for fact in report.facts[0].facts if fact.part is SettingKind.KERNEL} == {AccessMethod.OPTIONS}
+    assert {fact.access for fact in report.facts[0].facts if fact.part is SettingKind.KERNEL} == {AccessMethod.OPTIONS}
     assert state(report, SettingKind.KERNEL) == {SettingState.EFFECTIVE}
 
 
@@ -392,7 +392,7 @@ def test_firmware_out_of_reach_stays_not_configured_with_what_to_type(
         setattr(rig.esx(0), name, value)
     report = rig.run()
     fact, *_ = firmware(report)
-    assert (fact.is_configured, fact.is_effective, fact.door) == (False, False, AccessMethod.NONE)
+    assert (fact.is_configured, fact.is_effective, fact.access) == (False, False, AccessMethod.NONE)
     assert why in fact.why
     assert any(typed in command for command in fact.by_hand)
     assert report.error is not None
@@ -405,7 +405,7 @@ def test_no_door_at_all_is_said_and_the_commands_told() -> None:
     rig.shells = False
     report = rig.run()
     fact, *_ = firmware(report)
-    assert "[hosts] door" in fact.why
+    assert "[hosts] access" in fact.why
     assert report.error is not None
 
 

@@ -18,7 +18,15 @@ from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.model.esxi_state import Automation, DrsState
 from vsphere_ml.core.model.inventory import DirectPathGpu, HostRef, PciAddress
 from vsphere_ml.core.model.placement import Pairing
-from vsphere_ml.core.model.spec import Evacuation, GpuKind, GpuRequest, MakeReady, NicKind, NicRequest, ReadyKind
+from vsphere_ml.core.model.spec import (
+    Evacuation,
+    GpuKind,
+    GpuRequest,
+    HostConfigKind,
+    HostConfigSpec,
+    NicKind,
+    NicRequest,
+)
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
@@ -37,7 +45,7 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.cluster.saved import SavedPlan
 
 SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
-ALL = frozenset(ReadyKind)
+ALL = frozenset(HostConfigKind)
 
 
 @dataclass(slots=True)
@@ -48,7 +56,7 @@ class Rig:
     shown: list[Plan] = field(default_factory=list)
     shells: bool = True
 
-    def door(self, *, downtime: bool = False) -> HostSession:
+    def open_session(self, *, downtime: bool = False) -> HostSession:
         return HostSession(
             hosts=self.hosts,
             tell=lambda _event: None,
@@ -70,7 +78,7 @@ class Rig:
             consent=Consent(downtime=downtime),
             dry_run=dry_run,
             saved=plan,
-            session=self.door(downtime=downtime),
+            session=self.open_session(downtime=downtime),
         )
 
     def done(self) -> list[str]:
@@ -80,8 +88,8 @@ class Rig:
         return self.site.inventory.hosts[number]
 
 
-def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: ReadyKind, **wanted: Any) -> Rig:
-    spec = cluster(nodes, make_ready=MakeReady(kinds=frozenset(kinds) if kinds else ALL, **wanted))
+def rig(nodes: tuple[NodeSpec, ...], picture: Inventory, *kinds: HostConfigKind, **wanted: Any) -> Rig:
+    spec = cluster(nodes, host_config=HostConfigSpec(kinds=frozenset(kinds) if kinds else ALL, **wanted))
     site = FakeVCenter(picture)
     return Rig(spec, site, FakeHosts(site, {host.ref: esx(host) for host in picture.hosts}))
 
@@ -141,7 +149,7 @@ def test_a_plan_shows_the_hosts_first_and_touches_nothing() -> None:
 
 
 def test_nothing_is_changed_on_hosts_that_nobody_asked_for() -> None:
-    site = rig((node("node-1", nic=SRIOV),), unready(), ReadyKind.GRAPHICS)
+    site = rig((node("node-1", nic=SRIOV),), unready(), HostConfigKind.GRAPHICS)
     with pytest.raises(NotPossible) as refused:
         site.run()
     assert refused.value.code == "placement.no-seat"
@@ -207,7 +215,7 @@ def test_a_port_that_is_a_switchs_uplink_is_never_handed_over_whole() -> None:
     uplink, free = picture.hosts[0].nics
     host = replace(picture.hosts[0], nics=(replace(uplink, switch="vSwitch0"), free), rebinds=True)
     asked = node("node-1", nic=NicRequest(kind=NicKind.PASSTHROUGH))
-    site = rig((asked,), replace(picture, hosts=(host,)), ReadyKind.GRAPHICS, ReadyKind.PASSTHROUGH)
+    site = rig((asked,), replace(picture, hosts=(host,)), HostConfigKind.GRAPHICS, HostConfigKind.PASSTHROUGH)
     assert site.run().done
     assert [nic.passthrough for nic in site.host().nics] == [False, True]
     none = rig((asked,), replace(picture, hosts=(replace(host, nics=host.nics[:1]),)))
@@ -265,7 +273,7 @@ def test_a_gpu_that_needs_nothing_goes_before_its_like_that_must_be_set_up() -> 
         (active, GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100")),
     ):
         asked = node("node-1", gpu=gpu, nic=NicRequest(kind=NicKind.NONE))
-        spec = cluster((asked,), make_ready=MakeReady(kinds=ALL))
+        spec = cluster((asked,), host_config=HostConfigSpec(kinds=ALL))
         (placement,) = solve(spec, replace(picture, hosts=(host,))).seats
         assert placement.gpus == (second.address,)
 
@@ -401,7 +409,7 @@ def test_a_run_that_is_killed_around_mig_mode_is_finished_by_the_next(after: int
 
 def test_a_saved_plan_holds_for_the_hosts_it_was_made_for() -> None:
     site = rig((node("node-1", nic=SRIOV),), unready())
-    ready = HostConfiguration(site.spec, site.door(), site.site.clock)
+    ready = HostConfiguration(site.spec, site.open_session(), site.site.clock)
     proposal = propose(
         site.spec,
         site.site,

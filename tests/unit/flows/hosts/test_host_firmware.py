@@ -103,7 +103,7 @@ def test_the_guest_is_asked_before_it_stops_and_again_when_it_runs() -> None:
     assert kinds[:3] == ["WriteRecord", "NoteRunning", "ShutDown"]
     assert any(" set " in command for command in made.guests.commands)
     (fact,) = [each for each in report.facts[0].facts if each.part is SettingKind.FIRMWARE]
-    assert (fact.door, fact.state, fact.guest) == (AccessMethod.GUEST, SettingState.EFFECTIVE, "node-1")
+    assert (fact.access, fact.state, fact.guest) == (AccessMethod.GUEST, SettingState.EFFECTIVE, "node-1")
 
 
 def test_passthrough_is_wanted_where_a_node_has_a_whole_function() -> None:

@@ -12,7 +12,7 @@ from tests.fakes.wishes import node, nodes
 from tests.unit.flows.hosts.test_host_configuration import SRIOV, Rig, rig
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.inventory import HostRef, Inventory, Pvrdma
-from vsphere_ml.core.model.spec import NicKind, NicRequest, ReadyKind, RoceSpec
+from vsphere_ml.core.model.spec import HostConfigKind, NicKind, NicRequest, RoceSpec
 
 LOSSLESS = RoceSpec(pfc_priority=3, dscp=26, ecn=True)
 PVRDMA = NicRequest(kind=NicKind.PVRDMA, port_group="roce")
@@ -22,9 +22,9 @@ WANTED = {
 }
 
 
-def roce_rig(*kinds: ReadyKind, hosts: int = 1) -> Rig:
+def roce_rig(*kinds: HostConfigKind, hosts: int = 1) -> Rig:
     """Return hosts whose drivers have options of somebody else's, virtual functions among them."""
-    made = rig(nodes(hosts, nic=SRIOV), quad_8u3(hosts=hosts, taken=False), *(kinds or (ReadyKind.ROCE,)))
+    made = rig(nodes(hosts, nic=SRIOV), quad_8u3(hosts=hosts, taken=False), *(kinds or (HostConfigKind.ROCE,)))
     made.spec = replace(made.spec, roce=LOSSLESS)
     for machine in made.hosts.there.values():
         machine.drivers["nmlx5_core"] = ["max_vfs=8,8 drss=4"] * 2
@@ -62,7 +62,7 @@ def test_what_was_there_before_is_written_down_first() -> None:
 
 
 def test_hosts_that_are_not_to_be_changed_are_a_finding_and_the_nodes_come_up() -> None:
-    site = roce_rig(ReadyKind.SRIOV)
+    site = roce_rig(HostConfigKind.SRIOV)
     bare = (("nmlx5_core", ""), ("nmlx5_rdma", ""))
     hosts = tuple(replace(each, module_options=bare) for each in site.site.inventory.hosts)
     site.site.inventory = replace(site.site.inventory, hosts=hosts)
@@ -99,7 +99,7 @@ def pvrdma_rig(seen: Pvrdma, *, bystander: bool = False) -> Rig:
     host = replace(picture.hosts[0], pvrdma=seen)
     vms = (*picture.vms, vm("web-1", "vm-9", powered_on=True)) if bystander else picture.vms
     site: Inventory = replace(picture, hosts=(host,), vms=vms)
-    return rig((node("node-1", nic=PVRDMA),), site, ReadyKind.PVRDMA)
+    return rig((node("node-1", nic=PVRDMA),), site, HostConfigKind.PVRDMA)
 
 
 UNTAGGED = Pvrdma(vmknic="", firewall=False, adapters=(("vmk1", ROCE),))

@@ -104,7 +104,7 @@ def _color_cells(cells: _Cells, hosts: str) -> tuple[str | Text, ...]:
 
 def _rows(host: HostFacts) -> Iterator[_Cells]:
     for fact in host.facts:
-        access = "-" if fact.door is AccessMethod.NONE else fact.door.value
+        access = "-" if fact.access is AccessMethod.NONE else fact.access.value
         configured = _yes(so=fact.is_configured, value=fact.configured)
         effective = _yes(so=fact.is_effective, value=fact.effective)
         back = f" back to {fact.wanted}" if fact.exact else ""

@@ -83,7 +83,7 @@ def _setting(fact: HostSetting) -> str:
     if fact.is_pending:
         return f"{_name(fact)}: {fact.effective} → {fact.wanted}, configured and waiting for a reboot"
     when = "at once" if fact.at_once else "after a reboot"
-    return f"{_name(fact)}: {_observed_value(fact)} → {fact.wanted}, {when}, by {fact.door}"
+    return f"{_name(fact)}: {_observed_value(fact)} → {fact.wanted}, {when}, by {fact.access}"
 
 
 def _observed_value(fact: HostSetting) -> str:
@@ -108,6 +108,6 @@ def _fields(fact: HostSetting) -> dict[str, Any]:
         "effective": fact.effective,
         "wanted": fact.wanted,
         "at_once": fact.at_once,
-        "door": fact.door.value,
+        "access": fact.access.value,
         "by_hand": list(fact.by_hand),
     }

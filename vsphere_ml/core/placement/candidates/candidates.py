@@ -11,7 +11,7 @@ from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.model.inventory import ComponentKind, PciAddress
 from vsphere_ml.core.model.locality import farthest, farthest_apart, rank
 from vsphere_ml.core.model.placement import Locality, Pairing
-from vsphere_ml.core.model.spec import GpuKind, NicKind, ReadyKind
+from vsphere_ml.core.model.spec import GpuKind, HostConfigKind, NicKind
 from vsphere_ml.core.nearest import nearest_name as closest_name
 from vsphere_ml.core.placement.candidates import prerequisites
 from vsphere_ml.core.placement.candidates.filters import holder_reasons, host_reasons, shortage_reasons
@@ -77,7 +77,7 @@ def offer(
     return HostCandidates((), tuple(dict.fromkeys((*reasons, *holder_reasons(capacity, requirements)))))
 
 
-def _weigh_candidate(capacity: HostCapacity, option: NodeCandidate, kinds: frozenset[ReadyKind]) -> NodeCandidate:
+def _weigh_candidate(capacity: HostCapacity, option: NodeCandidate, kinds: frozenset[HostConfigKind]) -> NodeCandidate:
     """Return an option with what it costs: what the host must be given first, and which free GPUs it takes apart."""
     breaks, leaves = capacity.broken_by(option.gpus), capacity.left_beside(option.gpus)
     return replace(option, breaks=breaks, leaves=leaves, lacks=kinds)
@@ -334,7 +334,7 @@ def function_of(capacity: HostCapacity, requirements: NodeRequirements, nic: Nic
         return ComponentKind.PASSTHROUGH
     # A port that is a switch's uplink would take the host's own network away.
     free = untouched and not nic.sriov_enabled and not nic.switch
-    if requirements.nic is NicKind.PASSTHROUGH and capacity.may(ReadyKind.PASSTHROUGH) and free:
+    if requirements.nic is NicKind.PASSTHROUGH and capacity.may(HostConfigKind.PASSTHROUGH) and free:
         return ComponentKind.PASSTHROUGH
     return None
 

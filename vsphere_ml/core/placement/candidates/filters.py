@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.catalog.versions import PCI_HARDWARE
-from vsphere_ml.core.model.spec import NicKind, ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind, NicKind
 from vsphere_ml.core.placement.host import numa, passthrough, vgpus
 from vsphere_ml.core.rules import check
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vsphere_ml.core.model.inventory import Host
-    from vsphere_ml.core.model.spec import MakeReady
+    from vsphere_ml.core.model.spec import HostConfigSpec
     from vsphere_ml.core.nodes.requirements import NodeRequirements
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
 _RULE = "host-pvrdma"
 
 
-def host_reasons(host: Host, requirements: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
+def host_reasons(host: Host, requirements: NodeRequirements, ready: HostConfigSpec) -> Iterator[Reason]:
     """Yield what speaks against a host whatever is left on it, or may be changed there."""
     if not host.connected:
         yield Reason(
@@ -54,11 +54,11 @@ def too_new(host: Host, requirements: NodeRequirements) -> Iterator[Reason]:
         )
 
 
-def _no_pvrdma(host: Host, requirements: NodeRequirements, ready: MakeReady) -> Iterator[Reason]:
+def _no_pvrdma(host: Host, requirements: NodeRequirements, ready: HostConfigSpec) -> Iterator[Reason]:
     """Yield what a host lacks for PVRDMA, by VMware's "Configure an ESXi Host for PVRDMA"."""
     if requirements.nic_network.ref not in host.networks:
         yield Reason(RejectReason.NETWORK, f"port group `{requirements.nic_network.name}` is not there")
-    if ReadyKind.PVRDMA in ready.kinds:
+    if HostConfigKind.PVRDMA in ready.kinds:
         if host.pvrdma is None or not host.pvrdma.adapters:
             yield Reason(
                 RejectReason.PVRDMA, "no VMkernel adapter on a distributed switch can be tagged for PVRDMA", _RULE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.model.locality import bridges, rank
-from vsphere_ml.core.model.spec import GpuKind, ReadyKind
+from vsphere_ml.core.model.spec import GpuKind, HostConfigKind
 from vsphere_ml.core.nodes.gpu import PAIR
 from vsphere_ml.core.placement.host import passthrough, vgpus
 
@@ -137,7 +137,7 @@ def _places(capacity: HostCapacity, requirements: NodeRequirements, near: PciAdd
 
 
 def _is_unsliced(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> bool:
-    missing = ReadyKind.MIG in vgpus.lacks(capacity.host, (gpu.address,), profile)
+    missing = HostConfigKind.MIG in vgpus.lacks(capacity.host, (gpu.address,), profile)
     return missing and not capacity.shares.get(gpu.address)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.model.inventory import NVLINK, ComponentKind
 from vsphere_ml.core.model.locality import bridges, locality_between
-from vsphere_ml.core.model.spec import Evacuation, MakeReady, ReadyKind
+from vsphere_ml.core.model.spec import Evacuation, HostConfigKind, HostConfigSpec
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ class NodeCandidate:
     nic_by: ComponentKind | None = None
     group: DeviceGroup | None = None
     numa_node: int | None = None
-    lacks: frozenset[ReadyKind] = frozenset()  # what the host must be given first
+    lacks: frozenset[HostConfigKind] = frozenset()  # what the host must be given first
     breaks: int = 0  # how many GPUs the largest wholly free group has that these are taken from
     leaves: int = 0  # GPUs that stay wholly free beside these, under the same bridges
     locality: Locality
@@ -74,7 +74,7 @@ class HostCapacity:
     holders: dict[PciAddress, str]
     shares: dict[PciAddress, tuple[VgpuUse, ...]]
     functions: dict[PciAddress, int]  # virtual functions left, by physical function
-    ready: MakeReady = field(default_factory=MakeReady)  # what may be changed on the host
+    ready: HostConfigSpec = field(default_factory=HostConfigSpec)  # what may be changed on the host
     unset: bool = False  # the NICs' drivers have other options than RoCE is to have; False where nobody asks
     strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
@@ -87,7 +87,7 @@ class HostCapacity:
     gpu_kinds: dict[PciAddress, Hashable] = field(default_factory=dict)  # by `picks.gpu_kind`, once asked for
     state: int = 0  # changes with every take and give, so that what was worked out before can be kept
 
-    def may(self, kind: ReadyKind) -> bool:
+    def may(self, kind: HostConfigKind) -> bool:
         """Return whether a setting of the host may be changed for nodes."""
         return kind in self.ready.kinds
 
@@ -156,7 +156,7 @@ def rooms(
     hosts: Iterable[Host],
     vms: Iterable[Vm],
     ours: Mapping[VmRef, Vm],
-    ready: MakeReady | None = None,
+    ready: HostConfigSpec | None = None,
     automated: frozenset[ClusterRef] = frozenset(),
 ) -> dict[HostRef, HostCapacity]:
     """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first.
@@ -164,7 +164,7 @@ def rooms(
     With `ready`, what the hosts could be made to give is there as well. In `automated` clusters DRS may empty hosts.
     """
     hosts = tuple(hosts)
-    asked = ready or MakeReady()
+    asked = ready or HostConfigSpec()
     names = {vm.ref: vm.name for vm in vms}
     own = frozenset(ours)
     given_back: dict[HostRef, int] = {}
@@ -182,7 +182,7 @@ def rooms(
 
 
 def _migrated_vms(
-    hosts: Iterable[Host], vms: Iterable[Vm], ready: MakeReady, automated: frozenset[ClusterRef]
+    hosts: Iterable[Host], vms: Iterable[Vm], ready: HostConfigSpec, automated: frozenset[ClusterRef]
 ) -> frozenset[VmRef]:
     """Return the VMs that DRS takes away when a host is emptied: those that hold no device of it."""
     if ready.evacuate is not Evacuation.DRS:
@@ -209,7 +209,7 @@ def _strangers(vms: Iterable[Vm], ours: frozenset[VmRef]) -> dict[HostRef, list[
 
 
 def _room(  # noqa: PLR0917
-    host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str], ready: MakeReady
+    host: Host, order: int, given_back: int, own: frozenset[VmRef], names: Mapping[VmRef, str], ready: HostConfigSpec
 ) -> HostCapacity:
     promised = {nic.address: _promised_functions(nic, own, ready) for nic in host.nics} if ready else {}
     holders: dict[PciAddress, str] = {}
@@ -275,10 +275,10 @@ def _functions(nic: NicPort, ours: frozenset[VmRef]) -> int:
     return max(0, nic.vfs - sum(holder not in ours for holder in nic.vf_holders)) if nic.sriov_enabled else 0
 
 
-def _promised_functions(nic: NicPort, ours: frozenset[VmRef], ready: MakeReady) -> int:
+def _promised_functions(nic: NicPort, ours: frozenset[VmRef], ready: HostConfigSpec) -> int:
     """Return how many more virtual functions a port can be made to hand out; none while others use it."""
     used = nic.held_by is not None or nic.passthrough or any(holder not in ours for holder in nic.vf_holders)
-    if ReadyKind.SRIOV not in ready.kinds or used:
+    if HostConfigKind.SRIOV not in ready.kinds or used:
         return 0
     most = min(nic.most_vfs, ready.virtual_functions or nic.most_vfs)
     return max(0, most - (nic.vfs if nic.sriov_enabled else 0))

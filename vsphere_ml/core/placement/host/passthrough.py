@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
 
 if TYPE_CHECKING:
@@ -66,5 +66,7 @@ def _holder_text(capacity: HostCapacity, gpu: DirectPathGpu) -> str:
     if shares := capacity.shares.get(gpu.address):
         return f"GPU {gpu.address} {shares[0].whose}"
     return (
-        "" if gpu.active or capacity.may(ReadyKind.PASSTHROUGH) else f"GPU {gpu.address} is not enabled for passthrough"
+        ""
+        if gpu.active or capacity.may(HostConfigKind.PASSTHROUGH)
+        else f"GPU {gpu.address} is not enabled for passthrough"
     )

@@ -9,7 +9,7 @@ from vsphere_ml.core.catalog.boards import BY_CODE, BY_DEVICE, NVIDIA
 from vsphere_ml.core.catalog.profiles import find_profile
 from vsphere_ml.core.catalog.versions import most_vgpus, numbers, several_shares
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
-from vsphere_ml.core.model.spec import ReadyKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
 from vsphere_ml.core.units import MIB
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.catalog.profiles import ProfileName
     from vsphere_ml.core.model.inventory import Gpu, Host, PciAddress
-    from vsphere_ml.core.model.spec import MakeReady
+    from vsphere_ml.core.model.spec import HostConfigSpec
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity, VgpuUse
 
 _SHOWN = 6
@@ -26,7 +26,7 @@ _SHOWN = 6
 _LEAST, _MOST = 0.9, 1.2
 
 
-def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: MakeReady) -> Iterator[Reason]:
+def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: HostConfigSpec) -> Iterator[Reason]:
     """Yield what speaks against so many vGPUs on a host whatever is left there, or may be changed."""
     most = most_vgpus(host.version)
     if count > most:
@@ -47,11 +47,11 @@ def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: MakeReady)
         yield Reason(RejectReason.PROFILE, f"does not offer {profile}; {_offers(host)}")
 
 
-def _would_offer(host: Host, profile: ProfileName, ready: MakeReady) -> bool:
+def _would_offer(host: Host, profile: ProfileName, ready: HostConfigSpec) -> bool:
     """Return whether a host that lists other profiles, or none, has GPUs that give this one once they are set up."""
     there = suitable_gpus(host, profile)
-    shared = ReadyKind.GRAPHICS in ready.kinds and not host.profiles
-    sliced = ReadyKind.MIG in ready.kinds and profile.mig_slices is not None
+    shared = HostConfigKind.GRAPHICS in ready.kinds and not host.profiles
+    sliced = HostConfigKind.MIG in ready.kinds and profile.mig_slices is not None
     not_ready = any(gpu.graphics_type != SHARED_DIRECT for gpu in there) if shared else False
     return bool(there) and (not_ready or sliced)
 
@@ -89,23 +89,25 @@ def _serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
 
 def spare_vgpus(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> int:
     """Return how many more vGPUs of a profile this GPU can hold now."""
-    if gpu.address in capacity.holders or not (gpu.graphics_type == SHARED_DIRECT or capacity.may(ReadyKind.GRAPHICS)):
+    if gpu.address in capacity.holders or not (
+        gpu.graphics_type == SHARED_DIRECT or capacity.may(HostConfigKind.GRAPHICS)
+    ):
         return 0
     profiles = tuple(sorted((share.profile for share in capacity.shares.get(gpu.address, ())), key=str))
-    sliced = profile.mig_slices is not None and capacity.may(ReadyKind.MIG)
+    sliced = profile.mig_slices is not None and capacity.may(HostConfigKind.MIG)
     return gpu_capacity.left(profile, profiles, gpu_capacity.MIG if sliced else gpu.vgpu_mode)
 
 
-def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[ReadyKind]:
+def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[HostConfigKind]:
     """Yield what these GPUs must be given before they give vGPUs of a profile."""
     there = {gpu.address: gpu for gpu in host.gpus}
     sliced = profile.mig_slices is not None
     for gpu in (there[address] for address in gpus if address in there):
         if gpu.graphics_type != SHARED_DIRECT:
-            yield ReadyKind.GRAPHICS
+            yield HostConfigKind.GRAPHICS
         unreported = gpu.vgpu_mode is None and find_profile(profile, host.profiles) is not None
         if sliced and gpu.vgpu_mode != gpu_capacity.MIG and not unreported:
-            yield ReadyKind.MIG
+            yield HostConfigKind.MIG
 
 
 def framebuffer(profile: ProfileName) -> int:
@@ -124,7 +126,7 @@ def _holder_text(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> str:
     """Return why nothing of a GPU can be had, in words; empty when something can."""
     if gpu.address in capacity.holders:
         return f"GPU {gpu.address} {capacity.holders[gpu.address]}"
-    if gpu.graphics_type != SHARED_DIRECT and not capacity.may(ReadyKind.GRAPHICS):
+    if gpu.graphics_type != SHARED_DIRECT and not capacity.may(HostConfigKind.GRAPHICS):
         return f"GPU {gpu.address} has graphics type {gpu.graphics_type}, {SHARED_DIRECT} needed"
     sliced = profile.mig_slices is not None
     if gpu.vgpu_mode is not None and (gpu.vgpu_mode == gpu_capacity.MIG) is not sliced:

@@ -59,7 +59,7 @@ class PlacementState:
         hosts = sorted((*self.ground.hosts, *(by_ref[ref] for ref in elsewhere)), key=lambda host: host.name)
         going = vms_not_in_file(self.spec, self.inventory)
         freed = {vm.ref: vm for vm in (*self.ours.values(), *going)}
-        self.rooms = rooms(hosts, self.inventory.vms, freed, self.spec.make_ready, self.inventory.automated)
+        self.rooms = rooms(hosts, self.inventory.vms, freed, self.spec.host_config, self.inventory.automated)
         for vm in find_left_out(self.spec, self.inventory):
             if vm.host in self.rooms:
                 self.rooms[vm.host].left_out += 1

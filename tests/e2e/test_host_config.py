@@ -21,7 +21,7 @@ AMPERE = (
     .replace("node-[01-04]", "node-[01-02]")
     .replace("nic = { model", 'nic = { kind = "sriov", model')
 )
-READY = AMPERE + '[make_ready]\nkinds = ["graphics", "sriov"]\n'
+READY = AMPERE + '[host_config]\nkinds = ["graphics", "sriov"]\n'
 
 
 def mig(cluster: str, profile: str) -> str:
@@ -30,7 +30,7 @@ def mig(cluster: str, profile: str) -> str:
     text = text.replace("A100-40C", profile).replace(
         '{ model = "ConnectX-6 Dx", port_group = "roce" }', '{ kind = "none" }'
     )
-    return text + '[make_ready]\nkinds = ["graphics", "mig"]\n'
+    return text + '[host_config]\nkinds = ["graphics", "mig"]\n'
 
 
 def hosts(shell: Shell) -> dict[str, Any]:
