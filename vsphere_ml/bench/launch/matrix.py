@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import GLOO, HOROVODRUN, MPI, MPIRUN, NCCL
 from vsphere_ml.bench.model.job import OPEN_MPI, RunIn
+from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.record import Configuration, Outcome, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.core.errors import ConfigError
@@ -34,8 +34,8 @@ class BenchSpec:
     transports: tuple[Transport, ...] = (Transport.TCP,)
     link_transports: tuple[Transport, ...] = ()  # of the workload `link`; empty: those
     gradients: tuple[str, ...] = ("fp32",)
-    launcher: str = HOROVODRUN
-    backend: str = GLOO
+    launcher: str = LauncherName.HOROVODRUN
+    backend: str = Backend.GLOO
     model: str = "small"
     batch: int = 32
     repeats: int = 1
@@ -114,7 +114,7 @@ def plan(spec: BenchSpec, recorded: Sequence[Run]) -> tuple[PlannedLaunch, ...]:
 
 def over_mpi(spec: BenchSpec, runtime: Runtime) -> BenchSpec:
     """Return the wish with whose MPI it is and its version among the options of what goes over MPI: results differ."""
-    over = _WORKLOADS[1:] if spec.backend == MPI else (Workload.NCCL,)
+    over = _WORKLOADS[1:] if spec.backend == Backend.MPI else (Workload.NCCL,)
     if not runtime.mpi_version:
         return spec
     version = ".".join(map(str, runtime.mpi_version))
@@ -138,8 +138,8 @@ def _configuration(
         nodes=nodes,
         ranks=nodes * spec.slots if launched else nodes,
         transport=transport,
-        launcher=MPIRUN if nccl else spec.launcher if launched else "",
-        backend=NCCL if nccl else spec.backend if launched else "",
+        launcher=LauncherName.MPIRUN if nccl else spec.launcher if launched else "",
+        backend=Backend.NCCL if nccl else spec.backend if launched else "",
         model=spec.model if training else "",
         batch=spec.batch if training else None,
         gradients=gradients,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import GLOO, MPI
+from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.bench.model.record import Remark, TrafficCount, TrafficVerdict, Workload
 from vsphere_ml.bench.network.frames import HEADERS
 from vsphere_ml.bench.network.sweeps import bus_factor
@@ -63,7 +63,7 @@ def is_ring(job: Job) -> bool:
     """
     asked = job.configuration
     name, value = MPICH_RING
-    ring = asked.backend == GLOO or (asked.backend == MPI and job.variables.get(name) == value)
+    ring = asked.backend == Backend.GLOO or (asked.backend == Backend.MPI and job.variables.get(name) == value)
     over_tcp = not asked.transport.spec.rdma and asked.workload is Workload.ALLREDUCE
     return ring and over_tcp and asked.ranks == asked.nodes > 1
 

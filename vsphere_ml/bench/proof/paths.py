@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vsphere_ml.bench.launch.launchers import NCCL
 from vsphere_ml.bench.model.figures import amount
+from vsphere_ml.bench.model.launcher_names import Backend
 from vsphere_ml.bench.model.record import Path, Proof, Verdict
 from vsphere_ml.bench.model.transports.transport_spec import IB, IB_GPUDIRECT, SOCKET
 from vsphere_ml.bench.probe import rdma
@@ -105,7 +105,7 @@ def of_sockets(job: Job, logs: Sequence[RankLog]) -> tuple[Path, ...]:
 
     None where NCCL carries the collectives: its ranks hold MPI's sockets too.
     """
-    if job.configuration.backend == NCCL:
+    if job.configuration.backend == Backend.NCCL:
         return ()
     nodes = {node.address: node.name for node in job.nodes}
     return tuple(
@@ -136,7 +136,7 @@ def proof(
     between = nodes.find_crossing(paths)
     # The sockets of MPI and of Horovod's controller say nothing of what NCCL used.
     by_nccl = any(each.carrier.startswith(NET) for each in between)
-    if not asked.spec.rdma and not by_nccl and job.configuration.backend != NCCL:
+    if not asked.spec.rdma and not by_nccl and job.configuration.backend != Backend.NCCL:
         return _over_sockets(job, logs, paths)
     if not by_nccl and not (between and _without_nccl(logs)):
         return Proof(name=PATH, verdict=Verdict.UNKNOWN, evidence=_silencing_variable(job) or _NO_CHANNEL)

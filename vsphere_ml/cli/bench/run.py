@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vsphere_ml.bench.model.job import MARK
+from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.cli.bench.records.record import RECORDS
 from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, OnlyNodes, command
@@ -37,16 +38,6 @@ class WorkloadName(StrEnum):
 class RunInChoice(StrEnum):
     GUEST = "guest"
     CONTAINER = "container"
-
-
-class LauncherName(StrEnum):
-    HOROVODRUN = "horovodrun"
-    MPIRUN = "mpirun"
-
-
-class Backend(StrEnum):
-    GLOO = "gloo"
-    MPI = "mpi"
 
 
 class ModelName(StrEnum):
@@ -154,6 +145,7 @@ def run(
 
     Example: `vsml bench cluster.toml --workload train --workload allreduce --nodes 1-4`
     """
+    from vsphere_ml.bench.launch.launchers import choose_backend
     from vsphere_ml.bench.launch.matrix import BenchSpec, check_wish
     from vsphere_ml.bench.model.job import RunIn
     from vsphere_ml.bench.model.record import Workload
@@ -171,13 +163,6 @@ def run(
     check_finite(half_width, seconds, repeats_half_width, repeats_seconds, limit, link_gbit)
     spec = load(file)
     most = len(only) if only else len(spec.nodes)
-    with_mpirun = launcher is LauncherName.MPIRUN
-    if with_mpirun and backend is Backend.GLOO:
-        raise ConfigError("mpirun starts ranks that talk over MPI", code="usage", hint="--launcher horovodrun")
-    if least_nodes and (with_mpirun or backend is Backend.MPI):
-        raise ConfigError(
-            "only horovodrun over Gloo is elastic", code="usage", hint="--launcher horovodrun --backend gloo"
-        )
     counts = node_counts(",".join(nodes)) if nodes else (most,)
     if least_nodes > min(counts):
         raise ConfigError(
@@ -194,7 +179,7 @@ def run(
         transports=tuple(transport or [Transport.TCP]),
         gradients=tuple(gradients or [Gradients.FP32]),
         launcher=launcher,
-        backend=backend or (Backend.MPI if with_mpirun else Backend.GLOO),
+        backend=choose_backend(launcher, backend, elastic=bool(least_nodes)),
         model=model,
         batch=batch,
         repeats=repeats or default_launches(script),

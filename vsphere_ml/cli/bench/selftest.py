@@ -105,16 +105,16 @@ def _swept(cluster: LabCluster, record: Path, bits_per_s: float, launches: int) 
 
 def _wish(workload: Workload, nodes: tuple[int, ...], launches: int = 1) -> BenchSpec:
     from vsphere_ml.bench.gate import selftest as testing
-    from vsphere_ml.bench.launch.launchers import MPI, MPIRUN
     from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
     from vsphere_ml.bench.model.record import Workload
 
     return BenchSpec(
         workloads=(workload,),
         nodes=nodes,
         repeats=launches,
-        launcher=MPIRUN,
-        backend=MPI,
+        launcher=LauncherName.MPIRUN,
+        backend=Backend.MPI,
         variables=RING,
         options={Workload.ALLREDUCE: {"sizes": ",".join(map(str, testing.SIZES)), "repeats": str(testing.REPEATS)}},
     )

@@ -1,0 +1,87 @@
+"""What starts the ranks: a file and a row of the table for each launcher.
+
+The command is started with its variables and no others, so nothing of the operator's environment can reach a remote
+command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vsphere_ml.bench.launch.launchers import horovodrun, mpich, openmpi
+from vsphere_ml.bench.launch.launchers.launcher import environment, files
+from vsphere_ml.bench.model.launcher_names import Backend
+from vsphere_ml.core.errors import ConfigError, NotPossible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from vsphere_ml.bench.launch.launchers.launcher import Launcher
+    from vsphere_ml.bench.model.job import Job
+
+LAUNCHERS = (horovodrun.OVER_GLOO, horovodrun.OVER_MPI, openmpi.MPIRUN, mpich.MPIRUN)
+_NAME_MPI = 'name one: [guest] settings = { mpirun = "/opt/openmpi/bin/mpirun" }'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a job is started in its first guest. Files are by name, in the job's folder."""
+
+    command: tuple[str, ...]
+    variables: Mapping[str, str]
+    files: Mapping[str, str]
+
+
+def launch(job: Job) -> Launch:
+    """Return how the job is started.
+
+    NotPossible `bench.no-mpi` when the MPI it needs is not there, `bench.horovodrun-mpi` for one it cannot start.
+    """
+    launcher = _find(job)
+    # A PATH that is asked for stands behind our `ssh`, which keeps host keys checked.
+    requested = {name: value for name, value in job.variables.items() if name != "PATH"}
+    return Launch(
+        command=launcher.command(job),
+        variables={**environment(job), **launcher.variables(job), **requested},
+        files=files(job),
+    )
+
+
+def _find(job: Job) -> Launcher:
+    """Return the launcher that was asked for, that of the guests' MPI where there are several."""
+    asked = job.configuration
+    named = [each for each in LAUNCHERS if each.name == asked.launcher and asked.backend in each.backends]
+    if named[0].mpi and not job.runtime.mpirun:
+        raise _no_mpi(job)
+    return next(each for each in named if not each.mpi or job.runtime.mpi in each.mpi)
+
+
+def _no_mpi(job: Job) -> NotPossible:
+    return NotPossible(
+        f"the job wants MPI, and {job.nodes[0].name} has no mpirun",
+        code="bench.no-mpi",
+        target=job.nodes[0].name,
+        hint=_NAME_MPI if job.configuration.backend == Backend.NCCL else f"{_NAME_MPI}; or --backend gloo",
+    )
+
+
+def choose_backend(launcher: str, backend: Backend | None, *, elastic: bool = False) -> Backend:
+    """Return what ranks talk over that this launcher starts, its first choice when nobody says.
+
+    ConfigError `usage` when it starts none of this kind, or none that go on when a node is lost.
+    """
+    rows = [each for each in LAUNCHERS if each.name == launcher]
+    chosen = backend or rows[0].backends[0]
+    row = next((each for each in rows if chosen in each.backends), None)
+    if row is None:
+        other = next(each.name for each in LAUNCHERS if chosen in each.backends)
+        raise ConfigError(f"{launcher} starts no ranks over {chosen}", code="usage", hint=f"--launcher {other}")
+    if elastic and not row.elastic:
+        able = next(each for each in LAUNCHERS if each.elastic)
+        raise ConfigError(
+            f"{launcher} over {chosen} is not elastic",
+            code="usage",
+            hint=f"--launcher {able.name} --backend {able.backends[0]}",
+        )
+    return chosen

@@ -1,0 +1,20 @@
+"""How launchers and what ranks talk over are called, in options and in records."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class LauncherName(StrEnum):
+    """What starts the ranks."""
+
+    HOROVODRUN = "horovodrun"
+    MPIRUN = "mpirun"
+
+
+class Backend(StrEnum):
+    """What carries the collectives."""
+
+    GLOO = "gloo"
+    MPI = "mpi"
+    NCCL = "nccl"
