@@ -68,7 +68,7 @@ class VgpuLicence:
         for content in self._files(facts).values():
             content.put(shell)
         shell.run("systemctl enable nvidia-gridd && systemctl restart nvidia-gridd")
-        yes = f"{STATE} | grep -qiw licensed"
+        yes = f"{STATE} >/dev/null && ! {STATE} | grep -qi unlicensed"
         shell.run(f"i=0; until {yes}; do i=$((i + 2)); test $i -le {self.wait_s} || break; sleep 2; done")
         return StepNeed.NOTHING
 
@@ -84,10 +84,14 @@ class VgpuLicence:
 
 
 def state(answer: CommandAnswer) -> str:
-    """Return what the driver says of its licence: `Licensed (Expiry: …)`, `Unlicensed (…)`."""
-    line = answer.text.partition("\n")[0]
-    return line.partition(":")[2].strip() or "unknown"
+    """Return what the driver says of its licence, the worst of several GPUs: `Licensed (Expiry: …)`, `Unlicensed`."""
+    found = [line.partition(":")[2].strip() for line in answer.text.splitlines()]
+    return next((each for each in found if not _is_licensed(each)), found[0] if found else "") or "unknown"
 
 
 def is_licensed(answer: CommandAnswer) -> bool:
-    return state(answer).casefold().startswith("licensed")
+    return _is_licensed(state(answer))
+
+
+def _is_licensed(said: str) -> bool:
+    return said.casefold().startswith("licensed")
