@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-seats bench-boots bench-first-hour fuzz lock clean
+.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,8 @@ bench-guests: setup ## a look at 32 lab guests against a bare SSH loop (needs ro
 bench-overhead: setup ## a script under `vsml bench` against horovodrun alone (needs root on Linux)
 	$(BIN)/python -m benchmarks.overhead
 
-bench-seats: setup ## CPU time of seating 64 to 512 VMs on 1,000 hosts
-	$(BIN)/python -m benchmarks.seats
+bench-placement: setup ## CPU time of placing 64 to 512 VMs on 1,000 hosts
+	$(BIN)/python -m benchmarks.placement
 
 bench-boots: setup ## how soon 64 lab guests stand, and what they take (needs root on Linux)
 	$(BIN)/python -m benchmarks.boots

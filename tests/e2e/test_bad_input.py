@@ -89,7 +89,7 @@ def test_more_nodes_than_gpus_says_what_each_host_lacks(lab: Callable[[], Lab], 
     refused = shell.vsml("plan", "-o", "json")
     assert refused.status == 3
     [error] = refused.document["errors"]
-    assert error["code"] == "placement.no-seat"
+    assert error["code"] == "placement.infeasible"
     assert {f"esx-0{number}" for number in range(1, 5)} <= {
         detail.partition(".")[0].split(":")[0] for detail in error["details"]
     }

@@ -49,7 +49,7 @@ def test_one_command_makes_hosts_ready_and_provisions_and_the_next_finds_nothing
     assert plan["stages"][0]["title"] == "hosts"
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    assert {placement["host"] for placement in ended.document["data"]["seats"]} == {
+    assert {placement["host"] for placement in ended.document["data"]["placements"]} == {
         "esx-01.lab.test",
         "esx-02.lab.test",
     }
@@ -85,7 +85,7 @@ def test_mig_mode_is_switched_on_over_ssh_with_the_reboot_that_ampere_needs(
     assert [each["reboots"] for each in plan["hosts"]] == [reboots]
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    [placement] = ended.document["data"]["seats"]
+    [placement] = ended.document["data"]["placements"]
     modes = {gpu["address"]: gpu["vgpu_mode"] for gpu in hosts(shell)[placement["host"]]["gpus"]}
     assert modes[placement["gpus"][0]] == "multiInstanceGpu"
     assert len([each for each in modes.values() if each == "multiInstanceGpu"]) == 1
@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_among_the_hosts_is_finished_by_the_next(moment: st
     process.communicate(timeout=DEADLINE_S)
     ended = shell.here("provision", "--yes", "-o", "json")
     assert ended.status == 0, ended.err
-    assert {placement["host"] for placement in ended.document["data"]["seats"]} == {
+    assert {placement["host"] for placement in ended.document["data"]["placements"]} == {
         "esx-01.lab.test",
         "esx-02.lab.test",
     }

@@ -131,7 +131,7 @@ def test_no_vm_is_stopped_for_what_cannot_be_and_one_whose_change_fails_runs_aga
     shell.write("cluster.toml", file.replace("cpus = 16", "cpus = 16\nhardware_version = 22"))
     for command in (("plan",), ("provision", "--yes", "--allow-downtime")):
         refused = shell.vsml(*command, "-o", "json")
-        assert (refused.status, refused.document["errors"][0]["code"]) == (3, "placement.no-seat")
+        assert (refused.status, refused.document["errors"][0]["code"]) == (3, "placement.infeasible")
 
     shell.write("cluster.toml", file.replace('folder = "train"', 'folder = "other"'))
     assert shell.vsml("provision", "--yes").status == 0

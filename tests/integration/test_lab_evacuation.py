@@ -85,5 +85,5 @@ def test_drs_takes_others_vms_away_and_the_host_is_made_ready(lab: Lab) -> None:
 def test_a_host_that_is_not_emptied_is_left_alone(lab: Lab, evacuate: Evacuation) -> None:
     with pytest.raises(NotPossible) as refused:
         provision(lab, evacuate)
-    assert refused.value.code == "placement.no-seat"
+    assert refused.value.code == "placement.infeasible"
     assert any("web-1, web-2" in line for line in refused.value.details)

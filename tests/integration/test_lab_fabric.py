@@ -122,7 +122,7 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     report = labs.brought(cluster_spec, lab, vcenter)
     assert report.done, report.error and report.error.details
     seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
-    used = {placement.host for placement in report.seats}
+    used = {placement.host for placement in report.placements}
     wanted = (
         ("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8"),
         ("nmlx5_rdma", "dscp_force=26"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.inventory import Inventory, VmDevice
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.flows.cluster.plan import Seated
+    from vsphere_ml.flows.cluster.plan import PlacedPlan
     from vsphere_ml.lab.state import Lab
     from vsphere_ml.vsphere.gateway import Gateway
 
@@ -139,7 +139,7 @@ def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcent
         assert destroy(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
 
 
-def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Seated:
+def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> PlacedPlan:
     """Return the plan of a run that may make hosts ready."""
     session, clock = labs.sign_in(lab), SystemClock()
     try:
@@ -155,14 +155,14 @@ def test_a_switchs_uplink_is_left_to_it_and_another_port_handed_over_whole(lab: 
     made = planned(by_ports(2), lab, vcenter)
     ports = {port.address: port.switch for host in made.inventory.hosts for port in host.nics if "pvrdma" in host.name}
     assert ports == {UPLINK: "dvs-gpu", OTHER: ""}
-    assert [placement.nics for placement in made.placement.seats] == [(OTHER,), (OTHER,)]
+    assert [placement.nics for placement in made.placement.placements] == [(OTHER,), (OTHER,)]
     assert {each.port for each in made.plan.host_changes if isinstance(each, SetPassthrough)} == {OTHER}
 
 
 def test_nodes_that_only_uplinks_are_left_for_are_refused_with_that(lab: Lab, vcenter: Gateway) -> None:
     with pytest.raises(NotPossible) as refusal:
         planned(by_ports(3), lab, vcenter)
-    assert refusal.value.code == "placement.no-seat"
+    assert refusal.value.code == "placement.infeasible"
     hosts = [line for line in refusal.value.details if line.startswith("pvrdma")]
     assert len(hosts) == 2
     assert all(f"{UPLINK} is an uplink of `dvs-gpu`" in line for line in hosts)

@@ -73,7 +73,7 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
     try:
         made = brought(spec, vcenter)
         assert made.done, made.error and made.error.details
-        assert len({placement.host for placement in made.lacking.seats}) == 2
+        assert len({placement.host for placement in made.lacking.placements}) == 2
         assert not brought(spec, vcenter).acted
     finally:
         assert destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
@@ -83,7 +83,7 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
 def test_one_more_than_the_hosts_can_take_is_refused_before_anything_is_made(name: str, vcenter: Gateway) -> None:
     with pytest.raises(NotPossible) as refusal:
         brought(wish(name, more=1), vcenter)
-    assert refusal.value.code == "placement.no-seat"
+    assert refusal.value.code == "placement.infeasible"
     assert not [vm for vm in vcenter.look(Scope(owner=name)).vms if vm.cluster_mark == name]
 
 

@@ -164,7 +164,7 @@ def test_mmio_space_comes_from_the_gpus_and_never_from_the_vms_memory(rig: Rig) 
     for gpus, space in ((1, "128"), (2, "256"), (4, "512")):
         for memory in (gib(32), gib(512)):
             wanted = node("n-1", cpus=4, memory=memory, gpu=GpuRequest(profile="A100-40C", count=gpus))
-            (placement,) = solve(cluster((wanted,)), site).seats
+            (placement,) = solve(cluster((wanted,)), site).placements
             assert placement.target.extra_config[MMIO_SIZE] == space
 
 

@@ -67,12 +67,12 @@ def test_nothing_is_placed_on_a_host_that_does_not_answer_and_the_plan_names_it(
 ) -> None:
     spec = load_text(labs.cluster_file("silent", cluster="gpu", gpu=GPU))
     gateway = between.gateway()
-    placement = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan.seats[0]
+    placement = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan.placements[0]
     with between.breaking("RetrieveVendorDeviceGroupInfo", trouble, nth=None, words=f"-{placement.host}<"):
         found = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan
     gateway.close()
     assert [(each.code, each.target) for each in found.findings] == [("host.no-answer", placement.host_name)]
-    assert found.seats[0].host != placement.host
+    assert found.placements[0].host != placement.host
 
 
 def test_a_site_without_a_host_that_answers_says_why_of_each(between: Proxy) -> None:

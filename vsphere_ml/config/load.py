@@ -105,7 +105,7 @@ def _spec(sections: _Sections, file: Path, mistakes: Mistakes) -> ClusterSpec | 
     location = sections.one("location", schema.LocationTable) or schema.LocationTable()
     guest = sections.one("guest", schema.GuestTable)
     nodes = _nodes(sections, mistakes)
-    _one_way_in(vcenter, mistakes)
+    _check_login(vcenter, mistakes)
     hosts = sections.one("hosts", schema.HostsTable)
     check_hosts(hosts, mistakes)
     roce = sections.one("roce", schema.Roce)
@@ -143,7 +143,7 @@ def _nodes(sections: _Sections, mistakes: Mistakes) -> tuple[NodeSpec, ...]:
     return tuple(roster.nodes)
 
 
-def _one_way_in(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:
+def _check_login(vcenter: schema.VCenterTable, mistakes: Mistakes) -> None:
     """Tell which keys of [vcenter] exclude each other."""
     others = sorted(vcenter.model_fields_set - {"lab"})
     if vcenter.lab is not None and others:

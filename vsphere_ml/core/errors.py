@@ -2,7 +2,7 @@
 
 VsmlError                code, message, target, hint; the cause always chained
 ├── ConfigError       2  every problem of the file at once, with file:line
-├── NotPossible       3  asked for what the site cannot give: no seat, unsupported version, lock held, stale plan
+├── NotPossible       3  asked for what the site cannot give: no placement, unsupported version, lock held, stale plan
 ├── VSphereError      4  sign-in, not found, a task failed, a deadline passed, a setting that was dropped
 ├── GuestError        5  a guest could not be reached, or a step failed
 └── BenchError        6  a launch failed, or gave no samples

@@ -54,7 +54,7 @@ def test_each_family_of_errors_has_its_status(family: type[VsmlError], status: i
 def test_an_error_reads_as_what_failed_why_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
     error = NotPossible(
         "no host can take node-3",
-        code="placement.no-seat",
+        code="placement.infeasible",
         details=("esx-01: 1 of 4 GPUs free, 2 needed",),
         hint="lower `nodes.gpus`",
     )
@@ -136,7 +136,7 @@ def test_an_error_in_json_is_one_envelope_on_stdout(error: Exception, capsys: py
     result = capsys.readouterr()
     document = json.loads(result.out)
     assert set(document) == {"schema", "command", "status", "data", "messages", "errors"}
-    assert (document["schema"], document["command"], document["status"]) == ("vsml/1", "plan", "error")
+    assert (document["schema"], document["command"], document["status"]) == ("vsml/2", "plan", "error")
     assert set(document["errors"][0]) == {"code", "message", "target", "hint", "details"}
     assert result.err.startswith("error: ")
 

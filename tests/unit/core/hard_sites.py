@@ -1,4 +1,4 @@
-"""Sites and clusters of tests/cases/seats: hosts of A100 in a few words, and what is known of the answer.
+"""Sites and clusters of tests/cases/placement: hosts of A100 in a few words, and what is known of the answer.
 
 A host has on each NUMA node one PCIe switch, with the GPUs and ConnectX-6 Dx that `gpus` and `nics` count there.
 `modes` and `held` go by GPU in the order of addresses; one mode stands for all. `away` are functions of a NIC behind a
@@ -27,7 +27,7 @@ from vsphere_ml.core.model.inventory import DeviceGroup, GpuUse, Host, HostRef, 
 from vsphere_ml.core.model.spec import ClusterSpec, GpuKind, GpuRequest, NicKind, NicRequest, NodeSpec, Spread
 from vsphere_ml.core.units import gib
 
-CASES = Path(__file__).parents[2] / "cases" / "seats"
+CASES = Path(__file__).parents[2] / "cases" / "placement"
 PAIR = DeviceGroup(
     name="Nvidia:2@grid_a100-40c%NVLink", components=(A100_GROUP.components[0], A100_GROUP.components[0])
 )
@@ -37,7 +37,7 @@ MIG_PROFILES = tuple(VgpuProfile(name=f"grid_a100-{each}") for each in ("7-40c",
 
 @dataclass(frozen=True)
 class Case:
-    """A hard site. `strands`: a greedy walk finds no seats though there are some; `brute`: small enough to try all."""
+    """A hard site. `strands`: a greedy walk fails though a placement exists; `brute`: small enough to try all."""
 
     name: str
     why: str

@@ -60,7 +60,7 @@ def test_a_field_that_nvidia_smi_does_not_have_is_refused_as_it_does() -> None:
 def test_what_it_says_is_read() -> None:
     rows = runpy.run_path(str(remote_job.WORKLOADS / "rank.py"))["clocks"]()
     assert [row["throttle"] for row in rows] == ["0x0000000000000001"] * 2
-    assert {link.gpu for link in nvidia_smi.ways(asked(nvidia_smi.TOPOLOGY).out)} == {"GPU0", "GPU1"}
+    assert {link.gpu for link in nvidia_smi.parse_topology(asked(nvidia_smi.TOPOLOGY).out)} == {"GPU0", "GPU1"}
     gpus = asked("nvidia-smi --query-gpu=pci.bus_id --format=csv,noheader").text.splitlines()
     assert "GPU" not in nccl_topology.fill_bus_ids('<pci busid="GPU0"/><pci busid="GPU1"/>', gpus, [])
     assert licence.state(asked(licence.STATE)).startswith("Unlicensed")

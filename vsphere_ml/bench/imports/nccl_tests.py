@@ -78,7 +78,7 @@ class _Columns:
         return 1e-3 if self.titles[0] == "bytes" else 1e-6
 
     @property
-    def ways(self) -> int:
+    def result_columns(self) -> int:
         return sum(title in _TIMES for title in self.figures)
 
 
@@ -276,8 +276,8 @@ def _add_row(table: _Table, columns: _Columns, line: str) -> None:
         table.rows.append(row)
     if row is not None:
         figures = cells[-len(columns.figures) :]
-        width = len(columns.figures) // columns.ways
-        table.bus += [float(figures[option * width + 2]) for option in range(columns.ways)]
+        width = len(columns.figures) // columns.result_columns
+        table.bus += [float(figures[option * width + 2]) for option in range(columns.result_columns)]
         counts = [figures[at] for at, title in enumerate(columns.figures) if title == "#wrong"]
         table.wrong += _describe_wrong_values((row.size_bytes, count) for count in counts)
 
@@ -292,7 +292,7 @@ def _row(cells: Sequence[str], columns: _Columns) -> CollectiveRow | None:
     time = number(figures[0])
     if size is None or count is None or fields is None or not left[2][0].isalpha() or time is None:
         return None
-    width = len(columns.figures) // columns.ways
+    width = len(columns.figures) // columns.result_columns
     return CollectiveRow(
         size_bytes=size,
         count=count,
@@ -305,7 +305,7 @@ def _row(cells: Sequence[str], columns: _Columns) -> CollectiveRow | None:
         algorithm_bound=rounding(figures[1]) * 1e9,
         bus=float(figures[2]) * 1e9,
         bus_bound=rounding(figures[2]) * 1e9,
-        in_place_checked=_in_place(figures[3], figures[width + 3] if columns.ways > 1 else "N/A"),
+        in_place_checked=_in_place(figures[3], figures[width + 3] if columns.result_columns > 1 else "N/A"),
     )
 
 
@@ -354,7 +354,7 @@ def _end(lines: Sequence[str], table: _Table, columns: _Columns) -> Iterator[Rem
         yield from truncated_diagnostics(TOOL, "its average")
         return
     ours = statistics.fmean(table.bus) if table.bus else 0.0
-    if not table.broken and columns.ways > 0 and abs(ours - average) > max(0.02, _AVERAGE_OFF * average):
+    if not table.broken and columns.result_columns > 0 and abs(ours - average) > max(0.02, _AVERAGE_OFF * average):
         message = f"the tool's average is {average:g} GB/s, that of the rows {ours:.4g}: rows are missing or changed"
         yield Remark(code="import.left-out", target=TOOL, message=message, hint="give the whole output")
 

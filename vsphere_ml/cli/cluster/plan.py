@@ -21,7 +21,7 @@ def plan(
         Path | None, typer.Option(metavar="PLAN", help="Also write the plan to this file, for `vsml provision --plan`.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Also tell of every node why it is seated there, and why nowhere else.")
+        bool, typer.Option("--explain", help="Also tell of every node why it is placed there, and why nowhere else.")
     ] = False,
     skip_guests: SkipGuests = False,
     detailed_exitcode: DetailedExitcode = False,
@@ -39,7 +39,7 @@ def plan(
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
-    from vsphere_ml.core.placement import explain as seats
+    from vsphere_ml.core.placement import explain as explain_placement
     from vsphere_ml.flows.cluster.proposal import propose
     from vsphere_ml.flows.cluster.saved import save as saved_text
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
@@ -59,6 +59,6 @@ def plan(
     text = view.text(proposal, every_key=terminal.settings.verbose)
     if not explain:
         return Answer(text=text, data=view.data(proposal), status=status)
-    why = seats.explain(spec, proposal.inventory)
+    why = explain_placement.explain(spec, proposal.inventory)
     data = {**view.data(proposal), "explained": explanation.data(why)}
     return Answer(text=Group(explanation.text(why), text), data=data, status=status)

@@ -1,4 +1,4 @@
-"""What the cluster wants of its hosts: from the nodes' seats, or of hosts that were named."""
+"""What the cluster wants of its hosts: from the nodes' placements, or of hosts that were named."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def wishes(
 
 def _of_host(spec: ClusterSpec, inventory: Inventory, placements: Sequence[NodePlacement], host: Host) -> HostSettings:
     if mine := [placement for placement in placements if placement.host == host.ref]:
-        return _of_seats(host, mine)
+        return _of_placements(host, mine)
     if there := [vm for vm in inventory.vms if vm.host == host.ref and _is_ours(vm, spec)]:
         return _of_vms(host, there)
     return _of_nobody(spec, host)
@@ -116,7 +116,7 @@ def _is_ours(vm: Vm, spec: ClusterSpec) -> bool:
     return is_marked(vm, spec.name) and not vm.template
 
 
-def _of_seats(host: Host, placements: Sequence[NodePlacement]) -> HostSettings:
+def _of_placements(host: Host, placements: Sequence[NodePlacement]) -> HostSettings:
     wanted = [each for port in connectx(host) if (each := _port(host, port, placements)) is not None]
     return HostSettings(
         ref=host.ref,
@@ -130,7 +130,7 @@ def _of_seats(host: Host, placements: Sequence[NodePlacement]) -> HostSettings:
 
 
 def _of_vms(host: Host, vms: Sequence[Vm]) -> HostSettings:
-    """Return the wish of VMs that stand and have no seat now, because the host is in maintenance mode such as."""
+    """Return the wish of VMs that stand and have no placement now, because the host is in maintenance mode such as."""
     devices = [device for vm in vms if vm.settings for device in vm.settings.devices]
     cards = [each for each in devices if isinstance(each, EthernetCard)]
     functions = [each.physical_function for each in cards]
@@ -181,7 +181,7 @@ def connectx(host: Host) -> list[NicPort]:
 
 
 def _port(host: Host, port: NicPort, placements: Sequence[NodePlacement]) -> PortSettings | None:
-    """Return what the seats want of a port; None when they do not use it."""
+    """Return what the placements want of a port; None when they do not use it."""
     vfs, guest, passthrough, used = 0, "", False, False
     for placement in placements:
         wants = placement.target.devices

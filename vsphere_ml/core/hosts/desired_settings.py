@@ -1,4 +1,4 @@
-"""What the nodes' seats want of their hosts, held against what is seen there.
+"""What the nodes' placements want of their hosts, held against what is seen there.
 
 A kind of setting is a function of `Asked` to facts, and a row in `KINDS`. How a fact is written is its `Part`'s arm in
 `ats_plan`; docs/explanation/hosts.md tells how a kind is added.
@@ -47,7 +47,7 @@ class DesiredSettings:
 
     wish: HostConfigSpec
     host: Host
-    seats: tuple[NodePlacement, ...]
+    placements: tuple[NodePlacement, ...]
     sight: EsxiHostState
     shell: ShellSeen
     roce: RoceSpec = field(default_factory=RoceSpec)
@@ -56,23 +56,23 @@ class DesiredSettings:
 
 
 def facts(asked: DesiredSettings) -> HostFacts:
-    """Return every setting that the host's seats have a wish about, of the kinds that may be changed."""
+    """Return every setting that the host's placements have a wish about, of the kinds that may be changed."""
     found = tuple(fact for kind, facts_of in KINDS.items() if kind in asked.wish.kinds for fact in facts_of(asked))
     if not asked.sight.connected:  # nothing can be typed there
         found = tuple(replace(fact, by_hand=()) for fact in found)
     return HostFacts(host=asked.host.ref, name=asked.host.name, facts=found)
 
 
-def seats_of(placement: Placement) -> dict[str, tuple[NodePlacement, ...]]:
-    """Return the seats by their hosts."""
+def placements_by_host(placement: Placement) -> dict[str, tuple[NodePlacement, ...]]:
+    """Return the placements by their hosts."""
     found: dict[str, tuple[NodePlacement, ...]] = {}
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         found[node_placement.host] = (*found.get(node_placement.host, ()), node_placement)
     return found
 
 
 def wants_mig(placements: tuple[NodePlacement, ...], host: Host) -> tuple[PciAddress, ...]:
-    """Return the GPUs that must be in MIG mode for these seats, and are not as far as vCenter tells."""
+    """Return the GPUs that must be in MIG mode for these placements, and are not as far as vCenter tells."""
     sliced = [
         placement
         for placement in placements
@@ -93,9 +93,9 @@ def wants_mig(placements: tuple[NodePlacement, ...], host: Host) -> tuple[PciAdd
 
 def _graphics(asked: DesiredSettings) -> Iterator[HostSetting]:
     shared = any(
-        isinstance(want, WantVgpu | WantGroup) for placement in asked.seats for want in placement.target.devices
+        isinstance(want, WantVgpu | WantGroup) for placement in asked.placements for want in placement.target.devices
     )
-    used = {gpu for placement in asked.seats for gpu in placement.gpus}
+    used = {gpu for placement in asked.placements for gpu in placement.gpus}
     now = asked.sight.graphics.now
     if shared and any(now.get(gpu, SHARED_DIRECT) != SHARED_DIRECT for gpu in used):
         yield ats_facts.graphics(asked.sight)
@@ -103,13 +103,13 @@ def _graphics(asked: DesiredSettings) -> Iterator[HostSetting]:
 
 def _functions(asked: DesiredSettings) -> Iterator[HostSetting]:
     for port in asked.host.nics:
-        if ours := sum(_takes_function(placement, port) for placement in asked.seats):
+        if ours := sum(_takes_function(placement, port) for placement in asked.placements):
             yield ats_facts.functions(port.address, _functions_wanted(port, ours, asked), asked.sight)
 
 
 def _functions_wanted(port: NicPort, ours: int, asked: DesiredSettings) -> int:
     """Return how many virtual functions a port is to hand out: for nodes of ours and whoever has some already."""
-    own = {placement.standing.ref for placement in asked.seats if placement.standing is not None}
+    own = {placement.standing.ref for placement in asked.placements if placement.standing is not None}
     others = sum(holder not in own for holder in port.vf_holders)
     wanted = max(ours + others, asked.wish.virtual_functions or 0)
     return min(wanted, port.most_vfs) if port.most_vfs else wanted
@@ -118,7 +118,7 @@ def _functions_wanted(port: NicPort, ours: int, asked: DesiredSettings) -> int:
 def caution(asked: DesiredSettings) -> str:
     """Return which ports hand out fewer virtual functions than the file asks for, in words; empty when none does."""
     wanted = asked.wish.virtual_functions or 0
-    used = (port for port in asked.host.nics if any(_takes_function(placement, port) for placement in asked.seats))
+    used = (port for port in asked.host.nics if any(_takes_function(placement, port) for placement in asked.placements))
     few = [f"{port.address} {port.most_vfs}" for port in used if 0 < port.most_vfs < wanted]
     return f"{wanted} virtual functions are asked for; firmware allows {', '.join(few)} (NUM_OF_VFS)" if few else ""
 
@@ -133,7 +133,7 @@ def _takes_function(placement: NodePlacement, port: NicPort) -> bool:
 
 
 def _passthrough(asked: DesiredSettings) -> Iterator[HostSetting]:
-    for address in sorted({each for placement in asked.seats for each in _passthrough_devices(placement)}):
+    for address in sorted({each for placement in asked.placements for each in _passthrough_devices(placement)}):
         yield replace(ats_facts.passthrough(address, asked.sight), at_once=asked.sight.rebinds)
 
 
@@ -146,8 +146,8 @@ def _passthrough_devices(placement: NodePlacement) -> Iterator[PciAddress]:
 
 
 def _mig(asked: DesiredSettings) -> Iterator[HostSetting]:
-    profiles = {gpu: read(placement.profile) for placement in asked.seats for gpu in placement.gpus}
-    for gpu in wants_mig(asked.seats, asked.host):
+    profiles = {gpu: read(placement.profile) for placement in asked.placements for gpu in placement.gpus}
+    for gpu in wants_mig(asked.placements, asked.host):
         name, seen = profiles[gpu], asked.shell.mig.get(gpu)
         board = BY_CODE.get(name.board) if name is not None else None
         yield HostSetting(
@@ -170,7 +170,7 @@ def _on_or_off(value: bool) -> str:  # noqa: FBT001 - a word for it
 
 def _drivers(asked: DesiredSettings) -> Iterator[HostSetting]:
     """Yield the options of the NIC drivers, each module's as one string: what nobody asked about stays in it."""
-    if not any(_is_connected(want) for placement in asked.seats for want in placement.target.devices):
+    if not any(_is_connected(want) for placement in asked.placements for want in placement.target.devices):
         return
     for module, keys in roce.wanted_parameters(asked.roce).items():
         yield _driver(asked, module, keys)
@@ -214,7 +214,9 @@ def _running_options(asked: DesiredSettings, module: str, configured: str) -> st
 
 def _pvrdma(asked: DesiredSettings) -> Iterator[HostSetting]:
     """Yield the VMkernel adapter tagged for PVRDMA, which must be on the nodes' switch, and the firewall."""
-    wants = [want for placement in asked.seats for want in placement.target.devices if isinstance(want, WantPvrdma)]
+    wants = [
+        want for placement in asked.placements for want in placement.target.devices if isinstance(want, WantPvrdma)
+    ]
     if not wants:
         return
     seen = asked.sight.pvrdma

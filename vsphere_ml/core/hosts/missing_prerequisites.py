@@ -100,8 +100,8 @@ def missing_prerequisites(
 
 
 def with_commands(refusal: NotPossible, prerequisites: tuple[MissingPrerequisite, ...]) -> NotPossible:
-    """Return a refusal for want of a seat with what could be typed on hosts that would give one."""
-    if refusal.code != "placement.no-seat" or not prerequisites:
+    """Return a refusal for want of a placement with what could be typed on hosts that would give one."""
+    if refusal.code != "placement.infeasible" or not prerequisites:
         return refusal
     texts = (f"{each.host}: {each.finding.message}; {each.finding.hint}" for each in prerequisites)
     return NotPossible(

@@ -132,7 +132,7 @@ class NodePlacement:
     host: HostRef
     host_name: str
     numa_node: int | None
-    way: Pairing
+    pairing: Pairing
     profile: str  # as the host offers it: grid_a100-40c
     gpus: tuple[PciAddress, ...]
     nics: tuple[PciAddress, ...]  # the physical functions
@@ -148,7 +148,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedSite:
-    """The names of a spec, found in an inventory: what seats stand on."""
+    """The names of a spec, found in an inventory: what placements stand on."""
 
     cluster: ComputeCluster
     hosts: tuple[Host, ...]
@@ -161,14 +161,14 @@ class ResolvedSite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Every node seated."""
+    """Every node placed."""
 
     ground: ResolvedSite
-    seats: tuple[NodePlacement, ...]
+    placements: tuple[NodePlacement, ...]
     notes: tuple[str, ...] = ()  # what a person should know, such as the way taken
     others: tuple[Vm, ...] = ()  # the VMs of the cluster's nodes that are left as they are
 
     @property
     def node_count(self) -> int:
         """How many nodes the cluster has then, with those that are left as they are."""
-        return len(self.seats) + len(self.others)
+        return len(self.placements) + len(self.others)

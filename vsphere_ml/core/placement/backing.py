@@ -98,12 +98,14 @@ def follow_gpus(spec: ClusterSpec, placement: Placement, inventory: Inventory, n
     """
     resolved = resolve(spec, inventory)
     table = PlacementState(spec, resolved, inventory, find_existing_nodes(spec, inventory, resolved.folder))
-    table.seat_standing()
+    table.place_existing()
     there = [node for node in spec.nodes if node.name in nodes and node.name in table.taken]
     for node in there:
         _follow(table, node)
-    followed = {node.name: table.seat(node) for node in there}
-    return replace(placement, seats=tuple(followed.get(placed.node.name, placed) for placed in placement.seats))
+    followed = {node.name: table.place_node(node) for node in there}
+    return replace(
+        placement, placements=tuple(followed.get(placed.node.name, placed) for placed in placement.placements)
+    )
 
 
 def _follow(table: PlacementState, node: NodeSpec) -> None:
@@ -111,8 +113,8 @@ def _follow(table: PlacementState, node: NodeSpec) -> None:
     held_in, held = table.taken[node.name]
     table.give(node)
     table.take(node, held_in, _with_its_gpus(table, node) or held)
-    others = (table.seat(each) for each in table.spec.nodes if each is not node and each.name in table.taken)
-    if wrong_gpus(table.seat(node), held_in.host, others):
+    others = (table.place_node(each) for each in table.spec.nodes if each is not node and each.name in table.taken)
+    if wrong_gpus(table.place_node(node), held_in.host, others):
         table.give(node)
         table.take(node, held_in, held)
 

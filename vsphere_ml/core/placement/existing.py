@@ -1,4 +1,4 @@
-"""The seat of a node that stands: its host, and its devices as long as they are what is asked for."""
+"""The placement of a node that stands: its host, and its devices as long as they are what is asked for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AFFINITY = "numa.nodeAffinity"
 class AttachedNic:
     """The fast NIC a VM has, as far as it is what the node asks for; and the NUMA node it is bound to."""
 
-    way: Pairing | None
+    pairing: Pairing | None
     group: DeviceGroup | None = None
     nics: tuple[PciAddress, ...] = ()
     nic_by: ComponentKind | None = None
@@ -69,19 +69,22 @@ def _offers(
 ) -> Iterator[HostCandidates]:
     """Yield what there is for a VM that may change: with the way it has, bound to a NUMA node or not, before any other.
 
-    Another node may have been started on the GPU that this one was cloned for; then a seat without affinity will do.
+    Another node may have been started on the GPU that this one was cloned for; then a placement without affinity will
+    do.
     """
     for lenient in (False, True):
         same = offer(capacity, _keep_pairing(requirements, hold), api_version, lenient=lenient)
-        why = f"stands on {capacity.host.name} and keeps its {hold.way}"
-        yield HostCandidates(tuple(replace(each, why=why) if each.way is hold.way else each for each in same.options))
+        why = f"stands on {capacity.host.name} and keeps its {hold.pairing}"
+        yield HostCandidates(
+            tuple(replace(each, why=why) if each.pairing is hold.pairing else each for each in same.options)
+        )
     for lenient in (False, True):
         yield offer(capacity, requirements, api_version, lenient=lenient)
 
 
 def _keep_pairing(requirements: NodeRequirements, hold: AttachedNic) -> NodeRequirements:
     """Return the wish for the way that the VM has already, when it has one."""
-    if hold.way is Pairing.DEVICE_GROUP:
+    if hold.pairing is Pairing.DEVICE_GROUP:
         return replace(requirements, nic=NicKind.DEVICE_GROUP)
     if hold.nics:
         by_sriov = hold.nic_by is ComponentKind.SRIOV
@@ -106,23 +109,23 @@ def _with_own_gpus(capacity: HostCapacity, requirements: NodeRequirements, vm: V
 def attached_nic(capacity: HostCapacity, requirements: NodeRequirements, vm: Vm) -> AttachedNic:
     """Return the fast NIC that a VM has and may keep."""
     if vm.settings is None:
-        return AttachedNic(way=None)
+        return AttachedNic(pairing=None)
     numa_node = bound_numa_node(vm.settings)
     group = _group(capacity, requirements, vm.settings)
     if group is not None and requirements.kind is not GpuKind.NVLINK:
-        return AttachedNic(way=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
+        return AttachedNic(pairing=Pairing.DEVICE_GROUP, group=group, nic_by=nic_kind(group), numa_node=numa_node)
     if group is None and requirements.kind is GpuKind.NVLINK:
-        return AttachedNic(way=None, numa_node=numa_node)
+        return AttachedNic(pairing=None, numa_node=numa_node)
     if requirements.nic in {NicKind.NONE, NicKind.PVRDMA}:
-        return AttachedNic(way=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
+        return AttachedNic(pairing=Pairing.NVLINK if group else Pairing.GPU_ONLY, group=group, numa_node=numa_node)
     methods = [
         (nic.address, by) for nic in capacity.host.nics if (by := _function(nic, requirements, vm.settings)) is not None
     ]
     alike = tuple(address for address, by in methods if by is methods[0][1])[: requirements.nics]
     if not alike:
-        return AttachedNic(way=None, numa_node=numa_node)
+        return AttachedNic(pairing=None, numa_node=numa_node)
     pairing = Pairing.NVLINK if group else Pairing.PAIRING
-    return AttachedNic(way=pairing, group=group, nics=alike, nic_by=methods[0][1], numa_node=numa_node)
+    return AttachedNic(pairing=pairing, group=group, nics=alike, nic_by=methods[0][1], numa_node=numa_node)
 
 
 def bound_numa_node(settings: VmSettings) -> int | None:
@@ -141,11 +144,11 @@ def gpus_of(capacity: HostCapacity, vm: Vm) -> tuple[PciAddress, ...]:
 def _as_it_runs(
     capacity: HostCapacity, requirements: NodeRequirements, vm: Vm, hold: AttachedNic
 ) -> NodeCandidate | None:
-    """Return the seat of a running VM as it is, or None when it lacks devices or its size does not fit any more."""
+    """Return the placement of a running VM as it is, or None when devices are missing or its size no longer fits."""
     gpus = gpus_of(capacity, vm)
     if (
         not vm.powered_on
-        or hold.way is None
+        or hold.pairing is None
         or len(gpus) != requirements.gpus
         or not _still_fit(capacity, requirements, gpus)
     ):
@@ -156,11 +159,11 @@ def _as_it_runs(
         or not capacity.host.connected
     ):
         return None
-    nics = _own_nics(capacity, requirements, vm)[:1] if hold.way is Pairing.DEVICE_GROUP else hold.nics
-    if hold.way in {Pairing.PAIRING, Pairing.NVLINK} and hold.nics and len(hold.nics) != requirements.nics:
+    nics = _own_nics(capacity, requirements, vm)[:1] if hold.pairing is Pairing.DEVICE_GROUP else hold.nics
+    if hold.pairing in {Pairing.PAIRING, Pairing.NVLINK} and hold.nics and len(hold.nics) != requirements.nics:
         return None
     option = NodeCandidate(
-        way=hold.way,
+        pairing=hold.pairing,
         gpus=gpus,
         nics=nics,
         nic_by=hold.nic_by if nics else None,
@@ -172,7 +175,7 @@ def _as_it_runs(
 
 
 def _still_fit(capacity: HostCapacity, requirements: NodeRequirements, gpus: tuple[PciAddress, ...]) -> bool:
-    """Return whether the GPUs of a running VM have room for it beside those that were seated before."""
+    """Return whether the GPUs of a running VM have room for it beside those that were placed before."""
     if not isinstance(requirements.gpu, ProfileName):
         there = {gpu.address: gpu for gpu in passthrough.matching_gpus(capacity.host, requirements.gpu)}
         return all(address in there and passthrough.free(capacity, there[address]) for address in gpus)
@@ -198,7 +201,7 @@ def _bind_candidate(
 
 def _distance(option: NodeCandidate, hold: AttachedNic) -> tuple[bool, bool, bool]:
     """Return how much of what a VM has an option would take away."""
-    reverse = option.way is not hold.way
+    reverse = option.pairing is not hold.pairing
     other_nic = bool(hold.nics) and not set(hold.nics) <= set(option.nics)
     other_node = hold.numa_node is not None and option.numa_node != hold.numa_node
     return reverse, other_nic, other_node

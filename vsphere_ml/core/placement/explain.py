@@ -46,7 +46,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """One node's seat: why this host, how far its devices are apart and what that costs, and who lost."""
+    """One node's placement: why this host, how far its devices are apart and what that costs, and who lost."""
 
     node: str
     host: str
@@ -57,7 +57,7 @@ class Explanation:
 
 
 def explain(spec: ClusterSpec, inventory: Inventory) -> tuple[Explanation, ...]:
-    """Return every node's explanation, in the order they were seated. Raises what `solve` raises."""
+    """Return every node's explanation, in the order they were placed. Raises what `solve` raises."""
     return tuple(_explain_choice(choice, spec.spread) for choice in choices(spec, inventory))
 
 
@@ -91,9 +91,9 @@ def _losers(choice: Choice, spread: Spread) -> Iterator[Candidate]:
 def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread) -> str:
     """Return by what a host lost: by neighbours, by how near its devices are, by what it breaks; empty for none."""
     has = loser.offer.options[0]
-    more, fewer = (loser.seats, winner.seats) if spread is Spread.SPREAD else (winner.seats, loser.seats)
+    more, fewer = (loser.nodes, winner.nodes) if spread is Spread.SPREAD else (winner.nodes, loser.nodes)
     if more > fewer:
-        return f"has {_nodes(loser.seats)}, {winner.host} {_nodes(winner.seats)}; the file asks to {spread}"
+        return f"has {_nodes(loser.nodes)}, {winner.host} {_nodes(winner.nodes)}; the file asks to {spread}"
     if more < fewer or nearness(has) < nearness(took):
         return _GIVEN_UP
     if nearness(has) > nearness(took):
@@ -107,8 +107,8 @@ def _worse(loser: Offered, winner: Offered, took: NodeCandidate, spread: Spread)
 def _farther(has: NodeCandidate, took: NodeCandidate) -> str:
     if len(has.lacks) > len(took.lacks):
         return f"must be made ready first: {', '.join(sorted(has.lacks))}"
-    if has.way is not took.way:
-        return f"would give it by {has.way}, not by {took.way}"
+    if has.pairing is not took.pairing:
+        return f"would give it by {has.pairing}, not by {took.pairing}"
     if rank(has.locality) > rank(took.locality):
         return f"has GPU and NIC farther apart: {has.locality}"
     return has.note or "has no NUMA node for it"

@@ -68,7 +68,7 @@ def _without_identity(node: NodeSpec) -> NodeSpec:
 def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec]) -> Headroom:
     more = _fit_in_turn(spec, inventory, like[0])
     result, table = _place(spec, inventory, like[0], more + 1)
-    while result is SearchResult.SEATED and more < MOST:
+    while result is SearchResult.PLACED and more < MOST:
         more += 1
         result, table = _place(spec, inventory, like[0], more + 1)
     _, table = _place(spec, inventory, like[0], more)
@@ -80,7 +80,7 @@ def _headroom(spec: ClusterSpec, inventory: Inventory, like: Sequence[NodeSpec])
         apart=_count_apart(spec, inventory, like[0]),
         exact=result is SearchResult.NONE,
         hosts=dict(sorted(placed.items(), key=lambda item: natural_key(item[0]))),
-        obstacles=() if result is SearchResult.SEATED else tuple(_obstacles(table, extra)),
+        obstacles=() if result is SearchResult.PLACED else tuple(_obstacles(table, extra)),
     )
 
 
@@ -93,23 +93,23 @@ def _table(spec: ClusterSpec, inventory: Inventory, node: NodeSpec, number: int)
     extended = replace(spec, nodes=(*spec.nodes, *(_extra(node, each) for each in range(number))))
     site = resolve(extended, inventory)
     table = PlacementState(extended, site, inventory, find_existing_nodes(extended, inventory, site.folder))
-    table.seat_standing()
+    table.place_existing()
     return table
 
 
 def _place(spec: ClusterSpec, inventory: Inventory, node: NodeSpec, number: int) -> tuple[SearchResult, PlacementState]:
-    """Seat the file's nodes and so many more, as `solve` does; return whether they fit, and where they are then."""
+    """Place the file's nodes and so many more, as `solve` does; return whether they fit, and where they are then."""
     table = _table(spec, inventory, node, number)
     result = _search(table)
-    if result is not SearchResult.SEATED and table.ours:
+    if result is not SearchResult.PLACED and table.ours:
         table.ask(lenient=True, every=False)
         result = _search(table)
     return result, table
 
 
 def _search(table: PlacementState) -> SearchResult:
-    if table.seat_in_turn(table.waiting) is None:
-        return SearchResult.SEATED
+    if table.place_in_turn(table.waiting) is None:
+        return SearchResult.PLACED
     table.ask(every=True)
     return Search(table, table.waiting).run()
 
@@ -118,7 +118,7 @@ def _fit_in_turn(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
     """Return how many more fit when each takes the host that suits it best: seldom fewer than the most that fit."""
     table = _table(spec, inventory, node, MOST)
     extras = {_extra(node, number).name for number in range(MOST)}
-    if table.seat_in_turn([each for each in table.waiting if each.name not in extras]) is not None:
+    if table.place_in_turn([each for each in table.waiting if each.name not in extras]) is not None:
         return 0
     for number in range(MOST):
         choice = table.best(_extra(node, number))
@@ -133,7 +133,7 @@ def _count_apart(spec: ClusterSpec, inventory: Inventory, node: NodeSpec) -> int
     table.ask(every=False)
     extra = _extra(node, 0)
     table.wishes[extra.name] = wish(extra, table.ground, existing=False)
-    free = (host for host in table.rooms_for(extra) if not host.seats and not host.left_out)
+    free = (host for host in table.rooms_for(extra) if not host.nodes and not host.left_out)
     return sum(bool(table.offer(extra, host).options) for host in free)
 
 

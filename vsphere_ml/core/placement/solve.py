@@ -1,8 +1,8 @@
 """Decides where each node goes and with which devices.
 
-Nodes that stand keep their host and are seated first. The others follow, the hardest to seat before the easy ones, each
-on the host that suits it best; when one finds no place, all are seated anew by a search that leaves out no way.
-The same spec and site give the same seats, whatever order hosts and VMs are listed in.
+Nodes that stand keep their host and are placed first. The others follow, the hardest to place before the easy ones,
+each on the host that suits it best; when one finds no place, all are placed anew by a search that leaves out no way.
+The same spec and site give the same placements, whatever order hosts and VMs are listed in.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ _PVRDMA_NOTE = (
 
 
 def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
-    """Return every node's seat; NotPossible `placement.no-seat` tells every host's reason.
+    """Return every node's placement; NotPossible `placement.infeasible` tells every host's reason.
 
     Raises also what `resolve` and `standing` raise.
     """
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
     table = PlacementState(spec, resolved, inventory, ours)
-    table.seat_standing()
-    _seat_others(table)
-    placements = tuple(table.seat(node) for node in spec.nodes)
+    table.place_existing()
+    _place_others(table)
+    placements = tuple(table.place_node(node) for node in spec.nodes)
     others = find_left_out(spec, inventory)
-    return Placement(ground=resolved, seats=placements, notes=tuple(_notes(spec, resolved, table)), others=others)
+    return Placement(ground=resolved, placements=placements, notes=tuple(_notes(spec, resolved, table)), others=others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,47 +64,47 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offered:
-    """What one host had for a node, beside the `seats` that were taken there already."""
+    """What one host had for a node, beside the `placements` that were taken there already."""
 
     host: str
-    seats: int
+    nodes: int
     offer: HostCandidates
 
 
 def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
-    """Return how each node came to its seat, in the order they were seated. Raises what `solve` raises."""
+    """Return how each node came to its placement, in the order they were placed. Raises what `solve` raises."""
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
     table, again = (PlacementState(spec, resolved, inventory, ours) for _ in range(2))
-    table.seat_standing()
-    _seat_others(table)
+    table.place_existing()
+    _place_others(table)
     again.ask(lenient=table.lenient, every=table.every)
     return tuple(_replay(again, table))
 
 
-def _seat_others(table: PlacementState) -> None:
-    """Seat the nodes that do not stand yet; raises why there is no place for all of them.
+def _place_others(table: PlacementState) -> None:
+    """Place the nodes that do not stand yet; raises why there is no place for all of them.
 
     ESXi may have backed standing nodes by other GPUs than we counted on. So that a run that was cut can always be
     finished, the nodes that follow them may then do without NUMA affinity.
     """
-    refusal = _seat_all(table)
+    refusal = _place_all(table)
     if refusal is not None and table.ours:
         table.ask(lenient=True, every=False)
-        refusal = _seat_all(table)
+        refusal = _place_all(table)
     if refusal is not None:
         raise refusal
 
 
-def _seat_all(table: PlacementState) -> NotPossible | None:
-    """Seat everybody who waits: each where it suits best, or else where a search finds places for all."""
-    stranded = table.seat_in_turn(table.waiting)
+def _place_all(table: PlacementState) -> NotPossible | None:
+    """Place everybody who waits: each where it suits best, or else where a search finds places for all."""
+    stranded = table.place_in_turn(table.waiting)
     if stranded is None:
         return None
     table.ask(every=True)
     search = Search(table, table.waiting)
     match search.run():
-        case SearchResult.SEATED:
+        case SearchResult.PLACED:
             return None
         case SearchResult.NONE:
             return infeasible_error(table, search)
@@ -113,26 +113,26 @@ def _seat_all(table: PlacementState) -> NotPossible | None:
 
 
 def _replay(again: PlacementState, done: PlacementState) -> Iterator[Choice]:
-    """Seat everybody once more as another table did; yield what each could choose from."""
+    """Place everybody once more as another table did; yield what each could choose from."""
     nodes = {node.name: node for node in done.spec.nodes}
     for name, (place, option) in done.taken.items():
         node = nodes[name]
         asked = () if name in again.ours else again.rooms_for(node)
         offereds = tuple(
-            Offered(host=each.host.name, seats=each.seats, offer=again.offer(node, each)) for each in asked
+            Offered(host=each.host.name, nodes=each.nodes, offer=again.offer(node, each)) for each in asked
         )
         yield Choice(node=node, host=place.host.name, option=option, offers=offereds)
         again.take(node, again.rooms[place.host.ref], option)
 
 
 def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> Iterator[str]:
-    """Yield what a person should know about the seats, once for all nodes it is true of."""
+    """Yield what a person should know about the placements, once for all nodes it is true of."""
     answers: dict[str, list[str]] = {}
     for node in spec.nodes:
         capacity, option = table.taken[node.name]
         if option.note:
             answers.setdefault(option.note, []).append(node.name)
-        chosen = option.nic is not None and option.way is not Pairing.DEVICE_GROUP
+        chosen = option.nic is not None and option.pairing is not Pairing.DEVICE_GROUP
         if chosen and rank(option.locality) > rank(Locality.SAME_ROOT):
             words = (
                 f"GPU and NIC on {capacity.host.name}: {option.locality}; "
@@ -154,7 +154,7 @@ def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> 
 
 def _unused_port_group(node: NodeSpec, option: NodeCandidate) -> str:
     """Return in words that the network of a node's fast NIC plays no part: its NIC is on no virtual switch."""
-    group = option.group if option.way is Pairing.DEVICE_GROUP else None
+    group = option.group if option.pairing is Pairing.DEVICE_GROUP else None
     if node.nic.port_group is None or group is None or group.has_function:
         return ""
     return f"nic.port_group `{node.nic.port_group}` is not used: device group {group.name} hands its NIC over whole"

@@ -1,4 +1,4 @@
-"""What a node's VM must be on its seat."""
+"""What a node's VM must be on its placement."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) 
             )
     else:
         yield from (_passthrough_device(each) for each in host.whole_gpus if each.address in option.gpus)
-    if option.way is not Pairing.DEVICE_GROUP:
+    if option.pairing is not Pairing.DEVICE_GROUP:
         yield from (_fast(requirements, each, option, host) for each in option.nics)
 
 

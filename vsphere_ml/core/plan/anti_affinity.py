@@ -18,7 +18,7 @@ def rule_name(cluster: str) -> str:
 
 
 def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | DeleteRule, ...]:
-    """Return what brings the rule to the seats; one that would keep nodes from starting is taken away."""
+    """Return what brings the rule to the placements; one that would keep nodes from starting is taken away."""
     cluster = placement.ground.cluster
     seen = standing_rule(spec.name, cluster)
     if without_rule(spec, placement) is not None:
@@ -27,7 +27,10 @@ def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | De
         return ()
     names = tuple(
         sorted(
-            (*(node_placement.node.name for node_placement in placement.seats), *(vm.name for vm in placement.others))
+            (
+                *(node_placement.node.name for node_placement in placement.placements),
+                *(vm.name for vm in placement.others),
+            )
         )
     )
     return (MakeRule(cluster=cluster.ref, name=rule_name(spec.name), vms=names, key=seen.key if seen else None),)
@@ -35,7 +38,7 @@ def rule_changes(spec: ClusterSpec, placement: Placement) -> tuple[MakeRule | De
 
 def without_rule(spec: ClusterSpec, placement: Placement) -> str | None:
     """Return why no rule is made, in words, or None when one is."""
-    hosts = {*(node_placement.host for node_placement in placement.seats), *(vm.host for vm in placement.others)}
+    hosts = {*(node_placement.host for node_placement in placement.placements), *(vm.host for vm in placement.others)}
     nodes = placement.node_count
     if spec.spread is not Spread.SPREAD or not spec.anti_affinity:
         return "none was asked for"
@@ -55,7 +58,7 @@ def standing_rule(cluster_name: str, cluster: ComputeCluster) -> AntiAffinityRul
 def _refs(placement: Placement) -> frozenset[str] | None:
     """Return the VMs of all nodes, or None while some of them do not exist."""
     refs: list[str | None] = [
-        node_placement.standing.ref if node_placement.standing else None for node_placement in placement.seats
+        node_placement.standing.ref if node_placement.standing else None for node_placement in placement.placements
     ]
     refs.extend(vm.ref for vm in placement.others)
     return None if None in refs else frozenset(ref for ref in refs if ref is not None)

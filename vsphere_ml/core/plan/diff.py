@@ -73,7 +73,7 @@ def diff(
         work.add("move", move)
     work.folder(spec, placement, inventory)
     doubles = _doubles(placement, inventory)
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         if node_placement.standing is None:
             work.new(spec, placement, node_placement)
         else:
@@ -84,7 +84,7 @@ def diff(
         work.add("rule", change)
     return Plan(
         stages=work.stages(),
-        seats=placement.seats,
+        placements=placement.placements,
         notes=(
             *placement.notes,
             *check.notes(spec, placement, inventory),
@@ -112,7 +112,7 @@ class _Work:
 
     def folder(self, spec: ClusterSpec, placement: Placement, inventory: Inventory) -> None:
         moves = any(isinstance(change, MoveToFolder) for change in self.changes["move"])
-        if moves or any(node_placement.standing is None for node_placement in placement.seats):
+        if moves or any(node_placement.standing is None for node_placement in placement.placements):
             for path in _missing_folders(placement.ground.folder, inventory):
                 self.add("folder", CreateFolder(path=path, marks=Marks(cluster=spec.name)))
 
@@ -217,9 +217,9 @@ def _needs_power_off(change: Change) -> bool:
 
 def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[EthernetCard, ...]]:
     """Return our nodes' NICs whose MAC somebody else has; of two nodes the running one keeps it, else the first."""
-    ours = {node_placement.standing.ref for node_placement in placement.seats if node_placement.standing}
+    ours = {node_placement.standing.ref for node_placement in placement.placements if node_placement.standing}
     others = [vm for vm in inventory.vms if vm.settings is not None and vm.ref not in ours]
-    nodes = [node_placement.standing for node_placement in placement.seats if node_placement.standing]
+    nodes = [node_placement.standing for node_placement in placement.placements if node_placement.standing]
     first = [*others, *sorted(nodes, key=lambda vm: (not vm.powered_on, vm.name))]
     cards = ((vm, card) for vm in first if vm.settings for card in vm.settings.devices)
     doubles: dict[str, tuple[EthernetCard, ...]] = {}
@@ -233,7 +233,7 @@ def _doubles(placement: Placement, inventory: Inventory) -> Mapping[str, tuple[E
 
 def _address_note(placement: Placement, first_boots: Mapping[str, FirstBoot]) -> Iterator[str]:
     """Yield that nobody tells new guests the static addresses of the file."""
-    new = (node_placement.node for node_placement in placement.seats if node_placement.standing is None)
+    new = (node_placement.node for node_placement in placement.placements if node_placement.standing is None)
     if any(node.address is not None and node.name not in first_boots for node in new):
         yield (
             "nobody tells the new guests their static addresses, since the file has no [guest] with a first boot: "

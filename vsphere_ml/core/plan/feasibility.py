@@ -43,7 +43,7 @@ def _growths(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> d
     """Return by how many bytes the disks of all nodes can grow on each datastore; linked clones share their base."""
     more: dict[Datastore, int] = {}
     if spec.source.clone is not CloneKind.LINKED:
-        for node_placement in placement.seats:
+        for node_placement in placement.placements:
             store = _datastore(node_placement, placement, inventory)
             more[store] = more.get(store, 0) + _growth(node_placement, placement)
     return more
@@ -64,7 +64,7 @@ def _refuse_many_disks(spec: ClusterSpec, placement: Placement, inventory: Inven
 def _refuse_large_disks(placement: Placement, inventory: Inventory) -> None:
     large = [
         (node_placement, store)
-        for node_placement in placement.seats
+        for node_placement in placement.placements
         if (store := _datastore(node_placement, placement, inventory)).capacity
         and _growth(node_placement, placement)
         and (node_placement.target.disk or 0) > store.capacity

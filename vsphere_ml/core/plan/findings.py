@@ -26,7 +26,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     """Yield what a person should look at."""
     hosts = {host.ref: host for host in inventory.hosts}
     allowed = {host.ref for host in placement.ground.hosts}
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         yield from _newer_hardware(node_placement)
         if node_placement.standing is None:
             continue
@@ -38,7 +38,7 @@ def findings(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
         yield from _other_address(node_placement)
     ours = {
         node_placement.node.name: node_placement.standing
-        for node_placement in placement.seats
+        for node_placement in placement.placements
         if node_placement.standing
     }
     going = {vm.ref for vm in vms_not_in_file(spec, inventory)}
@@ -57,7 +57,7 @@ def _admission(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     cluster = placement.ground.cluster
     starting = [
         node_placement
-        for node_placement in placement.seats
+        for node_placement in placement.placements
         if node_placement.standing is None or not node_placement.standing.powered_on
     ]
     if cluster.admission is None or not starting:
@@ -160,7 +160,7 @@ def _newer_hardware(placement: NodePlacement) -> Iterator[Finding]:
 
 def _gpu_elsewhere(node_placement: NodePlacement, host: Host, placement: Placement) -> Iterator[Finding]:
     """Yield when ESXi backed a running VM's vGPU with a GPU farther off than the VM was set up for."""
-    others = (other for other in placement.seats if other is not node_placement)
+    others = (other for other in placement.placements if other is not node_placement)
     if (
         node_placement.standing is None
         or not node_placement.standing.powered_on

@@ -24,11 +24,11 @@ _ONE_SWITCH = "pvrdma-one-switch"  # the rule of PVRDMA's switch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Used:
-    """A distributed switch, and the port groups and seats that use it for fast NICs."""
+    """A distributed switch, and the port groups and placements that use it for fast NICs."""
 
     switch: Switch
     networks: tuple[str, ...]
-    seats: tuple[NodePlacement, ...]
+    placements: tuple[NodePlacement, ...]
 
 
 def switch_changes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[SetSwitchMtu]:
@@ -93,10 +93,10 @@ def _vmknics(used: _Used, spec: ClusterSpec, inventory: Inventory) -> Iterator[F
 
 
 def _with_pvrdma(used: _Used) -> list[tuple[HostRef, str]]:
-    """Return the hosts of seats with PVRDMA, by name."""
+    """Return the hosts of placements with PVRDMA, by name."""
     found = {
         placement.host: placement.host_name
-        for placement in used.seats
+        for placement in used.placements
         if any(isinstance(want, WantPvrdma) for want in placement.target.devices)
     }
     return sorted(found.items(), key=lambda item: item[1])
@@ -131,7 +131,7 @@ def _uplinks(used: _Used, inventory: Inventory) -> Iterator[Finding]:
 def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
     """Yield that nodes' fast NICs are on different VLANs: they reach each other through a router, or not at all."""
     found: dict[int, set[str]] = {}
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         for network in _networks(node_placement, inventory):
             if network.vlan is not None:
                 found.setdefault(network.vlan, set()).add(network.name)
@@ -153,24 +153,26 @@ def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> I
     """
     if HostConfigKind.ROCE not in spec.host_config.kinds:
         refs = dict.fromkeys(
-            node_placement.host for node_placement in placement.seats if any(_networks(node_placement, inventory))
+            node_placement.host for node_placement in placement.placements if any(_networks(node_placement, inventory))
         )
         yield from driver_findings(spec.roce, map(inventory.host, refs))
 
 
 def _used(placement: Placement, inventory: Inventory) -> Iterator[_Used]:
-    by_seat = [(node_placement, tuple(_networks(node_placement, inventory))) for node_placement in placement.seats]
+    by_placement = [
+        (node_placement, tuple(_networks(node_placement, inventory))) for node_placement in placement.placements
+    ]
     for switch in inventory.switches:
         mine = [
             (node_placement, names)
-            for node_placement, networks in by_seat
+            for node_placement, networks in by_placement
             if (names := _networks_on_switch(switch, networks))
         ]
         if mine:
             yield _Used(
                 switch=switch,
                 networks=tuple(sorted({name for _, names in mine for name in names})),
-                seats=tuple(node_placement for node_placement, _ in mine),
+                placements=tuple(node_placement for node_placement, _ in mine),
             )
 
 
@@ -179,7 +181,7 @@ def _networks_on_switch(switch: Switch, networks: tuple[Network, ...]) -> tuple[
 
 
 def _networks(placement: NodePlacement, inventory: Inventory) -> Iterator[Network]:
-    """Yield the networks of a seat's fast NICs that are connected to one: a whole function is not."""
+    """Yield the networks of a placement's fast NICs that are connected to one: a whole function is not."""
     by_ref = {network.ref: network for network in inventory.networks}
     for want in placement.target.devices:
         if isinstance(want, WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and want.group.has_function):

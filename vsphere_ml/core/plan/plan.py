@@ -47,7 +47,7 @@ class Plan:
 
     stages: tuple[Stage, ...]
     hosts: tuple[HostPlan, ...] = ()  # made ready before the first stage, in the order of their names
-    seats: tuple[NodePlacement, ...] = ()
+    placements: tuple[NodePlacement, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 

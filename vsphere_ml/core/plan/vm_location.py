@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def moves(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[MoveToFolder | MoveToPool]:
     """Yield what brings standing VMs to the folder and the pool that the file names."""
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         vm = node_placement.standing
         if vm is None:
             continue

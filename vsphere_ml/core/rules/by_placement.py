@@ -29,13 +29,13 @@ def no_ats(placement: NodePlacement, host: Host) -> Iterator[Words]:
 
 
 def gpus_by_esxi(placement: NodePlacement, host: Host) -> Iterator[Words]:
-    """Yield that several vGPUs may come from other GPUs than a seat counts on; those of a device group are joined."""
+    """Yield that several vGPUs may come from other GPUs than the placement says; those of a device group are joined."""
     runs = placement.standing is not None and placement.standing.powered_on
     if (
         read(placement.profile) is None
         or len(placement.gpus) == 1
         or runs
-        or placement.way in {Pairing.DEVICE_GROUP, Pairing.NVLINK}
+        or placement.pairing in {Pairing.DEVICE_GROUP, Pairing.NVLINK}
     ):
         return
     if {gpu.address for gpu in host.gpus} == set(placement.gpus) and len(set(placement.gpus)) == len(placement.gpus):

@@ -1,4 +1,4 @@
-"""Holds wishes, hosts and seats against the table."""
+"""Holds wishes, hosts and placements against the table."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ def of_source(source: Vm, spec: ClusterSpec) -> tuple[Breach, ...]:
     )
 
 
-def of_seats(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
-    """Return the rules that seats break."""
+def check_placements(placement: Placement, inventory: Inventory) -> tuple[Breach, ...]:
+    """Return the rules that placements break."""
     hosts = {host.ref: host for host in inventory.hosts}
     return _merge_diagnostics(
         _breach(rule, each, (node_placement.node.name,))
-        for node_placement in placement.seats
+        for node_placement in placement.placements
         for rule in RULES
-        if rule.of_seat is not None
-        for each in rule.of_seat(node_placement, hosts[node_placement.host])
+        if rule.of_placement is not None
+        for each in rule.of_placement(node_placement, hosts[node_placement.host])
     )
 
 
 def notes(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[str]:
     """Yield what a person should know before the plan is carried out, with the rule it comes from."""
     diagnostics = (each for each in of_file(spec) if each.severity is not Severity.INFO)
-    for each in (*diagnostics, *of_seats(placement, inventory)):
+    for each in (*diagnostics, *check_placements(placement, inventory)):
         yield f"{', '.join(each.nodes)}: {each.words} (rule {each.rule})"
 
 

@@ -74,16 +74,16 @@ class Reason:
         return f"{self.words} (rule {self.rule})" if self.rule else self.words
 
 
-def no_seat(node: str, reasons: Mapping[str, Sequence[Reason]], *, standing_on: str | None = None) -> NotPossible:
+def no_host_error(node: str, reasons: Mapping[str, Sequence[Reason]], *, existing_on: str | None = None) -> NotPossible:
     """Return the refusal of a node, with every host's reasons."""
     kinds = [each[0].lack for each in reasons.values() if each]
     most = max(kinds, key=kinds.count, default=None)
-    if standing_on is not None and most not in _IN_THE_FILE:
+    if existing_on is not None and most not in _IN_THE_FILE:
         most = RejectReason.PIN
-    stuck = f"{standing_on}, where it stands, cannot take {node}"
+    stuck = f"{existing_on}, where it stands, cannot take {node}"
     return NotPossible(
-        f"no host can take {node}" if standing_on is None else stuck,
-        code="placement.no-seat",
+        f"no host can take {node}" if existing_on is None else stuck,
+        code="placement.infeasible",
         target=node,
         hint=most.value if most else "",
         details=tuple(f"{host}: {'; '.join(map(str, each))}" for host, each in reasons.items()),

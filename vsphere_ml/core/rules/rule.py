@@ -54,7 +54,7 @@ class Rule:
     of_cluster: OfCluster | None = None
     of_host: OfHost | None = None
     of_source: OfSource | None = None
-    of_seat: OfPlacement | None = None
+    of_placement: OfPlacement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

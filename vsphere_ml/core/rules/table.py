@@ -169,7 +169,7 @@ RULES: tuple[Rule, ...] = (
         sources=("FD-MULTI", "LAMW"),
         versions="from 7.0 U2 on; 7.0 U2 with Intel CPUs",
         kept="told with the plan; `vsml enable-ats` refuses such hosts",
-        of_seat=by_placement.no_ats,
+        of_placement=by_placement.no_ats,
     ),
     Rule(
         id="pvrdma-one-switch",
@@ -261,7 +261,7 @@ RULES: tuple[Rule, ...] = (
         sources=("CSER",),
         versions="7.0 and 8.0",
         kept="told with the plan elsewhere",
-        of_seat=by_placement.sxm_elsewhere,
+        of_placement=by_placement.sxm_elsewhere,
     ),
     Rule(
         id="alike-in-a-job",
@@ -341,7 +341,7 @@ RULES: tuple[Rule, ...] = (
         sources=("ASSIGN", "MULTI-VGPU"),
         kept="GPUs are expected by the policy, of one NUMA node where it has room; told with the plan when a node has "
         "several vGPUs, and what each got is read back",
-        of_seat=by_placement.gpus_by_esxi,
+        of_placement=by_placement.gpus_by_esxi,
     ),
     Rule(
         id="nccl-memory-pools",

@@ -51,7 +51,7 @@ class GpuLink:
         return _NIC.fullmatch(self.other) is not None
 
 
-def ways(printed: str) -> tuple[GpuLink, ...]:
+def parse_topology(printed: str) -> tuple[GpuLink, ...]:
     """Return the rows of GPUs in the matrix that TOPOLOGY prints."""
     lines = [line.split() for line in _UNDERLINE.sub("", printed).splitlines()]
     header = next((words for words in lines if words[:1] == ["GPU0"] and "X" not in words), [])
@@ -66,7 +66,7 @@ def ways(printed: str) -> tuple[GpuLink, ...]:
 def gpu_to_nic(printed: str) -> str:
     """Return how far the worst placed GPU is from the NIC next to it; empty where the matrix names no NIC."""
     nearest: dict[str, int] = {}
-    for link in ways(printed):
+    for link in parse_topology(printed):
         if link.to_nic and link.kind in _NEAR_TO_FAR:
             far = _NEAR_TO_FAR.index(link.kind)
             nearest[link.gpu] = min(far, nearest.get(link.gpu, far))

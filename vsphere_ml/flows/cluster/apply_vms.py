@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.ports.vcenter import VCenter
     from vsphere_ml.flows.cluster.executor import PlanExecutor
-    from vsphere_ml.flows.cluster.plan import Seated
+    from vsphere_ml.flows.cluster.plan import PlacedPlan
 
 _ROUNDS = 2
 
 
-def act(spec: ClusterSpec, todo: Seated, vcenter: VCenter, walk: PlanExecutor) -> tuple[NotApplied, ...]:
+def act(spec: ClusterSpec, todo: PlacedPlan, vcenter: VCenter, walk: PlanExecutor) -> tuple[NotApplied, ...]:
     """Carry out the plan, reading each VM back before it is powered on and topping up what the server left out.
 
     Returns the VMs that stayed incomplete however often they were told; these stay off. A VM that was stopped for a
@@ -40,7 +40,7 @@ def act(spec: ClusterSpec, todo: Seated, vcenter: VCenter, walk: PlanExecutor) -
     walk.check = check
     going = deleted_vms(todo.plan.changes)
     delete([each for each in todo.plan.changes if subject(each) in going], vcenter, walk)
-    walk.start_after = start_order(todo.placement.seats, todo.inventory)
+    walk.start_after = start_order(todo.placement.placements, todo.inventory)
     walk.carry_out(each for each in todo.plan.changes if subject(each) not in going)
     walk.restart_unchanged()
     return tuple(check.dropped)
@@ -79,13 +79,13 @@ class _Check:
 
 
 class _Readback:
-    """Reads VMs anew and compares them with the seats they were given. Nobody is seated anew."""
+    """Reads VMs anew and compares them with the placements they were given. Nobody is placed anew."""
 
-    def __init__(self, spec: ClusterSpec, todo: Seated, vcenter: VCenter) -> None:
+    def __init__(self, spec: ClusterSpec, todo: PlacedPlan, vcenter: VCenter) -> None:
         self._spec, self._placement, self._vcenter = spec, todo.placement, vcenter
         self._first_boots = todo.first_boots
         self._new = {change.vm for change in todo.plan.changes if isinstance(change, CloneVm)}
-        hosts = {placement.host for placement in todo.placement.seats}
+        hosts = {placement.host for placement in todo.placement.placements}
         self._site = replace(todo.inventory, hosts=tuple(host for host in todo.inventory.hosts if host.ref in hosts))
         # VMs whose NICs are known, to tell the same MAC on two of them
         self._known: dict[VmRef, Vm] = {vm.ref: vm for vm in todo.inventory.vms if vm.settings is not None}
@@ -107,11 +107,11 @@ class _Readback:
         ours = {vm.name: vm for vm in seen if is_marked(vm, self._spec.name) or cut_short(vm, self._spec.name)}
         placements = tuple(
             replace(placement, standing=ours.get(placement.node.name))
-            for placement in self._placement.seats
+            for placement in self._placement.placements
             if placement.node.name in vms
         )
         site = replace(self._site, vms=tuple(self._known.values()))
-        yield from diff(self._spec, replace(self._placement, seats=placements), site, self._first_boots).changes
+        yield from diff(self._spec, replace(self._placement, placements=placements), site, self._first_boots).changes
         yield from (
             change for placement in placements if placement.node.name in self._new for change in self._untold(placement)
         )

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
 
 
-# Told although every node has a seat. A host whose GPUs are not in MIG mode, or not handed through, is of another use.
+# Told although every node has a placement. A host whose GPUs are not in MIG mode, or not handed through, is of another
+# use.
 _TOLD = frozenset({HostConfigKind.GRAPHICS, HostConfigKind.SRIOV})
 
 
@@ -51,8 +52,8 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seated(Planned):
-    """A plan with the seats it leads to, and what new guests are told, by node."""
+class PlacedPlan(Planned):
+    """A plan with the placements it leads to, and what new guests are told, by node."""
 
     placement: Placement
     first_boots: Mapping[str, FirstBoot] = field(default_factory=dict)
@@ -60,10 +61,10 @@ class Seated(Planned):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The nodes that could be compared, and why the others have no seat."""
+    """The nodes that could be compared, and why the others have no placement."""
 
     plan: Plan
-    unseated: NotPossible | None = None
+    placement_error: NotPossible | None = None
 
 
 def plan(
@@ -75,8 +76,8 @@ def plan(
     why: str = "first",
     first_boots: Mapping[str, FirstBoot] | None = None,
     ready: HostConfiguration | None = None,
-) -> Seated:
-    """Return what turns the site into the wish. Raises NotPossible when a node has no seat.
+) -> PlacedPlan:
+    """Return what turns the site into the wish. Raises NotPossible when a node has no placement.
 
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
@@ -93,7 +94,7 @@ def plan(
     hosts = ready.plans(inventory, placement) if ready else ()
     made = _with_deletions(diff(spec, placement, inventory, first_boots), spec, inventory)
     refuse_impossible(spec, placement, made, inventory)
-    return Seated(
+    return PlacedPlan(
         plan=replace(made, hosts=hosts, findings=(*made.findings, *findings)),
         inventory=inventory,
         placement=placement,
@@ -102,11 +103,11 @@ def plan(
 
 
 def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Placement:
-    """Return the seats; a refusal says also what could be typed on hosts so that they give one."""
+    """Return the placements; a refusal says also what could be typed on hosts so that they give one."""
     try:
         return solve(spec, inventory)
     except NotPossible as refusal:
-        if refusal.code != "placement.no-seat":
+        if refusal.code != "placement.infeasible":
             raise
         raise missing_prerequisites.with_commands(
             refusal, missing_prerequisites.missing_prerequisites(spec, inventory)
@@ -147,13 +148,13 @@ def scope(spec: ClusterSpec) -> Scope:
 
 
 def compare(spec: ClusterSpec, inventory: Inventory) -> Compared:
-    """Return what lacks, as far as it can be told: nodes without a seat never hide those that stand."""
+    """Return what lacks, as far as it can be told: nodes without a placement never hide those that stand."""
     try:
         plan = diff(spec, solve(spec, inventory), inventory)
         unplaced = None
     except NotPossible as refusal:
         plan, unplaced = _of_those_that_stand(spec, inventory), refusal
-    return Compared(plan=_with_deletions(plan, spec, inventory), unseated=unplaced)
+    return Compared(plan=_with_deletions(plan, spec, inventory), placement_error=unplaced)
 
 
 def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan:
@@ -162,7 +163,7 @@ def _with_deletions(made: Plan, spec: ClusterSpec, inventory: Inventory) -> Plan
 
 
 def _of_those_that_stand(spec: ClusterSpec, inventory: Inventory) -> Plan:
-    """Return what lacks of the nodes that stand and can be seated where they are."""
+    """Return what lacks of the nodes that stand and can be placed where they are."""
     names = {vm.name for vm in inventory.vms if is_marked(vm, spec.name) or cut_short(vm, spec.name)}
     there = tuple(node for node in spec.nodes if node.name in names)
     for nodes in (there, tuple(node for node in there if _fits_alone(spec, node, inventory))):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vsphere_ml.flows.cluster.plan import Seated, plan
+from vsphere_ml.flows.cluster.plan import PlacedPlan, plan
 from vsphere_ml.flows.guests.guest_phase import foresee
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class GuestConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal(Seated):
+class Proposal(PlacedPlan):
     """The plan for the site, and what the guests lack; None when they are left alone, for the reason in `left_alone`.
 
     A guest that could not be asked may lack something, so it is something to do.
@@ -54,7 +54,7 @@ def propose(
     before: Proposal | None = None,
     ready: HostConfiguration | None = None,
 ) -> Proposal:
-    """Return what would be done. Writes nothing; raises NotPossible when a node has no seat.
+    """Return what would be done. Writes nothing; raises NotPossible when a node has no placement.
 
     The guests are not asked again when the site's plan is still that of `before`.
     """

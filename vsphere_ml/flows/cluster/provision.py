@@ -14,7 +14,7 @@ from vsphere_ml.core.ports.events import Acting
 from vsphere_ml.flows.cluster.apply_vms import act
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.cluster.executor import ApplyLimits, PlanExecutor
-from vsphere_ml.flows.cluster.plan import Compared, Seated, compare, look, plan
+from vsphere_ml.flows.cluster.plan import Compared, PlacedPlan, compare, look, plan
 from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal, propose
 from vsphere_ml.flows.cluster.report import NotApplied, Report
 from vsphere_ml.flows.cluster.restart import Restarts
@@ -52,9 +52,9 @@ def provision(
     session: HostSession | None = None,
     show: Callable[[Proposal], None] | None = None,
 ) -> Report:
-    """Look, seat, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
+    """Look, placement, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
 
-    Raises NotPossible when a node has no seat, when somebody else works on the cluster, when the plan does what
+    Raises NotPossible when a node has no placement, when somebody else works on the cluster, when the plan does what
     `consent` does not cover, or when the site is not the one that `saved` was made for. A plan that is refused is given
     to `show` before.
     """
@@ -139,12 +139,12 @@ class _Run:
             inventory = self._compare_again()
         return inventory
 
-    def _made_ready(self, todo: Proposal) -> Seated:
+    def _made_ready(self, todo: Proposal) -> PlacedPlan:
         """Make the hosts ready, and return the plan for the VMs from what is there then: as they were agreed to."""
         if self.ready is None or not any(todo.plan.hosts):
             return todo
         self.hosts = self.ready.carry_out(todo.plan.hosts)
-        nodes = tuple(_pin_node(placement) for placement in todo.placement.seats)
+        nodes = tuple(_pin_node(placement) for placement in todo.placement.placements)
         fresh = plan(
             replace(self.spec, nodes=nodes),
             self.vcenter,
@@ -167,7 +167,7 @@ class _Run:
             only=self.spec.only_names,
             outcomes=tuple(self.walk.outcomes),
             dropped=self.dropped,
-            unseated=self.last.unseated,
+            placement_error=self.last.placement_error,
             seconds=self.seconds,
             guests=self.guests,
             left_alone=todo.left_alone,
@@ -190,15 +190,15 @@ def _unchanged_report(spec: ClusterSpec, found: Proposal) -> Report:
 
 
 def _pin_node(placement: NodePlacement) -> NodeSpec:
-    """Return a node that can be seated only as it was: a host that is ready may offer what nobody agreed to."""
+    """Return a node that can be placed only as it was: a host that is ready may offer what nobody agreed to."""
     nic = placement.node.nic
-    if nic.kind is NicKind.AUTO and placement.way is Pairing.PAIRING:
+    if nic.kind is NicKind.AUTO and placement.pairing is Pairing.PAIRING:
         by_function = any(isinstance(want, WantSriov) for want in placement.target.devices)
         nic = replace(nic, kind=NicKind.SRIOV if by_function else NicKind.PASSTHROUGH)
     return replace(placement.node, host=placement.host_name, nic=nic)
 
 
-def _refuse_more(spec: ClusterSpec, fresh: Seated, todo: Proposal) -> None:
+def _refuse_more(spec: ClusterSpec, fresh: PlacedPlan, todo: Proposal) -> None:
     """Raise NotPossible when VMs would be stopped now that nobody agreed to."""
     more = [change for change in fresh.plan.interrupting if change not in todo.plan.interrupting]
     if more:

@@ -40,7 +40,7 @@ class Report:
     lacking: Plan  # what a fresh look still lacks
     outcomes: tuple[Outcome, ...] = ()
     dropped: tuple[NotApplied, ...] = ()
-    unseated: VsmlError | None = None  # why, after acting, nodes have no seat any more
+    placement_error: VsmlError | None = None  # why, after acting, nodes have no placement any more
     seconds: float = 0.0  # from the first change to the last
     guests: Configured | None = None  # None: left alone
     left_alone: str = ""  # why
@@ -61,8 +61,8 @@ class Report:
         return tuple(each for each in self.outcomes if isinstance(each, Untried))
 
     @property
-    def seats(self) -> tuple[NodePlacement, ...]:
-        return self.lacking.seats or self.plan.seats
+    def placements(self) -> tuple[NodePlacement, ...]:
+        return self.lacking.placements or self.plan.placements
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class Report:
 
     @property
     def _incomplete(self) -> bool:
-        return bool(self.lacking or self.unseated is not None or self.failed)
+        return bool(self.lacking or self.placement_error is not None or self.failed)
 
     @property
     def degraded(self) -> tuple[Finding, ...]:
@@ -158,9 +158,9 @@ class Report:
                 answers.setdefault(thing, []).append(missing)
         for each in self.degraded:
             answers.setdefault(each.target, []).append(f"degraded: {each.message}")
-        if self.unseated is not None:
-            thing = self.unseated.target or self.cluster
-            why = (self.unseated.message.removeprefix(f"{thing}: "), *self.unseated.details)
+        if self.placement_error is not None:
+            thing = self.placement_error.target or self.cluster
+            why = (self.placement_error.message.removeprefix(f"{thing}: "), *self.placement_error.details)
             answers.setdefault(thing, []).extend(why)
         return answers
 

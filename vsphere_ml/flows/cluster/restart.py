@@ -13,7 +13,7 @@ from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.outcome import Done
 from vsphere_ml.core.plan.plan import Plan, Stage
 from vsphere_ml.flows.cluster.apply_vms import act
-from vsphere_ml.flows.cluster.plan import Seated
+from vsphere_ml.flows.cluster.plan import PlacedPlan
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, Inventory
@@ -42,7 +42,7 @@ class Restarts:
         wrong = {each.target for each in found.degraded} & started - self.customized - self.walk.broken.keys()
         hopeful = {name for name in wrong if self.tried[name] < _TRIES}
         chosen: dict[HostRef, str] = {}
-        for each in found.seats:
+        for each in found.placements:
             if each.node.name in hopeful:
                 chosen.setdefault(each.host, each.node.name)
         return frozenset(chosen.values())
@@ -57,7 +57,7 @@ class Restarts:
         placement = follow_gpus(self.spec, solve(self.spec, inventory), inventory, first)
         made = diff(self.spec, placement, inventory)
         plan = replace(made, stages=_stages_of_restart(made, nodes))
-        return act(self.spec, Seated(plan=plan, inventory=inventory, placement=placement), self.vcenter, self.walk)
+        return act(self.spec, PlacedPlan(plan=plan, inventory=inventory, placement=placement), self.vcenter, self.walk)
 
 
 def _stages_of_restart(made: Plan, nodes: frozenset[str]) -> tuple[Stage, ...]:

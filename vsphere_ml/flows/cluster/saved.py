@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-SCHEMA = "vsml.plan/2"
+SCHEMA = "vsml.plan/3"
 HOSTS = "hosts"  # the stage before all others
-_FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "seats", "notes"}
+_FIELDS = {"schema", "cluster", "spec", "site", "stages", "guests", "placements", "notes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def save(proposal: Proposal, spec: ClusterSpec) -> str:
         "site": site_of(proposal.inventory),
         "stages": stages_of(proposal.plan),
         "guests": guests_of(proposal.guests),
-        "seats": [_seat(placement) for placement in proposal.plan.seats],
+        "placements": [_placement_fields(placement) for placement in proposal.plan.placements],
         "notes": list(proposal.plan.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
@@ -184,8 +184,8 @@ def _words(value: Json) -> str:
     return ", ".join(str(each) for each in value) if isinstance(value, list) and value else "none"
 
 
-def _seat(placement: NodePlacement) -> Json:
-    """Return a seat without the picture of the VM that stands there."""
+def _placement_fields(placement: NodePlacement) -> Json:
+    """Return a placement without the picture of the VM that stands there."""
     fields = _fields(placement)
     return {
         **{key: value for key, value in fields.items() if key not in {"standing", "target"}},

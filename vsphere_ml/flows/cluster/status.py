@@ -45,7 +45,7 @@ class NodeStatus:
     gpus: tuple[PciAddress, ...] = ()
     nics: tuple[PciAddress, ...] = ()
     locality: Locality = Locality.UNKNOWN
-    seat: NodePlacement | None = None  # None: no seat was found
+    placement: NodePlacement | None = None  # None: no placement was found
     lacks: tuple[str, ...] = ()
 
     @property
@@ -55,8 +55,8 @@ class NodeStatus:
 
     @property
     def whole(self) -> bool:
-        """Whether the node runs and was seen to lack nothing; without a seat nobody can tell."""
-        return self.state is NodeState.RUNNING and self.seat is not None and not self.lacks
+        """Whether the node runs and was seen to lack nothing; without a placement nobody can tell."""
+        return self.state is NodeState.RUNNING and self.placement is not None and not self.lacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +68,13 @@ class Status:
     nodes: tuple[NodeStatus, ...]
     lacking: Plan
     lacks: tuple[str, ...]  # of the cluster itself: its rule, its folder
-    unseated: VsmlError | None = None  # why some nodes have no seat
+    placement_error: VsmlError | None = None  # why some nodes have no placement
     only: tuple[str, ...] = ()  # the nodes that were asked for; none: all
     running: tuple[RunningTask, ...] = ()  # what vCenter is at work on: with the cluster's VMs, or with their source
 
     @property
     def whole(self) -> bool:
-        return not self.lacking and self.unseated is None and not self.lacking.drift
+        return not self.lacking and self.placement_error is None and not self.lacking.drift
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -82,7 +82,7 @@ class Status:
 
 
 def status(spec: ClusterSpec, vcenter: VCenter, *, notify: Listener, clock: Clock) -> Status:
-    """Return what stands of the cluster and what it lacks; nodes without a seat never hide the others."""
+    """Return what stands of the cluster and what it lacks; nodes without a placement never hide the others."""
     inventory = look(spec, vcenter, notify=notify, clock=clock, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)
@@ -92,7 +92,7 @@ def status(spec: ClusterSpec, vcenter: VCenter, *, notify: Listener, clock: Cloc
         nodes=tuple(_node_status(spec, node.name, inventory, compared.plan) for node in spec.nodes),
         lacking=_drop_renamed_findings(spec, compared.plan, inventory),
         lacks=tuple(f"{thing} {missing}" for thing, missing in lacks_in(site)),
-        unseated=compared.unseated,
+        placement_error=compared.placement_error,
         only=spec.only_names,
         running=tuple(_running_tasks(spec, inventory)),
     )
@@ -118,10 +118,10 @@ def _drop_renamed_findings(spec: ClusterSpec, plan: Plan, inventory: Inventory) 
 
 
 def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan) -> NodeStatus:
-    placement = next((placement for placement in plan.seats if placement.node.name == name), None)
+    placement = next((placement for placement in plan.placements if placement.node.name == name), None)
     vm = _vm(spec, name, inventory)
     if vm is None:
-        return NodeStatus(node=name, state=NodeState.MISSING, seat=placement, lacks=("is not there",))
+        return NodeStatus(node=name, state=NodeState.MISSING, placement=placement, lacks=("is not there",))
     host = inventory.host(vm.host) if vm.host else None
     gpus, nics = attached_devices.gpus(host, vm), attached_devices.nics(host, vm)
     return NodeStatus(
@@ -132,7 +132,7 @@ def _node_status(spec: ClusterSpec, name: str, inventory: Inventory, plan: Plan)
         gpus=gpus,
         nics=nics,
         locality=farthest_apart(host, gpus, nics) if host and nics else Locality.UNKNOWN,
-        seat=placement,
+        placement=placement,
         lacks=tuple(missing for _, missing in lacks_in(change for change in plan.changes if subject(change) == name)),
     )
 

@@ -83,9 +83,9 @@ class HostsReading:
         self.inventory = look(self.spec, self.site.vcenter, notify=self.tell, clock=self.clock, why=why)
         compared = compare(self.spec, _in_service(self.inventory))
         records = self._records(self.inventory) if self.task.revert else {}
-        wanted = wishes(self.spec, self.inventory, compared.plan.seats, self.task.named, records)
+        wanted = wishes(self.spec, self.inventory, compared.plan.placements, self.task.named, records)
         if not wanted:
-            raise self._no_hosts(compared.unseated)
+            raise self._no_hosts(compared.placement_error)
         self.wishes = {settings.ref: settings for settings in wanted}
         self.firmware_access = FirmwareAccess(
             hosts=self.site.hosts,
@@ -144,7 +144,7 @@ class HostsReading:
 
     def _no_hosts(self, unplaced: NotPossible | None) -> NotPossible:
         return NotPossible(
-            f"no host is {self.spec.name}'s: none of its VMs stands, and no node finds a seat",
+            f"no host is {self.spec.name}'s: none of its VMs stands, and no node finds a placement",
             code="ats.no-hosts",
             target=self.spec.name,
             hint="`vsml provision` first, or name hosts with --host",

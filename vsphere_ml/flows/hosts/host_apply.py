@@ -110,7 +110,7 @@ class HostExecutor:
     parallel: int = 1
     _stop: threading.Event = field(default_factory=threading.Event)
     _interrupted: threading.Event = field(default_factory=threading.Event)
-    _under_way: dict[str, _OneHost] = field(default_factory=dict)
+    _running: dict[str, _OneHost] = field(default_factory=dict)
 
     def carry_out(self, plans: Sequence[HostPlan]) -> tuple[HostOutcome, ...]:
         """Return what became of each host. Raises HostsInterrupted on Ctrl-C."""
@@ -121,7 +121,7 @@ class HostExecutor:
                 return tuple(ended)
             return tuple(self._side_by_side(plans))
         except KeyboardInterrupt as interrupt:
-            left = [line for walk in self._under_way.values() for line in walk.outcome().left]
+            left = [line for walk in self._running.values() for line in walk.outcome().left]
             raise HostsInterrupted(tuple(left)) from interrupt
 
     def _side_by_side(self, plans: Sequence[HostPlan]) -> Iterator[HostOutcome]:
@@ -137,7 +137,7 @@ class HostExecutor:
     def _one(self, plan: HostPlan) -> HostOutcome:
         if self._stop.is_set():
             return HostOutcome(plan=plan, begun=False)
-        walk = self._under_way[plan.name] = _OneHost(self, plan)
+        walk = self._running[plan.name] = _OneHost(self, plan)
         outcome = walk.carry_out()
         if outcome.errors:
             self._stop.set()

@@ -1,6 +1,7 @@
 """Makes ESXi hosts ready for nodes: the part of a plan that comes before its VMs.
 
-What hosts lack is told by the seats; how a host is emptied, rebooted and waited for is the same as for `enable-ats`.
+What hosts lack is told by the placements; how a host is emptied, rebooted and waited for is the same as for
+`enable-ats`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import VsmlError, VSphereError
 from vsphere_ml.core.hosts import saved_state
-from vsphere_ml.core.hosts.desired_settings import DesiredSettings, ShellSeen, caution, facts, seats_of, wants_mig
+from vsphere_ml.core.hosts.desired_settings import (
+    DesiredSettings,
+    ShellSeen,
+    caution,
+    facts,
+    placements_by_host,
+    wants_mig,
+)
 from vsphere_ml.core.hosts.host_changes import SetMig
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy, HostPlan, HostPlanInput, plan
 from vsphere_ml.core.model.spec import HostConfigKind
@@ -59,7 +67,7 @@ class HostConfiguration:
     session: HostSession
     clock: Clock
     _inventory: Inventory | None = None
-    _seats: Mapping[str, tuple[NodePlacement, ...]] = field(default_factory=dict)
+    _placements: Mapping[str, tuple[NodePlacement, ...]] = field(default_factory=dict)
     _records: Mapping[HostRef, Record] = field(default_factory=dict)
 
     def in_service(self, inventory: Inventory) -> Inventory:
@@ -83,8 +91,8 @@ class HostConfiguration:
 
         A host that must not be touched is among them, with the reasons.
         """
-        self._inventory, self._seats = inventory, seats_of(placement)
-        refs = [host.ref for host in inventory.hosts if host.ref in self._seats or host.ref in self._records]
+        self._inventory, self._placements = inventory, placements_by_host(placement)
+        refs = [host.ref for host in inventory.hosts if host.ref in self._placements or host.ref in self._records]
         seen = self.session.hosts.see(refs)
         made = (self._plan(seen[ref]) for ref in refs if ref in seen)
         return tuple(each for each in made if each or (each.refusals and each.facts.lacking))
@@ -132,7 +140,7 @@ class HostConfiguration:
         return DesiredSettings(
             wish=self.session.wish(self.spec.host_config),
             host=self._inventory.host(state.ref),
-            seats=self._seats.get(state.ref, ()),
+            placements=self._placements.get(state.ref, ()),
             sight=state,
             shell=self._shell(state),
             roce=self.spec.roce,
@@ -144,7 +152,7 @@ class HostConfiguration:
         """Return what the host's shell tells; it is asked only when a GPU's MIG mode is at stake."""
         if self._inventory is None or HostConfigKind.MIG not in self.spec.host_config.kinds:
             return ShellSeen(mig={})
-        if not wants_mig(self._seats.get(state.ref, ()), self._inventory.host(state.ref)):
+        if not wants_mig(self._placements.get(state.ref, ()), self._inventory.host(state.ref)):
             return ShellSeen(mig={})
         why = shut(self.session.shells, state)
         if why or self.session.shells is None:

@@ -86,7 +86,7 @@ def clocks(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
 
 def distance(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     """Judge nvidia-smi's matrix. A guest's PCI topology is virtual, so far apart there need not be so on the host."""
-    found = [link for link in nvidia_smi.ways(answer.out) if link.to_nic]
+    found = [link for link in nvidia_smi.parse_topology(answer.out) if link.to_nic]
     if not found:
         return FactVerdict.UNKNOWN, "nvidia-smi names no NIC beside the GPUs"
     shown = _list_paths(found)
@@ -100,7 +100,7 @@ def nvlink(answer: CommandAnswer, facts: GuestFacts) -> Judgement:
     """Judge whether nvidia-smi's matrix has NVLink (`NV12`) between any two GPUs."""
     if not answer.ok:
         return _silent(answer, "nvidia-smi")
-    links = nvidia_smi.ways(answer.out)
+    links = nvidia_smi.parse_topology(answer.out)
     order = {gpu: at for at, gpu in enumerate(dict.fromkeys(link.gpu for link in links))}
     found = [link for link in links if order[link.gpu] < order.get(link.other, -1)]
     shown = _list_paths(found) or "nvidia-smi shows no two GPUs"
@@ -115,7 +115,7 @@ def gpudirect(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
     said = [line for line in lines if not line.startswith("nvidia_peermem ")]
     if len(said) < 2:  # noqa: PLR2004 - kernel and licence
         return FactVerdict.UNKNOWN, "there is no NVIDIA kernel module"
-    method = direct.way({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
+    method = direct.gpudirect_method({"kernel": CommandAnswer(0, said[0]), "licence": CommandAnswer(0, said[1])})
     if method.dma_buf:
         return FactVerdict.OK, f"DMA-BUF: {method.reason}"
     return _when(loaded, f"nvidia-peermem: {method.reason}", f"nvidia-peermem is not loaded; {method.reason}")

@@ -283,7 +283,7 @@ class ChangeExecutor:
 
     def _power_on(self, change: PowerOn) -> Steps:
         vm = self.site.vm(change.vm)
-        # The host is named so that DRS does not move the VM away from the seat its devices were chosen for.
+        # The host is named so that DRS does not move the VM away from the placement its devices were chosen for.
         placement = self.site.hosts.get(change.vm)
         host = managed_object(self._session, "vim.HostSystem", placement) if placement else None
         try:

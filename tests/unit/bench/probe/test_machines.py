@@ -25,7 +25,7 @@ KEYS = {
 }
 
 
-def seated() -> Machine:
+def placed() -> Machine:
     """Return node-1's machine: a vGPU and a function of the NIC on the same switch of the first host."""
     devices = (
         EthernetCard(key=3, adapter="vmxnet3", mac="00:50:56:00:00:01", network=pictures.MGMT),
@@ -49,7 +49,7 @@ def seated() -> Machine:
 
 
 def test_a_machine_has_the_settings_that_change_its_speed_and_no_others() -> None:
-    settings = seated().settings
+    settings = placed().settings
     assert {key: settings[key] for key in ("hardware_version", "latency_sensitivity", "memory_reservation_locked")} == {
         "hardware_version": "20",
         "latency_sensitivity": "high",
@@ -60,7 +60,7 @@ def test_a_machine_has_the_settings_that_change_its_speed_and_no_others() -> Non
 
 
 def test_a_machine_knows_how_far_gpu_and_nic_are_apart_and_on_which_numa_node() -> None:
-    machine = seated()
+    machine = placed()
     assert (machine.gpu_profile, machine.locality, machine.numa_node) == ("grid_a100-40c", "same PCIe switch", 0)
     assert machine.nic_bits_per_s == 100e9
     assert machine.uplinks == {"00:50:56:00:00:01": Uplink(switch="dvs-gpu", bits_per_s=100e9)}

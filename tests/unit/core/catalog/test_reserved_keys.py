@@ -15,7 +15,7 @@ from vsphere_ml.core.rules.table import BY_ID
 
 
 def test_every_advanced_setting_that_vsml_writes_is_refused_in_a_file() -> None:
-    written = solve(cluster(1), one_host()).seats[0].target.extra_config.keys() - {CLUSTER_KEY, NODE_KEY}
+    written = solve(cluster(1), one_host()).placements[0].target.extra_config.keys() - {CLUSTER_KEY, NODE_KEY}
     assert len(written) == 5
     assert not [key for key in written if refusal(key) is None]
 

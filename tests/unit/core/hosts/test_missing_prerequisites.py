@@ -22,7 +22,7 @@ from vsphere_ml.flows.cluster.plan import plan
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Host, Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.flows.cluster.plan import Seated
+    from vsphere_ml.flows.cluster.plan import PlacedPlan
 
 NO_NIC = NicRequest(kind=NicKind.NONE)
 SRIOV = NicRequest(kind=NicKind.SRIOV, port_group="roce")
@@ -35,7 +35,7 @@ def site(*hosts: Host) -> Inventory:
     return replace(quad_8u3(hosts=len(hosts), taken=False), hosts=hosts)
 
 
-def planned(spec: ClusterSpec, picture: Inventory) -> Seated:
+def planned(spec: ClusterSpec, picture: Inventory) -> PlacedPlan:
     return plan(spec, FakeVCenter(picture), notify=lambda _event: None, clock=FakeClock())
 
 
@@ -108,7 +108,7 @@ def test_a_refusal_says_what_to_type_and_by_which_rule(
 ) -> None:
     with pytest.raises(NotPossible) as refused:
         planned(cluster((asked,)), site(host))  # type: ignore[arg-type]
-    assert refused.value.code == "placement.no-seat"
+    assert refused.value.code == "placement.infeasible"
     assert command in refused.value.hint
     assert f'[host_config] kinds = ["{kind}"]' in refused.value.hint
     rule = refused.value.details[-1].partition("(rule ")[2].partition(")")[0]
@@ -123,7 +123,7 @@ def test_mig_on_ampere_is_named_with_its_reboot() -> None:
 
 def test_a_host_that_could_take_nodes_is_a_finding_although_others_do() -> None:
     found = planned(cluster((node("node-1", nic=NO_NIC),)), site(shared(r750xa(1)), r750xa(2))).plan
-    assert found.seats[0].host_name == "esx-02.lab.test"
+    assert found.placements[0].host_name == "esx-02.lab.test"
     assert [(each.code, each.target) for each in found.findings] == [("host.unready", "esx-01.lab.test")]
     assert "(rule host-graphics)" in found.findings[0].message
 

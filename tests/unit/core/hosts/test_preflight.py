@@ -24,7 +24,7 @@ from vsphere_ml.core.units import gib
 def test_the_refusal_names_who_holds_the_gpus() -> None:
     error = refused(cluster(nodes(2, host="esx-02", cpus=4, gpu=GpuRequest(profile="A100-40C", count=2))), quad_8u3())
     assert str(error) == "no host can take node-2"
-    assert (error.code, error.target) == ("placement.no-seat", "node-2")
+    assert (error.code, error.target) == ("placement.infeasible", "node-2")
     assert error.details == (
         (
             'esx-02.lab.test: 1 of 4 GPUs free, 2 needed: GPU 0000:3b:00.0 used by vm "etl-7", '

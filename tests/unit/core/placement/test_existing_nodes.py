@@ -31,7 +31,7 @@ def test_standing_nodes_keep_their_hosts_when_more_are_asked_for() -> None:
     spec = cluster(nodes(2, host="esx-03", cpus=14))
     done = provisioned(spec, site)
     grown = cluster(nodes(4, cpus=14))
-    places = {placement.node.name: placement.host_name for placement in solve(grown, done).seats}
+    places = {placement.node.name: placement.host_name for placement in solve(grown, done).placements}
     assert places == {
         "node-1": "esx-03.lab.test",
         "node-2": "esx-03.lab.test",
@@ -44,7 +44,7 @@ def test_a_running_node_keeps_the_gpu_that_esxi_chose_and_its_affinity() -> None
     spec = seed_cluster(1)
     site = seed_7u2()
     done = applied(diff(spec, solve(spec, site), site).changes, site, from_far=True)
-    (placement,) = solve(spec, done).seats
+    (placement,) = solve(spec, done).placements
     assert (placement.gpus, placement.nic, placement.numa_node) == (("0000:af:00.0",), "0000:3c:00.0", 0)
     plan = diff(spec, solve(spec, done), done)
     assert not plan
@@ -59,8 +59,8 @@ def test_a_node_that_was_paired_stays_paired_when_groups_appear() -> None:
     site = one_host(groups=())
     spec = cluster(1)
     done = each_host(provisioned(spec, site), groups=(A100_GROUP,))
-    (placement,) = solve(spec, done).seats
-    assert placement.way is Pairing.PAIRING
+    (placement,) = solve(spec, done).placements
+    assert placement.pairing is Pairing.PAIRING
     assert not diff(spec, solve(spec, done), done)
 
 
@@ -70,7 +70,7 @@ def test_a_node_that_was_cut_before_its_power_on_keeps_its_pairing_beside_groups
     off = applied([PowerOff(vm="node-1")], each_host(provisioned(spec, site), groups=(A100_GROUP,)))
     plan = planned(spec, off)
     assert kinds(plan) == [PowerOn]
-    assert plan.seats[0].why == "stands on esx-01.lab.test and keeps its own pairing"
+    assert plan.placements[0].why == "stands on esx-01.lab.test and keeps its own pairing"
 
 
 def test_a_node_that_cannot_stay_where_it_stands_is_refused_with_the_way_out() -> None:
@@ -106,19 +106,19 @@ def test_nodes_that_follow_a_cut_run_may_do_without_numa_affinity() -> None:
     taken = vm("other", "vm-51", host=site.hosts[0].ref, powered_on=True)
     host = held(site.hosts[0], taken, ["0000:3b:00.0"])
     site = replace(site, hosts=(host,), vms=(taken, *site.vms))
-    assert [node_placement.numa_node for node_placement in solve(spec, site).seats] == [1, 0]
+    assert [node_placement.numa_node for node_placement in solve(spec, site).placements] == [1, 0]
     first = [change for change in diff(spec, solve(spec, site), site).changes if subject(change) in {None, "node-1"}]
     cut = applied([change for change in first if not isinstance(change, MakeRule)], site, from_far=True)
     placement = solve(spec, cut)
-    assert [node_placement.gpus for node_placement in placement.seats] == [("0000:3c:00.0",), ("0000:b3:00.0",)]
-    assert placement.seats[1].numa_node is None
+    assert [node_placement.gpus for node_placement in placement.placements] == [("0000:3c:00.0",), ("0000:b3:00.0",)]
+    assert placement.placements[1].numa_node is None
     assert placement.notes[1].startswith("node-2: no NUMA affinity: NUMA node 1 has 24 cores and 448 GiB left")
 
 
 def test_a_vm_of_that_name_in_another_folder_is_nobodys_business() -> None:
     site = quad_8u3()
     site = replace(site, vms=(*site.vms, vm("node-2", "vm-40", folder=ROOT)))
-    assert len(solve(cluster(4), site).seats) == 4
+    assert len(solve(cluster(4), site).placements) == 4
 
 
 def test_a_nodes_vm_under_another_name_is_refused_rather_than_cloned_again() -> None:
@@ -157,7 +157,7 @@ def test_a_group_whose_nic_is_passed_through_takes_the_whole_function() -> None:
     group = replace(A100_GROUP, components=(A100_GROUP.components[0], nic))
     nics = tuple(replace(each, sriov_enabled=False, vfs=0) for each in r750xa(1).nics)
     site = one_host(groups=(group,), nics=nics)
-    assert [placement.nic for placement in solve(cluster(nodes(2, cpus=4)), site).seats] == [
+    assert [placement.nic for placement in solve(cluster(nodes(2, cpus=4)), site).placements] == [
         "0000:3d:00.0",
         "0000:b5:00.0",
     ]

@@ -1,4 +1,4 @@
-"""Every seat can be explained: why this host, and why none of the others."""
+"""Every placement can be explained: why this host, and why none of the others."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_host_that_the_search_gave_up_is_not_said_to_come_later_by_name() -> N
 def test_what_was_explained_is_what_was_solved() -> None:
     for spec, site in ((cluster(4), quad_8u3()), (seed_cluster(2), seed_7u2())):
         placements = {
-            placement.node.name: (placement.host_name, placement.locality) for placement in solve(spec, site).seats
+            placement.node.name: (placement.host_name, placement.locality) for placement in solve(spec, site).placements
         }
         assert {each.node: (each.host, each.locality) for each in explain(spec, site)} == placements
 

@@ -60,4 +60,4 @@ def test_each_kind_of_node_is_counted_alone() -> None:
 def test_a_file_whose_own_nodes_do_not_fit_is_refused() -> None:
     with pytest.raises(NotPossible) as refusal:
         headroom(cluster(nodes(40)), quad_8u3())
-    assert refusal.value.code == "placement.no-seat"
+    assert refusal.value.code == "placement.infeasible"

@@ -1,4 +1,4 @@
-"""Promises that hold on any site: seats never overlap, a plan applied leaves no plan, input order is nothing."""
+"""Promises that hold on any site: placements never overlap, a plan applied leaves no plan, input order is nothing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def wishes(draw: st.DrawFn) -> ClusterSpec:
     return cluster(tuple(nodes), spread=draw(st.sampled_from(Spread)))
 
 
-def seated(spec: ClusterSpec, site: Inventory) -> Placement | None:
+def placed(spec: ClusterSpec, site: Inventory) -> Placement | None:
     try:
         return solve(spec, site)
     except NotPossible as error:
@@ -90,7 +90,7 @@ def seated(spec: ClusterSpec, site: Inventory) -> Placement | None:
 
 
 def says_why(refusal: NotPossible) -> None:
-    assert refusal.code == "placement.no-seat"
+    assert refusal.code == "placement.infeasible"
     assert refusal.hint
     assert all(": " in line and not line.endswith(": ") for line in refusal.details)
 
@@ -99,12 +99,12 @@ def says_why(refusal: NotPossible) -> None:
 @settings(deadline=None)
 @given(wishes(), sites())
 def test_seats_never_overlap(spec: ClusterSpec, site: Inventory) -> None:
-    placement = seated(spec, site)
+    placement = placed(spec, site)
     if placement is None:
         return
     checked()
     by_host: dict[str, list[NodePlacement]] = {}
-    for node_placement in placement.seats:
+    for node_placement in placement.placements:
         by_host.setdefault(node_placement.host, []).append(node_placement)
     for host in site.hosts:
         overlaps_nowhere(host, by_host.get(host.ref, []))
@@ -116,7 +116,7 @@ def overlaps_nowhere(host: Host, placements: Sequence[NodePlacement]) -> None:
     assert not any(gpu.used_by for gpu in host.gpus if gpu.address in gpus)
     functions = Counter(want.physical_function for want in wanted(placements) if isinstance(want, WantSriov))
     functions += Counter(
-        placement.nic for placement in placements if placement.way is Pairing.DEVICE_GROUP and placement.nic
+        placement.nic for placement in placements if placement.pairing is Pairing.DEVICE_GROUP and placement.nic
     )
     for nic in host.nics:
         assert functions[nic.address] <= (nic.vfs if nic.sriov_enabled else 1)
@@ -143,7 +143,7 @@ def test_a_plan_applied_leaves_no_plan_however_often_it_was_cut(
     from_far: bool,  # noqa: FBT001
     data: st.DataObject,
 ) -> None:
-    placement = seated(spec, site)
+    placement = placed(spec, site)
     if placement is None:
         return
     checked()
@@ -170,12 +170,12 @@ def test_the_order_of_hosts_and_devices_changes_nothing(
 
     hosts = [replace(host, gpus=shuffled(host.gpus), nics=shuffled(host.nics)) for host in site.hosts]  # type: ignore[arg-type]
     other = replace(site, hosts=shuffled(hosts), vms=shuffled(site.vms))  # type: ignore[arg-type]
-    one, two = seated(spec, site), seated(replace(spec, nodes=shuffled(spec.nodes)), other)  # type: ignore[arg-type]
+    one, two = placed(spec, site), placed(replace(spec, nodes=shuffled(spec.nodes)), other)  # type: ignore[arg-type]
     assert (one is None) == (two is None)
     if one is not None and two is not None:
         checked()
         places = [
-            {placement.node.name: (placement.host, placement.gpus, placement.nic) for placement in each.seats}
+            {placement.node.name: (placement.host, placement.gpus, placement.nic) for placement in each.placements}
             for each in (one, two)
         ]
         assert places[0] == places[1]
@@ -185,7 +185,7 @@ def test_the_order_of_hosts_and_devices_changes_nothing(
 @settings(deadline=None)
 @given(wishes(), sites())
 def test_what_was_provisioned_can_be_destroyed_and_nothing_else_is(spec: ClusterSpec, site: Inventory) -> None:
-    placement = seated(spec, site)
+    placement = placed(spec, site)
     if placement is None:
         return
     checked()

@@ -29,8 +29,8 @@ def spec(count: int = 1) -> ClusterSpec:
 
 def test_a_node_gets_the_adapter_beside_a_gpu_and_is_told_what_it_cannot_do() -> None:
     placement = solve(spec(), one_host(pvrdma=READY))
-    (node_placement,) = placement.seats
-    assert (node_placement.way, node_placement.nic) == (Pairing.GPU_ONLY, None)
+    (node_placement,) = placement.placements
+    assert (node_placement.pairing, node_placement.nic) == (Pairing.GPU_ONLY, None)
     assert WantPvrdma(network=ROCE, network_name="roce") in node_placement.target.devices
     assert placement.notes == (
         (

@@ -26,8 +26,8 @@ def spec(count: int = 1, *, gpus: int = 4, nic: NicRequest = TWO) -> ClusterSpec
 
 
 def test_a_node_gets_a_function_of_a_port_near_each_half_of_its_gpus() -> None:
-    (placement,) = solve(spec(), one_host()).seats
-    assert (placement.way, placement.nics, placement.locality) == (Pairing.PAIRING, BOTH, Locality.SAME_SWITCH)
+    (placement,) = solve(spec(), one_host()).placements
+    assert (placement.pairing, placement.nics, placement.locality) == (Pairing.PAIRING, BOTH, Locality.SAME_SWITCH)
     wanted = [each.physical_function for each in placement.target.devices if isinstance(each, WantSriov)]
     assert tuple(wanted) == BOTH
     assert "2 NICs were asked for, and a device group has one" in placement.why
@@ -39,13 +39,13 @@ def test_the_ports_nearest_to_the_gpus_are_taken_of_more() -> None:
     numa = tuple(replace(each, pci=each.pci | {more.address}) if each.id == 0 else each for each in host.numa)
     ports = (*host.nics, port("0000:3e:00.0", "vmnic6"))
     site = one_host(nics=ports, pci={**host.pci, more.address: more}, numa=numa)
-    (placement,) = solve(spec(gpus=2), site).seats
+    (placement,) = solve(spec(gpus=2), site).placements
     assert (placement.nics, placement.locality) == (("0000:3d:00.0", "0000:3e:00.0"), Locality.SAME_SWITCH)
 
 
 def test_nics_that_are_far_from_every_gpu_are_told() -> None:
     placement = solve(spec(gpus=2), one_host())
-    assert placement.seats[0].locality is Locality.CROSS_NUMA
+    assert placement.placements[0].locality is Locality.CROSS_NUMA
     assert any("across NUMA nodes" in note for note in placement.notes)
 
 
@@ -53,10 +53,10 @@ def test_whole_ports_are_held_by_their_node_alone() -> None:
     site = one_host()
     ports = tuple(replace(each, passthrough=True, sriov_enabled=False, vfs=0) for each in site.hosts[0].nics)
     request = replace(TWO, kind=NicKind.PASSTHROUGH)
-    (placement,) = solve(spec(gpus=1, nic=request), each_host(site, nics=ports)).seats
+    (placement,) = solve(spec(gpus=1, nic=request), each_host(site, nics=ports)).placements
     assert [each.address for each in placement.target.devices if isinstance(each, WantPassthrough)] == list(BOTH)
     error = refused(spec(2, gpus=1, nic=request), each_host(site, nics=ports))
-    assert error.code == "placement.no-seat"
+    assert error.code == "placement.infeasible"
 
 
 def test_a_host_with_too_few_ports_says_so() -> None:
@@ -67,8 +67,8 @@ def test_a_host_with_too_few_ports_says_so() -> None:
 def test_functions_are_counted_for_every_nic() -> None:
     few = tuple(replace(each, vfs=2) for each in one_host().hosts[0].nics)
     site = one_host(nics=few)
-    assert len(solve(spec(2, gpus=1), site).seats) == 2
-    assert refused(spec(3, gpus=1), site).code == "placement.no-seat"
+    assert len(solve(spec(2, gpus=1), site).placements) == 2
+    assert refused(spec(3, gpus=1), site).code == "placement.infeasible"
 
 
 def provisioned_site(count: int = 1) -> Inventory:
@@ -86,7 +86,7 @@ def test_a_second_look_finds_nothing_to_do() -> None:
 @pytest.mark.parametrize("gpus", [1, 2])
 def test_gpus_that_are_far_from_one_of_their_nics_by_plan_are_not_wrong(gpus: int) -> None:
     site = provisioned(spec(gpus=gpus), quad_8u3(hosts=1, taken=False))
-    (placement,) = solve(spec(gpus=gpus), site).seats
+    (placement,) = solve(spec(gpus=gpus), site).placements
     assert placement.standing is not None
     assert placement.locality is Locality.CROSS_NUMA
     assert not wrong_gpus(placement, site.host(placement.host), ())

@@ -1,4 +1,4 @@
-"""Nodes with parts of GPUs, MIG instances and GPUs joined by NVLink: where they are seated beside each other."""
+"""Nodes with parts of GPUs, MIG instances and GPUs joined by NVLink: where they are placed beside each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def mig_host() -> Inventory:
 
 def test_two_halves_fill_a_gpu_and_a_ninth_has_no_room() -> None:
     site = one_host(groups=())
-    taken = Counter(gpu for placement in solve(cluster(small(8)), site).seats for gpu in placement.gpus)
+    taken = Counter(gpu for placement in solve(cluster(small(8)), site).placements for gpu in placement.gpus)
     assert set(taken.values()) == {2}
     text = refused(cluster(small(9)), site).details[0]
     assert "room for 0 more A100-20C on 4 GPUs, 1 needed" in text
@@ -47,10 +47,10 @@ def test_two_halves_fill_a_gpu_and_a_ninth_has_no_room() -> None:
 
 
 def test_the_least_loaded_gpu_is_counted_on_unless_the_host_consolidates() -> None:
-    spread = [placement.gpus for placement in solve(cluster(small(2)), one_host(groups=())).seats]
+    spread = [placement.gpus for placement in solve(cluster(small(2)), one_host(groups=())).placements]
     packed = [
         placement.gpus
-        for placement in solve(cluster(small(2)), one_host(groups=(), assignment_policy="consolidation")).seats
+        for placement in solve(cluster(small(2)), one_host(groups=(), assignment_policy="consolidation")).placements
     ]
     assert spread[0] != spread[1]
     assert packed[0] == packed[1]
@@ -62,10 +62,10 @@ def test_a_gpu_with_another_size_on_it_is_left_alone() -> None:
     host = site.hosts[0]
     gpus = (replace(host.gpus[0], used_by=(use,)), *host.gpus[1:])
     site = replace(site, hosts=(replace(host, gpus=gpus),))
-    assert all(host.gpus[0].address not in placement.gpus for placement in solve(cluster(small(6)), site).seats)
+    assert all(host.gpus[0].address not in placement.gpus for placement in solve(cluster(small(6)), site).placements)
     mixed = tuple(replace(gpu, vgpu_mode="mixedSize") for gpu in gpus)
     site = replace(site, hosts=(replace(host, gpus=mixed),))
-    assert any(host.gpus[0].address in placement.gpus for placement in solve(cluster(small(7)), site).seats)
+    assert any(host.gpus[0].address in placement.gpus for placement in solve(cluster(small(7)), site).placements)
 
 
 def test_a_gpu_whose_user_could_not_be_read_is_left_alone() -> None:
@@ -78,7 +78,7 @@ def test_a_gpu_whose_user_could_not_be_read_is_left_alone() -> None:
 
 def test_several_halves_for_one_vm_come_from_different_gpus_and_need_vsphere_8() -> None:
     two = replace(HALF, count=2)
-    (placement,) = solve(cluster(small(1, two)), one_host(groups=())).seats
+    (placement,) = solve(cluster(small(1, two)), one_host(groups=())).placements
     assert len(set(placement.gpus)) == 2
     assert sum(isinstance(want, WantVgpu) for want in placement.target.devices) == 2
     old = refused(seed_cluster(small(1, two)), seed_7u2())
@@ -87,7 +87,9 @@ def test_several_halves_for_one_vm_come_from_different_gpus_and_need_vsphere_8()
 
 def test_mig_instances_are_cut_as_the_gpu_allows() -> None:
     third = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C")
-    taken = Counter(gpu for placement in solve(cluster(small(8, third)), mig_host()).seats for gpu in placement.gpus)
+    taken = Counter(
+        gpu for placement in solve(cluster(small(8, third)), mig_host()).placements for gpu in placement.gpus
+    )
     assert set(taken.values()) == {2}
     assert "room for 0 more A100-3-20C" in refused(cluster(small(9, third)), mig_host()).details[0]
 
@@ -112,8 +114,8 @@ def test_a_newer_mig_type_needs_an_esxi_that_has_it() -> None:
 
 def test_gpus_joined_by_nvlink_come_as_a_group_and_the_nic_beside_it() -> None:
     site = one_host(groups=(A100_GROUP, PAIR))
-    first, second = solve(cluster(small(2, LINKED)), site).seats
-    assert {first.way, second.way} == {Pairing.NVLINK}
+    first, second = solve(cluster(small(2, LINKED)), site).placements
+    assert {first.pairing, second.pairing} == {Pairing.NVLINK}
     assert (first.gpus, second.gpus) == (("0000:3b:00.0", "0000:3c:00.0"), ("0000:b3:00.0", "0000:b4:00.0"))
     group = next(want for want in first.target.devices if isinstance(want, WantGroup))
     assert group.group == PAIR
@@ -142,8 +144,8 @@ def test_without_device_groups_nothing_is_said_to_be_joined() -> None:
 
 def test_linked_gpus_alone_have_no_nic() -> None:
     wanted = small(1, LINKED, nic=NicRequest(kind=NicKind.NONE))
-    (placement,) = solve(cluster(wanted), one_host(groups=(PAIR,))).seats
-    assert (placement.way, placement.nic) == (Pairing.NVLINK, None)
+    (placement,) = solve(cluster(wanted), one_host(groups=(PAIR,))).placements
+    assert (placement.pairing, placement.nic) == (Pairing.NVLINK, None)
 
 
 def test_a_second_look_at_standing_shares_finds_nothing_to_do() -> None:
@@ -162,5 +164,5 @@ def test_the_site_of_a_mixed_cluster_has_room_for_both_kinds() -> None:
     mig = replace(mig_host().hosts[0], ref=sites.hosts[1].ref, name=sites.hosts[1].name)
     site = replace(sites, hosts=(sites.hosts[0], mig))
     both = (node("whole"), node("part", cpus=4, memory=gib(16), gpu=third))
-    hosts = {placement.node.name: placement.host_name for placement in solve(cluster(both), site).seats}
+    hosts = {placement.node.name: placement.host_name for placement in solve(cluster(both), site).placements}
     assert hosts == {"whole": "esx-01.lab.test", "part": "esx-02.lab.test"}

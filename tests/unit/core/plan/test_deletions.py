@@ -51,8 +51,8 @@ def test_a_new_node_gets_what_a_deleted_one_held() -> None:
     full = cluster(nodes(2, memory=gib(400)))
     site = provisioned(full, quad_8u3(hosts=1, taken=False))
     other = renamed(full, "node-2", "node-9")
-    assert [placement.node.name for placement in solve(other, site).seats] == ["node-1", "node-9"]
-    assert refused(replace(other, left_out=full.nodes[1:]), site).code == "placement.no-seat"
+    assert [placement.node.name for placement in solve(other, site).placements] == ["node-1", "node-9"]
+    assert refused(replace(other, left_out=full.nodes[1:]), site).code == "placement.infeasible"
 
 
 @pytest.mark.parametrize("was_on", [False, True])

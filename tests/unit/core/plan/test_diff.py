@@ -52,7 +52,7 @@ def test_a_linked_clone_names_the_snapshot() -> None:
 def test_a_finished_node_leaves_nothing_to_do() -> None:
     plan = planned(cluster(1), one_node())
     assert not plan
-    assert plan.seats[0].standing is not None
+    assert plan.placements[0].standing is not None
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_clone_whose_extra_config_names_another_cluster_is_not_ours() -> None:
 def test_a_newer_virtual_hardware_is_kept() -> None:
     plan = planned(cluster(1), changed(one_node(), hardware_version=21))
     assert not plan
-    assert plan.seats[0].target.hardware_version == 21
+    assert plan.placements[0].target.hardware_version == 21
 
 
 def test_a_vm_that_somebody_powered_off_is_powered_on() -> None:

@@ -33,7 +33,7 @@ def made(spec: ClusterSpec, site: Inventory, first_boots: dict[str, FirstBoot] |
 def test_a_running_node_is_not_upgraded_beyond_what_its_host_takes(version: int) -> None:
     site = provisioned(cluster(2), quad_8u3(taken=False))
     error = refused(cluster(nodes(2, hardware_version=version)), site)
-    assert (error.code, error.target) == ("placement.no-seat", "node-1")
+    assert (error.code, error.target) == ("placement.infeasible", "node-1")
     assert "hardware_version" in error.hint
 
 

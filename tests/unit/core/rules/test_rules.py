@@ -1,4 +1,4 @@
-"""Each rule of the table, broken where it is kept: in a file, on a host, on a seat, or in how a VM is built."""
+"""Each rule of the table, broken where it is kept: in a file, on a host, on a placement, or in how a VM is built."""
 
 from __future__ import annotations
 
@@ -111,10 +111,10 @@ def _no_switch() -> str:
 def _sxm() -> str:
     site = one_host(groups=())
     placement = solve(cluster(nodes(1, gpu=GpuRequest(profile="A100-40C", count=2))), site)
-    (node_placement,) = placement.seats
-    of_sxm = replace(placement, seats=(replace(node_placement, profile="grid_a100x-40c"),))
+    (node_placement,) = placement.placements
+    of_sxm = replace(placement, placements=(replace(node_placement, profile="grid_a100x-40c"),))
     on_nine = replace(site, hosts=(replace(site.hosts[0], version="9.0.0"),))
-    return "\n".join(each.words for each in check.of_seats(of_sxm, on_nine))
+    return "\n".join(each.words for each in check.check_placements(of_sxm, on_nine))
 
 
 def _unpassed() -> dict[str, object]:
@@ -224,7 +224,7 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         "warning: no-cpu-affinity: sched.cpu.affinity takes the VM out of NUMA scheduling",
     ),
     "latency-reservation": (
-        lambda: str(solve(cluster(nodes(1, latency=Latency.HIGH)), one_host()).seats[0].target),
+        lambda: str(solve(cluster(nodes(1, latency=Latency.HIGH)), one_host()).placements[0].target),
         "cpu_reservation_mhz=41600",
     ),
     "new-mig-profiles": (

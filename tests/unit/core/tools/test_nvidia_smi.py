@@ -35,7 +35,7 @@ ALONE = "\t\x1b[4mGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\nGPU0\t 
 
 
 def test_the_rows_of_gpus_are_read() -> None:
-    found = nvidia_smi.ways(NUMBERED)
+    found = nvidia_smi.parse_topology(NUMBERED)
     assert GpuLink(gpu="GPU0", other="GPU1", kind="NV12") in found
     assert [(link.gpu, link.other, link.kind) for link in found if link.to_nic] == [
         ("GPU0", "NIC0", "PIX"),

@@ -84,4 +84,4 @@ def test_nothing_is_asked_of_hosts_whose_nic_is_the_guests_own() -> None:
 
 def test_a_cluster_that_finds_no_place_is_searched_for_and_refused_as_ever() -> None:
     site = each_host(quad_8u3(hosts=2, taken=False), module_options=(("nmlx5_core", "ecn=1"), ("nmlx5_rdma", "")))
-    assert refused(cluster(nodes(9, cpus=2), roce=LOSSLESS), site).code == "placement.no-seat"
+    assert refused(cluster(nodes(9, cpus=2), roce=LOSSLESS), site).code == "placement.infeasible"

@@ -33,15 +33,15 @@ def refusing(kind: type, *vms: str) -> FakeVCenter:
 
 
 @pytest.mark.parametrize(
-    ("picture", "spec", "way"),
+    ("picture", "spec", "pairing"),
     [(quad_8u3(), cluster(4), Pairing.DEVICE_GROUP), (seed_7u2(), seed_cluster(2), Pairing.PAIRING)],
     ids=["8.0 U3", "7.0 U2"],
 )
-def test_a_second_run_has_nothing_to_do(picture: object, spec: object, way: Pairing) -> None:
+def test_a_second_run_has_nothing_to_do(picture: object, spec: object, pairing: Pairing) -> None:
     site = FakeVCenter(picture)  # type: ignore[arg-type]
     first = provision(spec, site)  # type: ignore[arg-type]
     assert first.done
-    assert {placement.way for placement in first.seats} == {way}
+    assert {placement.pairing for placement in first.placements} == {pairing}
     written = len(site.done)
 
     second = provision(spec, site, approve=no)  # type: ignore[arg-type]
@@ -107,15 +107,15 @@ def test_a_site_that_moved_on_while_asking_is_shown_again() -> None:
 
     assert report.done
     assert len(shown) == 2
-    assert shown[0].seats[0].host_name == "esx-01.lab.test"
-    assert all(placement.host_name != "esx-01.lab.test" for placement in shown[1].seats)
+    assert shown[0].placements[0].host_name == "esx-01.lab.test"
+    assert all(placement.host_name != "esx-01.lab.test" for placement in shown[1].placements)
 
 
 def test_a_site_that_never_holds_still_is_left_alone() -> None:
     site = FakeVCenter(quad_8u3())
 
     def approve(plan: Plan) -> bool:  # the lowest host goes into maintenance and the last one comes back, each time
-        used = {placement.host for placement in plan.seats}
+        used = {placement.host for placement in plan.placements}
         hosts = tuple(replace(host, maintenance=host.ref in used) for host in site.inventory.hosts)
         site.inventory = replace(site.inventory, hosts=hosts)
         return True
@@ -282,8 +282,8 @@ def test_a_gpu_lost_on_the_way_is_told_after_all_others_were_made() -> None:
 
     report = provision(cluster(3), site, event=Thief())
     assert [each.name for each in site.inventory.vms if each.powered_on and each.cluster_mark] == ["node-1", "node-3"]
-    assert report.unseated is not None
-    assert report.unseated.code == "placement.no-seat"
+    assert report.placement_error is not None
+    assert report.placement_error.code == "placement.infeasible"
     assert not report.done
 
 
@@ -325,7 +325,7 @@ def test_a_node_without_a_seat_stops_the_run_before_anything_is_written() -> Non
     site = FakeVCenter(seed_7u2())
     with pytest.raises(NotPossible) as refusal:
         provision(seed_cluster(3), site)
-    assert refusal.value.code == "placement.no-seat"
+    assert refusal.value.code == "placement.infeasible"
     assert site.started == 0
 
 

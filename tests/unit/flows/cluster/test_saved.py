@@ -110,8 +110,8 @@ def test_an_edited_plan_asks_for_nothing_of_its_own() -> None:
         ("", "it is not JSON"),
         ("[]", "it is not a plan that `vsml plan --save` wrote"),
         ('{"schema": "vsml/1"}', "it is not a plan that `vsml plan --save` wrote"),
-        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/2"),
-        ('{"schema": "vsml.plan/2", "cluster": "train"}', "it lacks guests, notes, seats, site, spec, stages"),
+        ('{"schema": "vsml.plan/9"}', "its schema is vsml.plan/9, this vsml reads vsml.plan/3"),
+        ('{"schema": "vsml.plan/3", "cluster": "train"}', "it lacks guests, notes, placements, site, spec, stages"),
     ],
 )
 def test_a_file_that_is_no_plan_is_refused_in_words(text: str, why: str) -> None:

@@ -52,7 +52,9 @@ def test_gpus_that_are_handed_through_whole_are_told_too() -> None:
     spec, site = cluster(nodes(2, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100"))), FakeVCenter(direct())
     provision(spec, site)
     found = seen(spec, site).nodes
-    assert [each.gpus for each in found] == [placement.gpus for placement in (each.seat for each in found) if placement]
+    assert [each.gpus for each in found] == [
+        placement.gpus for placement in (each.placement for each in found) if placement
+    ]
     assert found[0].gpus
     assert found[0].locality is Locality.SAME_SWITCH
 
@@ -85,9 +87,9 @@ def test_a_renamed_nodes_vm_is_never_called_one_too_many() -> None:
     site.inventory = replace(site.inventory, vms=tuple(vms))
     found = seen(cluster(2), site)
     assert found.nodes[1].state is NodeState.MISSING
-    assert found.unseated is not None
-    assert found.unseated.code == "vm.renamed"
-    assert "object.rename" in found.unseated.hint
+    assert found.placement_error is not None
+    assert found.placement_error.code == "vm.renamed"
+    assert "object.rename" in found.placement_error.hint
     assert not found.findings
 
 
@@ -105,9 +107,9 @@ def test_nodes_without_a_seat_never_hide_those_that_stand() -> None:
     found = seen(seed_cluster(3), site)
     assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING, NodeState.MISSING]
     assert found.nodes[0].whole
-    assert found.nodes[0].seat is not None
-    assert found.unseated is not None
-    assert found.unseated.code == "placement.no-seat"
+    assert found.nodes[0].placement is not None
+    assert found.placement_error is not None
+    assert found.placement_error.code == "placement.infeasible"
     assert not found.whole
     assert not found.findings
 
@@ -121,7 +123,7 @@ def test_one_standing_node_that_lost_its_gpu_never_hides_the_other() -> None:
     )
     found = seen(cluster(2), site)
     first, second = found.nodes
-    assert (first.state, first.seat, first.whole) == (NodeState.OFF, None, False)
+    assert (first.state, first.placement, first.whole) == (NodeState.OFF, None, False)
     assert second.whole
     assert not found.findings
 
@@ -132,8 +134,8 @@ def test_a_template_that_is_gone_is_told_and_hides_nothing() -> None:
     found = seen(cluster(2), site)
     assert [each.state for each in found.nodes] == [NodeState.RUNNING, NodeState.RUNNING]
     assert not any(each.whole for each in found.nodes)
-    assert found.unseated is not None
-    assert found.unseated.code == "site.not-found"
+    assert found.placement_error is not None
+    assert found.placement_error.code == "site.not-found"
 
 
 def test_somebody_elses_vm_is_not_taken_for_a_node() -> None:
@@ -142,8 +144,8 @@ def test_somebody_elses_vm_is_not_taken_for_a_node() -> None:
     site.inventory = changed(site.inventory, "node-1", cluster_mark="other", node_mark="node-1")
     found = seen(cluster((node("node-1"),)), site)
     assert found.nodes[0].state is NodeState.MISSING
-    assert found.unseated is not None
-    assert found.unseated.code == "vm.unmanaged"
+    assert found.placement_error is not None
+    assert found.placement_error.code == "vm.unmanaged"
 
 
 def test_the_locality_told_is_the_one_that_is_not_the_one_wished_for() -> None:

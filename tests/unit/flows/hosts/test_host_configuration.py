@@ -152,7 +152,7 @@ def test_nothing_is_changed_on_hosts_that_nobody_asked_for() -> None:
     site = rig((node("node-1", nic=SRIOV),), unready(), HostConfigKind.GRAPHICS)
     with pytest.raises(NotPossible) as refused:
         site.run()
-    assert refused.value.code == "placement.no-seat"
+    assert refused.value.code == "placement.infeasible"
     assert "SR-IOV off" in str(refused.value.details)
     assert site.hosts.changes == []
 
@@ -161,7 +161,7 @@ def test_a_host_that_needs_nothing_comes_before_one_that_must_be_made_ready() ->
     ready = quad_8u3(hosts=2, taken=False)
     picture = replace(ready, hosts=(_unready(ready.hosts[0]), ready.hosts[1]))
     site = rig((node("node-1", nic=SRIOV),), picture)
-    assert site.run().seats[0].host_name == "esx-02.lab.test"
+    assert site.run().placements[0].host_name == "esx-02.lab.test"
     assert site.hosts.changes == []
 
 
@@ -171,7 +171,7 @@ def test_nodes_that_are_spread_get_a_host_of_their_own_that_is_made_ready() -> N
     site = rig((node("node-1", nic=SRIOV), node("node-2", nic=SRIOV)), picture)
     report = site.run()
     assert report.done
-    assert {placement.host_name for placement in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement.host_name for placement in report.placements} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert {each.host_name for each in site.hosts.changes} == {"esx-01.lab.test"}
 
 
@@ -274,7 +274,7 @@ def test_a_gpu_that_needs_nothing_goes_before_its_like_that_must_be_set_up() -> 
     ):
         asked = node("node-1", gpu=gpu, nic=NicRequest(kind=NicKind.NONE))
         spec = cluster((asked,), host_config=HostConfigSpec(kinds=ALL))
-        (placement,) = solve(spec, replace(picture, hosts=(host,))).seats
+        (placement,) = solve(spec, replace(picture, hosts=(host,))).placements
         assert placement.gpus == (second.address,)
 
 
@@ -302,7 +302,7 @@ def test_others_vms_on_the_host_keep_it_from_being_rebooted() -> None:
     site = rig((node("node-1", nic=SRIOV),), replace(picture, vms=(*picture.vms, vm("web-1", "vm-9", powered_on=True))))
     with pytest.raises(NotPossible) as refused:
         site.run()
-    assert refused.value.code == "placement.no-seat"
+    assert refused.value.code == "placement.infeasible"
     assert refused.value.details[0].endswith("must be rebooted for graphics, sriov, and VMs of others run there: web-1")
     assert site.hosts.changes == []
 
@@ -315,7 +315,7 @@ def test_a_host_where_nobody_else_runs_is_made_ready_instead_and_agents_are_nobo
     )
     site = rig((node("node-1", nic=SRIOV),), replace(picture, vms=(*picture.vms, *others)))
     site.hosts.there[HostRef("host-2")].agents.add("vCLS-1")
-    assert site.run().seats[0].host_name == "esx-02.lab.test"
+    assert site.run().placements[0].host_name == "esx-02.lab.test"
     assert {each.host_name for each in site.hosts.changes} == {"esx-02.lab.test"}
 
 
@@ -388,7 +388,7 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(after: int) -> No
     site.hosts.mend()
     report = site.run()
     assert report.done
-    assert {placement.host_name for placement in report.seats} == {"esx-01.lab.test", "esx-02.lab.test"}
+    assert {placement.host_name for placement in report.placements} == {"esx-01.lab.test", "esx-02.lab.test"}
     assert not any(host.maintenance for host in site.site.inventory.hosts)
     assert not site.run().acted
 
@@ -441,7 +441,7 @@ def test_what_a_ready_host_offers_beside_changes_nothing_that_was_agreed_to() ->
     site.hosts.before = grouped
     report = site.run()
     assert report.done
-    assert {placement.way for placement in (*report.plan.seats, *report.seats)} == {Pairing.PAIRING}
+    assert {placement.pairing for placement in (*report.plan.placements, *report.placements)} == {Pairing.PAIRING}
 
 
 def test_the_report_says_which_hosts_were_made_ready() -> None:

@@ -131,7 +131,7 @@ def test_which_of_several_adapters_is_meant_is_not_guessed() -> None:
 def test_a_host_without_an_adapter_on_a_switch_is_passed_over() -> None:
     with pytest.raises(NotPossible) as refused:
         pvrdma_rig(replace(UNTAGGED, adapters=())).run()
-    assert refused.value.code == "placement.no-seat"
+    assert refused.value.code == "placement.infeasible"
     assert "no VMkernel adapter on a distributed switch" in str(refused.value.details)
 
 
@@ -145,7 +145,7 @@ def test_a_host_whose_drivers_are_set_comes_before_one_to_be_rebooted() -> None:
     site.site.inventory = replace(site.site.inventory, hosts=hosts)
     site.hosts.there[second.ref].drivers = {module: [text, text] for module, text in WANTED.items()}
     report = site.run()
-    assert [placement.host_name for placement in report.seats] == ["esx-02.lab.test"]
+    assert [placement.host_name for placement in report.placements] == ["esx-02.lab.test"]
     assert site.hosts.changes == []
 
 
@@ -157,4 +157,4 @@ def test_a_host_that_cannot_be_rebooted_is_passed_over() -> None:
     other_vm = vm("web-1", "vm-9", powered_on=True)
     vms = (*site.site.inventory.vms, replace(other_vm, host=hosts[0].ref))
     site.site.inventory = replace(site.site.inventory, hosts=hosts, vms=vms)
-    assert [placement.host_name for placement in site.run().seats] == ["esx-02.lab.test"]
+    assert [placement.host_name for placement in site.run().placements] == ["esx-02.lab.test"]

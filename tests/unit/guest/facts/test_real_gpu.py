@@ -54,7 +54,7 @@ def test_the_drivers_version_has_a_branch() -> None:
 
 
 def test_every_gpu_has_a_row_in_the_matrix() -> None:
-    links = nvidia_smi.ways(asked(nvidia_smi.TOPOLOGY).out)
+    links = nvidia_smi.parse_topology(asked(nvidia_smi.TOPOLOGY).out)
     assert {link.gpu for link in links} == {f"GPU{at}" for at in range(count())}
     assert all(link.kind == "X" for link in links if link.gpu == link.other)
 

@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 
 def text(explanations: Sequence[Explanation]) -> RenderableType:
     """Return a paragraph a node; hosts that lost for the same reason share a line."""
-    return Group(line(("seats, explained", "bold")), *(each for one in explanations for each in _seat(one)))
+    return Group(
+        line(("placement of each node, explained", "bold")),
+        *(each for one in explanations for each in _explain_node(one)),
+    )
 
 
 def data(explanations: Sequence[Explanation]) -> Any:
     return plain_value(explanations)
 
 
-def _seat(one: Explanation) -> Iterator[RenderableType]:
+def _explain_node(one: Explanation) -> Iterator[RenderableType]:
     yield line(("   ", ""), (one.node, "bold"), f" on {one.host}: {one.why}")
     if one.cost:
         yield line(f"      GPU and NIC: {one.locality}; {one.cost}")

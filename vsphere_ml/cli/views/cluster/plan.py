@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.plan.plan import Finding
 
 STYLES = {changes.ADDED: "green", changes.CHANGED: "yellow", changes.REMOVED: "red", changes.INTERRUPTED: "bold red"}
-SEAT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "WAY")
+PLACEMENT_TITLES = ("NODE", "HOST", "NUMA", "GPU", "NIC", "LOCALITY", "PAIRING")
 
 
 def text(plan: Plan, *, every_key: bool = False) -> Group:
@@ -47,7 +47,7 @@ def data(plan: Plan) -> dict[str, Any]:
         "hosts": ready.data(plan.hosts),
         "interrupting": [change(each) for each in plan.interrupting],
         "targets": hardware.data(plan),
-        "seats": [seat(each) for each in plan.seats],
+        "placements": [placement_fields(each) for each in plan.placements],
         "notes": list(plan.notes),
         "findings": plain_value(plan.findings),
     }
@@ -59,14 +59,14 @@ def change(each: Change) -> Any:
     return stages[0]["changes"][0]
 
 
-def seat(each: NodePlacement) -> dict[str, Any]:
+def placement_fields(each: NodePlacement) -> dict[str, Any]:
     """Return where a node sits, without what it was asked for."""
     return {
         "node": each.node.name,
-        "standing": each.standing is not None,
+        "exists": each.standing is not None,
         "host": each.host_name,
         "numa_node": each.numa_node,
-        "way": each.way.value,
+        "pairing": each.pairing.value,
         "why": each.why,
         "profile": each.profile,
         "gpus": list(each.gpus),
@@ -83,9 +83,9 @@ def finding(each: Finding) -> Iterator[Text]:
         yield line("     ", ("hint: ", "bold cyan"), each.hint)
 
 
-def seats(places: Sequence[NodePlacement]) -> RenderableType:
+def placement_table(places: Sequence[NodePlacement]) -> RenderableType:
     """Return the table of places."""
-    return table(SEAT_TITLES, (_seat_row(each) for each in places))
+    return table(PLACEMENT_TITLES, (_placement_row(each) for each in places))
 
 
 def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
@@ -102,15 +102,15 @@ def parts(plan: Plan, *, every_key: bool = False) -> Iterator[RenderableType]:
     if blocks := list(hardware.blocks(plan, every_key=every_key)):
         yield line(("virtual machines", "bold"))
         yield from blocks
-    if plan.seats and plan:
-        yield line(("places", "bold"))
-        yield seats(plan.seats)
+    if plan.placements and plan:
+        yield line(("placement", "bold"))
+        yield placement_table(plan.placements)
     yield from _remarks(plan)
 
 
 def _remarks(plan: Plan) -> Iterator[RenderableType]:
     touched = {subject(each) for each in plan.changes}
-    whys = dict.fromkeys(each.why for each in plan.seats if each.node.name in touched and each.why)
+    whys = dict.fromkeys(each.why for each in plan.placements if each.node.name in touched and each.why)
     if notes := [*whys, *plan.notes, *_unknowns(plan)]:
         yield line(("notes", "bold"))
         yield from (line("   ", each) for each in notes)
@@ -194,7 +194,7 @@ def _change(each: Change) -> Text:
     return line((f"   {mark} ", STYLES[mark]), f"{object_name(each)}: {changes.explain(each)}")
 
 
-def _seat_row(each: NodePlacement) -> tuple[str, ...]:
+def _placement_row(each: NodePlacement) -> tuple[str, ...]:
     return (
         each.node.name,
         each.host_name,
@@ -202,7 +202,7 @@ def _seat_row(each: NodePlacement) -> tuple[str, ...]:
         ", ".join(each.gpus) or "-",
         ", ".join(each.nics) or nic_by_software(each) or "-",
         "-" if each.locality is Locality.UNKNOWN else each.locality.value,
-        "PVRDMA" if nic_by_software(each) else each.way.value,
+        "PVRDMA" if nic_by_software(each) else each.pairing.value,
     )
 
 

@@ -60,7 +60,7 @@ def data(report: Report) -> dict[str, Any]:
         "dropped": plain_value(report.dropped),
         "hosts": ready.outcomes(report.hosts),
         "lacking": plans.data(report.lacking),
-        "seats": [plans.seat(each) for each in report.seats],
+        "placements": [plans.placement_fields(each) for each in report.placements],
         "notes": list(report.notes),
         "findings": plain_value(report.findings),
         "seconds": round(report.seconds, 3),
@@ -69,8 +69,8 @@ def data(report: Report) -> dict[str, Any]:
 
 
 def _parts(report: Report) -> Iterator[RenderableType]:
-    if report.command == "provision" and report.seats:
-        yield plans.seats(report.seats)
+    if report.command == "provision" and report.placements:
+        yield plans.placement_table(report.placements)
     yield from ready.outcome_lines(report.hosts)
     for each in report.findings:
         yield from plans.finding(each)

@@ -45,7 +45,7 @@ def data(status: Status) -> dict[str, Any]:
         "lacking": plans.data(status.lacking),
         "running": plain_value(status.running),
         "findings": plain_value(status.findings),
-        "unseated": as_data(status.unseated) if status.unseated else None,
+        "placement_error": as_data(status.placement_error) if status.placement_error else None,
     }
 
 
@@ -61,7 +61,7 @@ def _node(node: NodeStatus) -> dict[str, Any]:
         "locality": node.locality.value,
         "address": node.address,
         "lacks": list(node.lacks),
-        "seat": plans.seat(node.seat) if node.seat else None,
+        "placement": plans.placement_fields(node.placement) if node.placement else None,
     }
 
 
@@ -79,11 +79,11 @@ def _parts(status: Status) -> Iterator[RenderableType]:
         yield line(("at work in vCenter now", "bold"))
         counter = Counter(f"{task.what} of {task.vm_name}" for task in status.running)
         yield from (line("   ", f"{number} × {each}" if number > 1 else each) for each, number in counter.items())
-    if status.unseated is not None:
-        yield line(("no seat", "bold"))
-        yield from (line("   ", each) for each in (status.unseated.message, *status.unseated.details))
-        if status.unseated.hint:
-            yield line("     ", ("hint: ", "bold cyan"), status.unseated.hint)
+    if status.placement_error is not None:
+        yield line(("no placement found", "bold"))
+        yield from (line("   ", each) for each in (status.placement_error.message, *status.placement_error.details))
+        if status.placement_error.hint:
+            yield line("     ", ("hint: ", "bold cyan"), status.placement_error.hint)
     for each in status.findings:
         yield from plans.finding(each)
     yield _end(status)
@@ -113,7 +113,7 @@ def _row(node: NodeStatus) -> tuple[str | Text, ...]:
 
 def _by_software(node: NodeStatus) -> str:
     """Return the PVRDMA adapter of a node that lacks nothing."""
-    return plans.nic_by_software(node.seat) if node.seat is not None and node.whole else ""
+    return plans.nic_by_software(node.placement) if node.placement is not None and node.whole else ""
 
 
 def _end(status: Status) -> Text:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.terminal import Answer
     from vsphere_ml.core.errors import VsmlError
 
-SCHEMA = "vsml/1"
+SCHEMA = "vsml/2"
 
 
 def success(command: str, answer: Answer, messages: Sequence[str]) -> str:

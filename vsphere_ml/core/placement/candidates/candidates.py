@@ -1,4 +1,4 @@
-"""Every way to seat a node on one host: by vendor device group, by our own pairing, or with GPUs alone."""
+"""Every way to place a node on one host: by vendor device group, by our own pairing, or with GPUs alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.nodes.requirements import NodeRequirements
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
-_WAYS = {way: order for order, way in enumerate(Pairing)}
+_PAIRING_ORDER = {pairing: order for order, pairing in enumerate(Pairing)}
 _NO_FUNCTION = {
     NicKind.NONE: "no fast NIC was asked for",
     NicKind.PVRDMA: "PVRDMA was asked for, which goes with any GPU",
@@ -62,7 +62,7 @@ def offer(
     if reasons:
         return HostCandidates((), tuple(reasons))
     options: list[NodeCandidate] = []
-    for each in _ways(capacity, requirements, api_version, lenient=lenient, every=every):
+    for each in _pair_kinds(capacity, requirements, api_version, lenient=lenient, every=every):
         settled = settle(capacity, requirements, each, lenient=lenient) if isinstance(each, NodeCandidate) else each
         if isinstance(settled, NodeCandidate):
             kinds = prerequisites.of_host(capacity, requirements, settled)
@@ -88,7 +88,7 @@ def nearness(option: NodeCandidate) -> PairDistance:
 
     Those that need nothing of the host come first, then by group, near each other, on one NUMA node.
     """
-    return len(option.lacks), _WAYS[option.way], rank(option.locality), option.numa_node is None
+    return len(option.lacks), _PAIRING_ORDER[option.pairing], rank(option.locality), option.numa_node is None
 
 
 def preference(option: NodeCandidate) -> Preference:
@@ -100,15 +100,15 @@ def preference(option: NodeCandidate) -> Preference:
     return nearness(option), option.breaks, option.leaves, option.gpus, option.nics
 
 
-def _ways(
+def _pair_kinds(
     capacity: HostCapacity, requirements: NodeRequirements, api_version: str, *, lenient: bool, every: bool
 ) -> Iterator[NodeCandidate | Reason]:
     """Yield options, and what stood in the way of others. Only `auto` falls back, from groups to pairing.
 
-    With `every` it does so also where a group is free: one seat by group closes its host to all others.
+    With `every` it does so also where a group is free: one placement by group closes its host to all others.
 
-    Seats by group and other seats never share a host: which GPU and NIC a group takes is vSphere's choice at power-on,
-    and it may be those that the others count on.
+    Placements by group and other placements never share a host: which GPU and NIC a group takes is vSphere's choice at
+    power-on, and it may be those that the others count on.
     """
     if requirements.kind is GpuKind.NVLINK:
         yield from _nvlink_candidates(capacity, requirements, api_version)
@@ -126,11 +126,11 @@ def _ways(
     if requirements.nic is NicKind.DEVICE_GROUP:
         yield group
     elif capacity.grouped:
-        alone = f"its nodes have device groups, and those share no host with other seats; {group.words}"
+        alone = f"its nodes have device groups, and those share no host with other placements; {group.words}"
         yield Reason(RejectReason.NIC, alone, group.rule)
     elif requirements.nic in _NO_FUNCTION:
         for gpus in sets(capacity, requirements, None):
-            yield NodeCandidate(way=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
+            yield NodeCandidate(pairing=Pairing.GPU_ONLY, gpus=gpus, locality=Locality.UNKNOWN, why=group.words)
     else:
         yield from _pairs(capacity, requirements, group.words, sets)
 
@@ -145,11 +145,11 @@ def _why_not(group: DeviceGroup, grouped: Sequence[NodeCandidate | Reason], *, l
 def _nvlink_candidates(
     capacity: HostCapacity, requirements: NodeRequirements, api_version: str
 ) -> Iterator[NodeCandidate | Reason]:
-    """Yield a seat for every free NVLink group, with the NIC functions that go with it."""
+    """Yield a placement for every free NVLink group, with the NIC functions that go with it."""
     group = link_group(capacity.host, requirements, api_version)
     if isinstance(group, Reason):
         yield group
-    elif capacity.seats > capacity.grouped:
+    elif capacity.nodes > capacity.grouped:
         yield Reason(
             RejectReason.GPU,
             f"nodes on {capacity.host.name} have no device groups, and those share no host with others",
@@ -159,10 +159,10 @@ def _nvlink_candidates(
     elif requirements.nic in _NO_FUNCTION:
         why = f"device group `{group.name}` is free; {_NO_FUNCTION[requirements.nic]}"
         for gpus in sets:
-            yield NodeCandidate(way=Pairing.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
+            yield NodeCandidate(pairing=Pairing.NVLINK, gpus=gpus, group=group, locality=Locality.UNKNOWN, why=why)
     else:
         for each in _pairs(capacity, requirements, f"device group `{group.name}` is free", gpu_sets):
-            yield replace(each, way=Pairing.NVLINK, group=group) if isinstance(each, NodeCandidate) else each
+            yield replace(each, pairing=Pairing.NVLINK, group=group) if isinstance(each, NodeCandidate) else each
 
 
 def _settles(
@@ -184,15 +184,15 @@ def _group(capacity: HostCapacity, requirements: NodeRequirements, api_version: 
         why = f"nic.kind is {requirements.nic}"
     elif requirements.nics > 1:
         why = f"{requirements.nics} NICs were asked for, and a device group has one"
-    elif capacity.seats > capacity.grouped:
-        why = f"nodes on {capacity.host.name} have no device groups, and those share no host with other seats"
+    elif capacity.nodes > capacity.grouped:
+        why = f"nodes on {capacity.host.name} have no device groups, and those share no host with other placements"
     return Reason(RejectReason.NIC, why) if why else fitting_group(capacity.host, requirements, api_version)
 
 
 def _group_candidates(
     capacity: HostCapacity, requirements: NodeRequirements, group: DeviceGroup, sets: GpuSets
 ) -> Iterator[NodeCandidate | Reason]:
-    """Yield a seat for every free pair the group can be made of: those as near as any on this host."""
+    """Yield a placement for every free pair the group can be made of: those as near as any on this host."""
     kind = nic_kind(group)
     host, ports = capacity.host, [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
     unheld = [nic for nic in ports if _group_can_take(capacity, nic, kind)]
@@ -200,13 +200,13 @@ def _group_candidates(
     if not ports:
         for gpus in sets(capacity, requirements, None):
             yield NodeCandidate(
-                way=Pairing.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why
+                pairing=Pairing.DEVICE_GROUP, gpus=gpus, group=group, locality=Locality.SAME_SWITCH, why=why
             )
         return
     nearest = min((capacity.between(gpu.address, nic.address) for gpu in host.gpus for nic in ports), key=rank)
     placements: list[NodeCandidate | Reason] = [
         NodeCandidate(
-            way=Pairing.DEVICE_GROUP,
+            pairing=Pairing.DEVICE_GROUP,
             gpus=gpus,
             nics=(nic.address,),
             nic_by=kind,
@@ -230,7 +230,7 @@ def _group_can_take(capacity: HostCapacity, nic: NicPort, kind: ComponentKind) -
 def _pairs(
     capacity: HostCapacity, requirements: NodeRequirements, because: str, sets: GpuSets
 ) -> Iterator[NodeCandidate | Reason]:
-    """Yield a seat for every free NIC function and the GPUs nearest to it."""
+    """Yield a placement for every free NIC function and the GPUs nearest to it."""
     ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
     functions = [(nic, by) for nic in ports if (by := function_of(capacity, requirements, nic)) is not None]
     if not ports:
@@ -266,7 +266,7 @@ def _several_nics(
     because: str,
     sets: GpuSets,
 ) -> Iterator[NodeCandidate | Reason]:
-    """Yield a seat with several NICs, all handed over alike, for each choice of GPUs, and the ports nearest to these.
+    """Yield a placement with several NICs of one kind for each choice of GPUs, with the ports nearest to these.
 
     When every way is asked for, every choice of ports is one.
     """
@@ -314,12 +314,12 @@ def pair_candidates(
     gpus: tuple[PciAddress, ...],
     because: str,
 ) -> NodeCandidate:
-    """Return the seat of GPUs and NIC functions that we chose ourselves."""
+    """Return the placement of GPUs and NIC functions that we chose ourselves."""
     locality = farthest_apart(capacity.host, gpus, nics)
     function = "a virtual function of" if by is ComponentKind.SRIOV else "the whole function"
     guess = ", if ESXi takes these" if len(gpus) > 1 and isinstance(requirements.gpu, ProfileName) else ""
     why = f"{because}; {function} {requirements.model} {', '.join(nics)} with GPU {', '.join(gpus)}{guess}: {locality}"
-    return NodeCandidate(way=Pairing.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
+    return NodeCandidate(pairing=Pairing.PAIRING, gpus=gpus, nics=nics, nic_by=by, locality=locality, why=why)
 
 
 def function_of(capacity: HostCapacity, requirements: NodeRequirements, nic: NicPort) -> ComponentKind | None:

@@ -1,4 +1,4 @@
-"""What is left on a host while nodes are being seated: the core's only mutable values."""
+"""What is left on a host while nodes are being placed: the core's only mutable values."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCandidate:
-    """One way to seat a node on a host. A GPU is named once for each vGPU it gives."""
+    """One way to place a node on a host. A GPU is named once for each vGPU it gives."""
 
-    way: Pairing
+    pairing: Pairing
     gpus: tuple[PciAddress, ...]
     nics: tuple[PciAddress, ...] = ()  # physical functions, one for each NIC
     nic_by: ComponentKind | None = None
@@ -78,9 +78,9 @@ class HostCapacity:
     unset: bool = False  # the NICs' drivers have other options than RoCE is to have; False where nobody asks
     strangers: tuple[str, ...] = ()  # VMs of others that run there; only looked for where something may be changed
     promised: Mapping[PciAddress, int] = field(default_factory=dict)  # of `functions`: those that do not exist yet
-    seats: int = 0
+    nodes: int = 0
     left_out: int = 0  # nodes of the cluster that are left as they are
-    grouped: int = 0  # seats by device group
+    grouped: int = 0  # placements by device group
     neighbours: dict[PciAddress, frozenset[PciAddress]] = field(default_factory=dict)  # under the same bridge
     groups: tuple[frozenset[PciAddress], ...] = ()  # GPUs that are worth most together, the largest groups first
     distances: dict[tuple[PciAddress, PciAddress], Locality] = field(default_factory=dict)  # once asked for
@@ -92,7 +92,7 @@ class HostCapacity:
         return kind in self.ready.kinds
 
     def between(self, one: PciAddress, other: PciAddress) -> Locality:
-        """Return how far two functions of the host are apart; a seat is weighed often, and a host does not change."""
+        """Return how far two functions of the host are apart; asked often, and a host does not change."""
         found = self.distances.get((one, other))
         if found is None:
             found = self.distances[one, other] = locality_between(self.host, one, other)
@@ -141,7 +141,7 @@ class HostCapacity:
 
     def _book(self, requirements: NodeRequirements, option: NodeCandidate, sign: int) -> None:
         self.state += 1
-        self.seats -= sign
+        self.nodes -= sign
         self.grouped -= sign * (option.group is not None)
         self.memory += sign * requirements.memory
         if option.numa_node is not None:
@@ -159,7 +159,7 @@ def rooms(
     ready: HostConfigSpec | None = None,
     automated: frozenset[ClusterRef] = frozenset(),
 ) -> dict[HostRef, HostCapacity]:
-    """Return what others leave on each host. What our own standing VMs hold is left too: they are seated first.
+    """Return what others leave on each host. What our own standing VMs hold is left too: they are placed first.
 
     With `ready`, what the hosts could be made to give is there as well. In `automated` clusters DRS may empty hosts.
     """

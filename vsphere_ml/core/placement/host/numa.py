@@ -28,8 +28,9 @@ def settle(
 ) -> NodeCandidate | Reason:
     """Return the option with its NUMA node, or why the VM cannot be there.
 
-    A VM larger than its node gets no affinity and a note; asked for by number it is refused. Seats of ours on one node
-    share its cores and memory and never take more than it has; with `lenient` one that comes too late gets no affinity.
+    A VM larger than its node gets no affinity and a note; asked for by number it is refused. Placements of ours on one
+    node share its cores and memory and never take more than it has; with `lenient` one that comes too late gets no
+    affinity.
     """
     home = _home(capacity.host, option.gpus)
     if requirements.numa_node is not None and (home is None or home.id != requirements.numa_node):

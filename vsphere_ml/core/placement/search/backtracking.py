@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class SearchResult(Enum):
     """How a search ended."""
 
-    SEATED = auto()  # everybody has a place
+    PLACED = auto()  # everybody has a place
     NONE = auto()  # there is no place for everybody; this is proven
     GAVE_UP = auto()  # nobody knows
 
@@ -44,7 +44,7 @@ class _Step:
 
 @dataclass(slots=True)
 class BacktrackingSearch:
-    """One walk over a table whose offers are of `every` way to sit. Where it fails, nobody has been seated."""
+    """One walk over a table whose offers are of `every` candidate. Where it fails, no node has been placed."""
 
     table: PlacementState
     crowds: Sequence[NodeClass]
@@ -69,7 +69,7 @@ class BacktrackingSearch:
 
     def run(self) -> SearchResult:
         if not self.crowds:
-            return SearchResult.SEATED
+            return SearchResult.PLACED
         if not self._hopeful() or not self._enough():
             return SearchResult.NONE
         self._levels = [self._choices()]
@@ -95,7 +95,7 @@ class BacktrackingSearch:
         """Make a choice, and stay with it unless no way leads on from there."""
         self._forth(step)
         if not any(node_class.waiting for node_class in self.crowds):
-            return SearchResult.SEATED
+            return SearchResult.PLACED
         if self._hopeful() and self._state() not in self._dead:
             self._levels.append(self._choices())
         else:
@@ -173,7 +173,7 @@ class BacktrackingSearch:
                 self._alike[node_class.rank][key].discard(capacity.order)
 
     def _key(self, capacity: HostCapacity) -> tuple[int, Hashable]:
-        return self.table.toward * capacity.seats, self.likeness.of(capacity)
+        return self.table.toward * capacity.nodes, self.likeness.of(capacity)
 
     def _in(self, capacity: HostCapacity, node_class: NodeClass) -> int:
         """Return how many of a crowd a room could take at most."""

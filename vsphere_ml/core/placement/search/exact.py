@@ -30,10 +30,10 @@ TRIES = 100_000  # loads given to hosts: as much again
 
 @dataclass(slots=True)
 class Search:
-    """A search over a table whose offers are of `every` way to sit. Where it fails, nobody has been seated."""
+    """A search over a table whose offers are of `every` candidate. Where it fails, no node has been placed."""
 
     table: PlacementState
-    nodes: Sequence[NodeSpec]  # that have no seat, the hardest to seat first
+    nodes: Sequence[NodeSpec]  # that have no placement, the hardest to place first
     crowds: list[NodeClass] = field(init=False)
     _rooms: list[HostCapacity] = field(init=False)
     _likeness: HostSignature = field(init=False)
@@ -53,13 +53,13 @@ class Search:
         return self._exact() if verdict is SearchResult.GAVE_UP else verdict
 
     def undo(self) -> None:
-        """Take everybody's seat back."""
+        """Take everybody's placement back."""
         for node in self.nodes:
             if node.name in self.table.taken:
                 self.table.give(node)
 
     def impossible(self, counts: Sequence[int]) -> bool:
-        """Return whether it is proven that so many of each crowd do not fit; nobody is seated."""
+        """Return whether it is proven that so many of each crowd do not fit; nobody is placed."""
         try:
             return self._cover(tuple(counts), TRIES // 50) is None
         except OutOfTriesError:
@@ -84,9 +84,9 @@ class Search:
         if found is None:
             return SearchResult.NONE
         for capacity, load in zip(self._rooms, found, strict=True):
-            for node_class, option in self._loads.seatings(capacity, load):
+            for node_class, option in self._loads.assignments(capacity, load):
                 self.table.take(node_class.waiting.pop(), capacity, option)
-        return SearchResult.SEATED
+        return SearchResult.PLACED
 
     def _cover(self, demand: Bundle, tries: int) -> list[Bundle] | None:
         if self._bins is None:

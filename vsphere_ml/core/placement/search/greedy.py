@@ -18,7 +18,7 @@ from vsphere_ml.core.placement.host.host_capacity import rooms
 from vsphere_ml.core.placement.resolve import names_host
 from vsphere_ml.core.placement.search.ranking import Ranking
 from vsphere_ml.core.placement.vm_config import gpu_name, target
-from vsphere_ml.core.rules.reasons import Reason, RejectReason, no_seat
+from vsphere_ml.core.rules.reasons import Reason, RejectReason, no_host_error
 from vsphere_ml.core.tools import roce
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Hardness = tuple[bool, int, int, bool, int, int, tuple[tuple[int, str], ...]]
 
 @dataclass(slots=True)
 class PlacementState:
-    """The rooms of a site, the nodes seated in them, and the offers that were worked out."""
+    """The rooms of a site, the nodes placed in them, and the offers that were worked out."""
 
     spec: ClusterSpec
     ground: ResolvedSite
@@ -71,23 +71,23 @@ class PlacementState:
             self.wishes[node.name] = same.setdefault(asked, asked)
         refuse_many_switches(self.wishes)
 
-    def seat_standing(self) -> None:
-        """Seat the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
+    def place_existing(self) -> None:
+        """Place the nodes that stand, where they stand: the running ones first, since what they hold is a fact."""
         there = [node for node in self.spec.nodes if node.name in self.ours]
         for node in sorted(there, key=lambda each: (not self.ours[each.name].powered_on, *self._hardness(each))):
             vm = self.ours[node.name]
             capacity = self.rooms.get(vm.host) if vm.host else None
             if capacity is None:
-                raise no_seat(
+                raise no_host_error(
                     node.name, {"vCenter": (Reason(RejectReason.HOST, f"does not say where {node.name} is"),)}
                 )
             found = existing_placement(capacity, self.wishes[node.name], vm, self.inventory.api_version)
             if not found.options:
-                raise no_seat(node.name, {capacity.host.name: found.reasons}, standing_on=capacity.host.name)
+                raise no_host_error(node.name, {capacity.host.name: found.reasons}, existing_on=capacity.host.name)
             self.take(node, capacity, found.options[0])
 
-    def seat_in_turn(self, queue: Sequence[NodeSpec]) -> NotPossible | None:
-        """Seat each node where it suits best; when one finds no place, undo all and return its refusal."""
+    def place_in_turn(self, queue: Sequence[NodeSpec]) -> NotPossible | None:
+        """Place each node where it suits best; when one finds no place, undo all and return its refusal."""
         for position, node in enumerate(queue):
             choice = self.best(node)
             if choice is None:
@@ -100,12 +100,12 @@ class PlacementState:
 
     @property
     def waiting(self) -> list[NodeSpec]:
-        """The nodes that have no seat, the hardest to seat first."""
+        """The nodes that have no placement, the hardest to place first."""
         return sorted((node for node in self.spec.nodes if node.name not in self.taken), key=self._hardness)
 
     @property
     def toward(self) -> int:
-        """The sign that makes a host with few seats, or with many, come first."""
+        """The sign that makes a host with few placements, or with many, come first."""
         return 1 if self.spec.spread is Spread.SPREAD else -1
 
     def ask(self, *, lenient: bool | None = None, every: bool | None = None) -> None:
@@ -133,7 +133,7 @@ class PlacementState:
 
     def liking(self, capacity: HostCapacity, option: NodeCandidate) -> Liking:
         """Return how early a room comes for a node: by neighbours and by near devices; to pack, by what it breaks."""
-        nodes, breaks = capacity.seats + capacity.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
+        nodes, breaks = capacity.nodes + capacity.left_out, option.breaks if self.spec.spread is Spread.PACK else 0
         return self.toward * nodes, nearness(option), breaks
 
     def offer(self, node: NodeSpec, capacity: HostCapacity) -> HostCandidates:
@@ -147,8 +147,8 @@ class PlacementState:
         return known[1]
 
     def refusal(self, node: NodeSpec) -> NotPossible:
-        """Return why no host can take a node beside those that have seats."""
-        return no_seat(
+        """Return why no host can take a node beside those that have placements."""
+        return no_host_error(
             node.name, {capacity.host.name: self.offer(node, capacity).reasons for capacity in self.rooms_for(node)}
         )
 
@@ -163,7 +163,7 @@ class PlacementState:
         capacity.give(node.name, self.wishes[node.name], option)
         self._changed.append(capacity.order)
 
-    def seat(self, node: NodeSpec) -> NodePlacement:
+    def place_node(self, node: NodeSpec) -> NodePlacement:
         capacity, option = self.taken[node.name]
         vm, asked = self.ours.get(node.name), self.wishes[node.name]
         return NodePlacement(
@@ -172,7 +172,7 @@ class PlacementState:
             host=capacity.host.ref,
             host_name=capacity.host.name,
             numa_node=option.numa_node,
-            way=option.way,
+            pairing=option.pairing,
             profile=gpu_name(asked, capacity.host),
             gpus=option.gpus,
             nics=option.nics,

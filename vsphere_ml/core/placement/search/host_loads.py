@@ -37,8 +37,8 @@ class FeasibleLoads:
             self._known[like] = maximal_bundles(self._filled(capacity))
         return self._known[like]
 
-    def seatings(self, capacity: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
-        """Yield how to seat a load that is no larger than one of the room's; whoever asks has to take each seat."""
+    def assignments(self, capacity: HostCapacity, load: Bundle) -> Iterator[tuple[NodeClass, NodeCandidate]]:
+        """Yield how to place a load that is no larger than one of the host's; the caller takes each placement."""
         left = load
         while any(left):
             node_class, option = next(self._first(capacity, left))
@@ -71,7 +71,7 @@ class FeasibleLoads:
 @contextmanager
 def _place_one(capacity: HostCapacity, node_class: NodeClass, option: NodeCandidate) -> Iterator[None]:
     """Let one more node of a crowd sit in a room, for as long as it takes to see what fits beside it."""
-    name = f"{node_class.like.name} {capacity.seats}"
+    name = f"{node_class.like.name} {capacity.nodes}"
     capacity.take(name, node_class.wish, option)
     try:
         yield

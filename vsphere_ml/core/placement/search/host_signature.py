@@ -60,7 +60,7 @@ def _left(capacity: HostCapacity) -> tuple[Hashable, ...]:
         frozenset(capacity.promised.items()),
         bool(capacity.strangers),
         capacity.grouped > 0,
-        capacity.seats > capacity.grouped,
+        capacity.nodes > capacity.grouped,
     )
 
 

@@ -1,4 +1,4 @@
-"""Why a cluster does not fit: the fewest of its nodes that cannot be seated together, and what they are short of."""
+"""Why a cluster does not fit: the fewest of its nodes that cannot be placed together, and what they are short of."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def undecided_error(stranded: NotPossible) -> NotPossible:
 def infeasible_error(table: PlacementState, search: Search) -> NotPossible:
     """Return the refusal of a cluster that is proven not to fit: of its smallest part that does not.
 
-    Every host says why it cannot take the last node of that part when the others have seats.
+    Every host says why it cannot take the last node of that part when the others have placements.
     """
     nodes = _smallest(search)
     words = list(_shortages(table, nodes)) if len(nodes) > 1 else []
-    _seat(table, nodes[:-1])
+    _place(table, nodes[:-1])
     refusal = table.refusal(nodes[-1])
     for node in nodes[:-1]:
         if node.name in table.taken:
@@ -44,10 +44,10 @@ def infeasible_error(table: PlacementState, search: Search) -> NotPossible:
     return _add_details(refusal, *words)
 
 
-def _seat(table: PlacementState, nodes: Sequence[NodeSpec]) -> None:
-    """Seat nodes that fit, in turn if that leads to the end."""
+def _place(table: PlacementState, nodes: Sequence[NodeSpec]) -> None:
+    """Place nodes that fit, in turn if that leads to the end."""
     table.ask(every=False)
-    if table.seat_in_turn(nodes) is not None:
+    if table.place_in_turn(nodes) is not None:
         table.ask(every=True)
         Search(table, nodes).run()
         table.ask(every=False)

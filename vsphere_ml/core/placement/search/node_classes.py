@@ -26,7 +26,7 @@ class NodeClass:
 
 
 def crowds_of(table: PlacementState, nodes: Sequence[NodeSpec]) -> list[NodeClass]:
-    """Return the crowds of nodes that are given the hardest to seat first."""
+    """Return the crowds of nodes that are given the hardest to place first."""
     by_ask: dict[tuple[int, str | None], list[NodeSpec]] = {}
     for node in nodes:
         by_ask.setdefault((id(table.wishes[node.name]), node.host), []).append(node)

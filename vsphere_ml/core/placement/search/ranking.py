@@ -1,4 +1,4 @@
-"""Rooms in the order in which they suit a wish, kept while nodes are seated in them."""
+"""Rooms in the order in which they suit a wish, kept while nodes are placed in them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class GpuDirectMethod:
         return "DMA-BUF" if self.dma_buf else "nvidia-peermem"
 
 
-def way(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
+def gpudirect_method(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
     """Return the way for a guest, from the answers to `PROBES`."""
     release = seen["kernel"].text
     numbers = re.match(r"(\d+)\.(\d+)", release)
@@ -60,13 +60,13 @@ class GpuDirect:
         return {**PROBES, **_PEERMEM.probes(facts), "note": f"cat {_NOTE}"}
 
     def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        chosen = way(seen)
+        chosen = gpudirect_method(seen)
         if not chosen.dma_buf and (lack := _PEERMEM.lack(seen, facts)):
             return f"{lack}; it is needed since {chosen.reason}"
         return None if seen["note"].out == _method_note(chosen) else f"{_NOTE} does not say {chosen.name}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
-        chosen = way(shell.ask(PROBES))
+        chosen = gpudirect_method(shell.ask(PROBES))
         if not chosen.dma_buf:
             _PEERMEM.apply(shell, facts)
         Content(path=_NOTE, text=_method_note(chosen)).put(shell)

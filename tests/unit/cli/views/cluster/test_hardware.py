@@ -32,7 +32,7 @@ def block(plan: Plan, shown: Callable[..., Shown], *, every_key: bool = False) -
     made = shown()
     show(made.terminal.out, view.text(plan, every_key=every_key))
     lines = made.out.getvalue().splitlines()
-    return lines[lines.index("virtual machines") + 1 : lines.index("places")]
+    return lines[lines.index("virtual machines") + 1 : lines.index("placement")]
 
 
 def test_vms_that_are_alike_are_told_once_with_all_that_matters(shown: Callable[..., Shown]) -> None:
@@ -92,12 +92,12 @@ def test_static_addresses_that_nobody_tells_the_guests_are_named(shown: Callable
 
 def test_why_a_node_sits_where_it_does_is_told_of_those_that_change(shown: Callable[..., Shown]) -> None:
     plan = planned(wishes.nodes(2))
-    settled = replace(plan.seats[0], why="stands on esx-01.lab.test and keeps its devices")
+    settled = replace(plan.placements[0], why="stands on esx-01.lab.test and keeps its devices")
     rest = tuple(
         replace(stage, changes=tuple(each for each in stage.changes if getattr(each, "vm", "") == "node-2"))
         for stage in plan.stages
     )
     made = shown()
-    show(made.terminal.out, view.text(replace(plan, seats=(settled, plan.seats[1]), stages=rest)))
-    assert plan.seats[1].why in made.out.getvalue()
+    show(made.terminal.out, view.text(replace(plan, placements=(settled, plan.placements[1]), stages=rest)))
+    assert plan.placements[1].why in made.out.getvalue()
     assert "keeps its devices" not in made.out.getvalue()

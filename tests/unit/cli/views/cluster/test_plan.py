@@ -40,7 +40,7 @@ def test_a_plan_shows_its_stages_places_and_what_cannot_be_known(shown: Callable
     lines = text(fresh(), shown).splitlines()
     titles = [line for line in lines if line and not line.startswith(" ")]
     assert titles[0] == "folder"
-    assert titles.index("clone") < titles.index("devices") < titles.index("power on") < titles.index("places")
+    assert titles.index("clone") < titles.index("devices") < titles.index("power on") < titles.index("placement")
     assert any("known after power-on" in line for line in lines)
     assert lines[-1].startswith("plan: 4 to create (1 folder, 2 VMs, 1 rule), 0 to change, 0 to delete; ")
 
@@ -71,18 +71,22 @@ def test_a_clone_is_shown_with_its_datastore_and_the_network_of_its_fast_nic(sho
 
 def test_a_node_with_pvrdma_is_shown_with_its_adapter(shown: Callable[..., Shown]) -> None:
     plan = fresh(1)
-    (placement,) = plan.seats
+    (placement,) = plan.placements
     want = WantPvrdma(network=NetworkRef("dvportgroup-2"), network_name="roce")
-    by_software = replace(placement, nics=(), way=Pairing.GPU_ONLY, target=replace(placement.target, devices=(want,)))
+    by_software = replace(
+        placement, nics=(), pairing=Pairing.GPU_ONLY, target=replace(placement.target, devices=(want,))
+    )
     row = next(
-        line for line in text(replace(plan, seats=(by_software,)), shown).splitlines() if line.startswith("node-1 ")
+        line
+        for line in text(replace(plan, placements=(by_software,)), shown).splitlines()
+        if line.startswith("node-1 ")
     )
     assert "PVRDMA on roce" in row
     assert "GPU only" not in row
 
 
 def test_nothing_to_do_is_one_line(shown: Callable[..., Shown]) -> None:
-    plan = Plan(stages=(), seats=fresh().seats)
+    plan = Plan(stages=(), placements=fresh().placements)
     assert text(plan, shown) == "nothing to do\n"
 
 
@@ -129,8 +133,8 @@ def test_the_data_of_a_plan_is_json_and_names_every_change() -> None:
     kinds = [change["change"] for stage in found["stages"] for change in stage["changes"]]
     assert kinds == [type(change).__name__ for change in plan.changes]
     assert found["empty"] is False
-    assert [placement["node"] for placement in found["seats"]] == ["node-1", "node-2"]
-    assert found["seats"][0]["locality"] == "same PCIe switch"
+    assert [placement["node"] for placement in found["placements"]] == ["node-1", "node-2"]
+    assert found["placements"][0]["locality"] == "same PCIe switch"
 
 
 @pytest.mark.parametrize("kind", get_args(Change), ids=lambda kind: kind.__name__)

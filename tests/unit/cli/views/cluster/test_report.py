@@ -94,7 +94,7 @@ def test_a_dry_run_is_the_plan_and_tells_differences_on_request() -> None:
     answer = report.answer(dry, dry_run=True, detailed=True)
     assert answer.status == 7
     assert isinstance(answer.data, dict)
-    assert set(answer.data) >= {"stages", "seats", "findings"}
+    assert set(answer.data) >= {"stages", "placements", "findings"}
 
 
 def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..., Shown]) -> None:
@@ -106,18 +106,24 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
         about="vCenter 8",
         nodes=(
             NodeStatus(
-                node="node-1", state=NodeState.RUNNING, host="esx-01", address="10.0.0.11", seat=plan().seats[0]
+                node="node-1",
+                state=NodeState.RUNNING,
+                host="esx-01",
+                address="10.0.0.11",
+                placement=plan().placements[0],
             ),
             NodeStatus(node="node-2", state=NodeState.MISSING, lacks=("is not there",)),
         ),
         lacking=Plan(stages=LACKING.stages, findings=(finding,)),
         lacks=("rule vsml-train is not there",),
-        unseated=NotPossible("no host can take node-2", code="placement.no-seat", details=("esx-01: no GPU free",)),
+        placement_error=NotPossible(
+            "no host can take node-2", code="placement.infeasible", details=("esx-01: no GPU free",)
+        ),
     )
     text = written(status_view.text(seen), shown)
     assert "   ~ node-2: is not there\n" in text
     assert "   ~ rule vsml-train is not there\n" in text
-    assert "no seat\n   no host can take node-2\n   esx-01: no GPU free\n" in text
+    assert "no placement found\n   no host can take node-2\n   esx-01: no GPU free\n" in text
     assert "     hint: vsml destroy --only node-9\n" in text
     assert text.endswith(
         "train is not as the file says: 1 of 2 nodes run, 1 of them is not as described, its rule, folder or switch "
@@ -125,7 +131,7 @@ def test_a_status_shows_what_lacks_and_why_a_node_has_no_seat(shown: Callable[..
     )
     data = json.loads(json.dumps(envelope.plain_value(status_view.data(seen))))
     assert [node["state"] for node in data["nodes"]] == ["running", "missing"]
-    assert data["unseated"]["code"] == "placement.no-seat"
+    assert data["placement_error"]["code"] == "placement.infeasible"
 
 
 DRIFT = Finding(code="vm.extra", target="node-9", message="not in the file", drift=True)

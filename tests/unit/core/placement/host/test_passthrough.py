@@ -21,9 +21,9 @@ ADDRESSES = [gpu.address for gpu in r750xa(1).gpus]
 
 
 def test_each_node_gets_functions_of_its_own_beside_the_nic_that_is_near() -> None:
-    placements = solve(cluster(nodes(4, gpu=FIXED, cpus=8)), direct()).seats
+    placements = solve(cluster(nodes(4, gpu=FIXED, cpus=8)), direct()).placements
     assert sorted(gpu for placement in placements for gpu in placement.gpus) == sorted(ADDRESSES)
-    assert {placement.way for placement in placements} == {Pairing.PAIRING}
+    assert {placement.pairing for placement in placements} == {Pairing.PAIRING}
     first = next(want for want in placements[0].target.devices if isinstance(want, WantPassthrough))
     assert (first.address, first.vendor, first.device, first.system_id) == (
         *placements[0].gpus,
@@ -36,7 +36,7 @@ def test_each_node_gets_functions_of_its_own_beside_the_nic_that_is_near() -> No
 
 def test_dynamic_directpath_asks_for_a_kind_and_a_label() -> None:
     site = direct(labels=("", "", "", "blue"))
-    (placement,) = solve(cluster(nodes(1, gpu=DYNAMIC)), site).seats
+    (placement,) = solve(cluster(nodes(1, gpu=DYNAMIC)), site).placements
     assert placement.gpus == (ADDRESSES[3],)
     assert WantDynamic(vendor=0x10DE, device=0x20F1, label="blue") in placement.target.devices
     text = refused(cluster(nodes(2, gpu=DYNAMIC)), site).details[0]
@@ -62,7 +62,7 @@ def test_what_another_vm_has_is_not_taken() -> None:
     host = site.hosts[0]
     held = (replace(host.whole_gpus[0], held_by=VmRef("vm-77")), *host.whole_gpus[1:])
     site = replace(site, hosts=(replace(host, whole_gpus=held),))
-    assert ADDRESSES[0] not in solve(cluster(nodes(1, gpu=FIXED)), site).seats[0].gpus
+    assert ADDRESSES[0] not in solve(cluster(nodes(1, gpu=FIXED)), site).placements[0].gpus
     assert 'used by vm "vm-77"' in refused(cluster(nodes(4, gpu=FIXED, cpus=8)), site).details[0]
 
 
@@ -101,7 +101,7 @@ def test_a_board_vsml_does_not_know_is_asked_for_by_its_ids() -> None:
     strange = tuple(replace(each, device=0x2901) for each in host.whole_gpus)
     site = replace(site, hosts=(replace(host, whole_gpus=strange),))
     asked = GpuRequest(kind=GpuKind.PASSTHROUGH, device="10de:2901")
-    (placement,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).seats
+    (placement,) = solve(cluster(nodes(1, gpu=asked, nic=NicRequest(kind=NicKind.NONE))), site).placements
     assert placement.target.extra_config["pciPassthru.64bitMMIOSizeGB"] == "512"
     assert placement.profile == "10de:2901"
 

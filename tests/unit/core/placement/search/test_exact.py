@@ -1,4 +1,4 @@
-"""Clusters that fit are seated and others are refused: hard sites with known answers, and any site by brute force."""
+"""Clusters that fit are placed and others are refused: hard sites with known answers, and any site by brute force."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def refusal(spec: ClusterSpec, site: Inventory) -> NotPossible | None:
     except NotPossible as error:
         possible = error
     else:
-        assert [node_placement.node for node_placement in placement.seats] == list(spec.nodes)
+        assert [node_placement.node for node_placement in placement.placements] == list(spec.nodes)
         return None
-    assert possible.code == "placement.no-seat"
+    assert possible.code == "placement.infeasible"
     return possible

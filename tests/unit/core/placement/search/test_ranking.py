@@ -25,15 +25,15 @@ WISH: NodeRequirements = wish(nodes(1)[0], resolve(cluster(1), SITE), existing=F
 
 
 def option(placement: int) -> NodeCandidate:
-    return NodeCandidate(way=Pairing.GPU_ONLY, gpus=(GPUS[placement],), locality=Locality.UNKNOWN, why="")
+    return NodeCandidate(pairing=Pairing.GPU_ONLY, gpus=(GPUS[placement],), locality=Locality.UNKNOWN, why="")
 
 
 def fullest(capacity: HostCapacity) -> tuple[int, ...] | None:
-    return (-capacity.seats,) if capacity.seats < len(GPUS) else None
+    return (-capacity.nodes,) if capacity.nodes < len(GPUS) else None
 
 
 def emptiest(capacity: HostCapacity) -> tuple[int, ...] | None:
-    return (capacity.seats,) if capacity.seats < len(GPUS) else None
+    return (capacity.nodes,) if capacity.nodes < len(GPUS) else None
 
 
 @settings(max_examples=200, deadline=None)
@@ -45,10 +45,10 @@ def test_the_best_room_is_the_first_of_all(moves: list[tuple[int, bool, bool]]) 
     rankings = [(suits, Ranking(among, suits, log)) for suits in (fullest, emptiest)]
     for order, come, asked in moves:
         capacity = there[order]
-        if come and capacity.seats < len(GPUS):
-            capacity.take(f"{order}-{capacity.seats}", WISH, option(capacity.seats))
-        elif not come and capacity.seats:
-            capacity.give(f"{order}-{capacity.seats - 1}", WISH, option(capacity.seats - 1))
+        if come and capacity.nodes < len(GPUS):
+            capacity.take(f"{order}-{capacity.nodes}", WISH, option(capacity.nodes))
+        elif not come and capacity.nodes:
+            capacity.give(f"{order}-{capacity.nodes - 1}", WISH, option(capacity.nodes - 1))
         else:
             continue
         log.append(order)

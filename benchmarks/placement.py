@@ -1,10 +1,10 @@
-"""How much CPU seating takes: 64 to 512 VMs on 1,000 hosts of four A100 each, on one core.
+"""How much CPU placing nodes takes: 64 to 512 VMs on 1,000 hosts of four A100 each, on one core.
 
-    make bench-seats
+    make bench-placement
 
 The site is a value, so nothing but the decision is timed: names resolved, hosts compared, devices chosen. *Alike* are
 VMs that all ask for the same; *mixed* ask for four kinds of things, one of them two GPUs. *Stranded* is a cluster that
-seating in turn does not bring to an end, so that a search has to: half of the VMs need the NICs of hosts that just
+placing in turn does not bring to an end, so that a search has to: half of the VMs need the NICs of hosts that just
 suffice for them, and the other half is larger and goes first.
 """
 
@@ -50,7 +50,7 @@ def main() -> int:
 
 def row(kind: str, spread: Spread, site: Inventory) -> float:
     """Print a row of medians, and return the last one."""
-    medians = [statistics.median(seated(kind, count, spread, site) for _ in range(ROUNDS)) for count in SIZES]
+    medians = [statistics.median(measure_placing(kind, count, spread, site) for _ in range(ROUNDS)) for count in SIZES]
     print(f"{kind + ', ' + spread:18}" + "".join(f"{median:8.2f}" for median in medians))
     return medians[-1]
 
@@ -70,7 +70,7 @@ def with_nics(count: int, site: Inventory) -> Inventory:
     )
 
 
-def seated(kind: str, count: int, spread: Spread, site: Inventory) -> float:
+def measure_placing(kind: str, count: int, spread: Spread, site: Inventory) -> float:
     match kind:
         case "alike":
             return timed(nodes(count), spread, site)
@@ -81,13 +81,13 @@ def seated(kind: str, count: int, spread: Spread, site: Inventory) -> float:
 
 
 def timed(wanted: tuple[NodeSpec, ...], spread: Spread, site: Inventory) -> float:
-    """Return how many seconds of CPU it takes to seat the nodes."""
+    """Return how many seconds of CPU it takes to place the nodes."""
     spec, count = cluster(wanted, spread=spread), len(wanted)
     begun = time.process_time()
     placement = solve(spec, site)
     took = time.process_time() - begun
-    if len(placement.seats) != count:
-        raise SystemExit(f"{len(placement.seats)} of {count} were seated")
+    if len(placement.placements) != count:
+        raise SystemExit(f"{len(placement.placements)} of {count} were placed")
     return took
 
 
