@@ -148,7 +148,7 @@ def _perftest(described: Described) -> Iterator[str]:
     unit = described["unit"]
     yield _RULE
     yield f"                    {described['test']}"
-    yield " Dual-port       : OFF\t\tDevice         : mlx5_0"
+    yield f" Dual-port       : {'ON' if described.get('dual_port') else 'OFF'}\t\tDevice         : mlx5_0"
     yield " Number of qps   : 1\t\tTransport type : IB"
     yield f" Mtu             : {described['mtu']}[B]"
     yield f" Link type       : {described['link']}"

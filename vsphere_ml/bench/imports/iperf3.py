@@ -19,7 +19,7 @@ from vsphere_ml.bench.model.record import LinkResult, Workload
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 IPERF3 = "iperf3"
 _RESULT = re.compile(
@@ -63,7 +63,7 @@ def json(document: Any, _: Asked) -> Parsed:
     sender, receiver = (server, client) if test.get("reverse") else (client, server)
     link = LinkResult(tool=IPERF3, sender=sender, receiver=receiver, bytes_per_s=received / 8)
     version = {"iperf3": str(start.get("version", "")).removeprefix("iperf ")}
-    return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,), versions=version)
+    return _make_result(link, streams=max(len(ends), _count(test.get("num_streams"))), versions=version)
 
 
 def text(lines: Sequence[str], _: Asked) -> Parsed:
@@ -81,8 +81,25 @@ def text(lines: Sequence[str], _: Asked) -> Parsed:
         rate *= (1024.0 / 1000.0) ** "_KMGT".index(result["unit"] or "_")
     if number(str(result["rate"])) is None:
         raise nothing(IPERF3, "bytes that arrived")
-    link = LinkResult(tool=IPERF3, sender="client", receiver="server", bytes_per_s=rate)
-    return Parsed(tool=IPERF3, workload=Workload.LINK, ranks=2, links=(link,))
+    ends = ("client", "server")
+    sender, receiver = reversed(ends) if any(line.startswith("Reverse mode") for line in lines) else ends
+    link = LinkResult(tool=IPERF3, sender=sender, receiver=receiver, bytes_per_s=rate)
+    return _make_result(link, streams=len({match[1] for line in lines if (match := _STREAM.match(line))} - {"SUM"}))
+
+
+def _make_result(link: LinkResult, *, streams: int, versions: Mapping[str, str] | None = None) -> Parsed:
+    return Parsed(
+        tool=IPERF3,
+        workload=Workload.LINK,
+        ranks=2,
+        links=(link,),
+        options={"streams": str(streams)} if streams > 1 else {},
+        versions=versions or {},
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 1
 
 
 def _sum_of_streams(lines: Sequence[str]) -> re.Match[str]:

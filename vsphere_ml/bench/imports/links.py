@@ -37,8 +37,10 @@ _TEST = re.compile(r"^\s*(?P<verb>\w+)\s+(?P<kind>(?:[\w.]+ )*?)Test\s*$")  # `R
 _KINDS = ("BW ", "Post List BW ")
 _PORT = re.compile(r"\b(?P<end>local|remote) address\s*:\s*LID (?P<lid>\w+)")
 _GID = re.compile(r"^\s*GID\s*:\s*(?P<gid>[\d:a-f]+)\s*$")
+_BOTH_PORTS = re.compile(r"^\s*Dual-port\s*:\s*ON\b")
 _COLUMN = re.compile(r"#\w+|\w+(?: \w+)?\[[^]]*\]")
 _OSU_TITLE = re.compile(r"^# OSU (?:MPI|NCCL|xCCL)(?:-\w+)?\S*\s+(.*?)\s+(?:Test|v\d)")
+_OSU_READ = "Allreduce Latency"
 _OSU_MEANS = Remark(
     code="import.means",
     target=OSU,
@@ -76,10 +78,14 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
             target=tool,
             hint="--report_gbits",
         )
+    if any(_BOTH_PORTS.search(line) for line in lines):
+        raise other_statistic(tool, "two ports together (-O)", "run it for each port alone")
     _refuse_one_port(lines)
     seen, broken = _perftest_rows(lines)
     if not seen:
         raise nothing(tool, "bandwidth")
+    if len({size for size, _ in seen}) < len(seen):
+        raise other_statistic(tool, "an average for each interval (--run_infinitely)", "run it for a time: -D 10")
     size, average = max(seen)
     infiniband = first_group(r"^\s*Link type\s*:\s*(\w+)", lines) == "IB"
     link = LinkResult(
@@ -97,9 +103,15 @@ def perftest(lines: Sequence[str], _: Asked | None = None) -> Parsed:
         workload=Workload.LINK,
         ranks=2,
         links=(link,),
-        options={"tool": tool},
+        options={"tool": tool, **_queue_pairs(lines)},
         remarks=(*left_out(tool, broken), *_perftest_end(lines, tool)),
     )
+
+
+def _queue_pairs(lines: Sequence[str]) -> dict[str, str]:
+    """Return how many queue pairs there were, where it is not the one that is usual."""
+    count = first_group(r"^\s*Number of qps\s*:\s*(\d+)", lines)
+    return {"qps": count} if count not in {"", "1"} else {}
 
 
 def _perftest_program(lines: Sequence[str]) -> str:
@@ -143,7 +155,8 @@ def _refuse_one_port(lines: Sequence[str]) -> None:
 def _perftest_rows(lines: Sequence[str]) -> tuple[list[tuple[int, float]], list[str]]:
     """Return size and average of each row, and the rows that are cut."""
     titles = next(line for line in lines if _AVERAGE.search(line))
-    columns, at = len(_COLUMN.findall(titles)), _average_at(titles)
+    names = _COLUMN.findall(titles)
+    columns, at = len(names), next(at for at, name in enumerate(names) if _AVERAGE.search(name))
     seen, broken = [], []
     for cells in rows(lines[list(lines).index(titles) :]):
         size, average = parse_integer(cells[0]), number(cells[at]) if len(cells) >= columns > at else None
@@ -164,11 +177,6 @@ def _perftest_end(lines: Sequence[str], tool: str) -> tuple[Remark, ...]:
     )
 
 
-def _average_at(titles: str) -> int:
-    """Return which column the average is: a service level can stand before it (#sl)."""
-    return titles[: titles.index("BW average")].count("#") + 1
-
-
 def _has_point(cell: str) -> bool:
     """Return whether a printed figure has the two digits after its point that tell it from one that was cut."""
     return re.fullmatch(r"\d+\.\d\d+", cell) is not None
@@ -179,8 +187,9 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
     titles = [match[1] for line in lines if (match := _OSU_TITLE.match(line))]
     if len(titles) > 1:
         raise joined_runs_error("OSU", f"{len(titles)} benchmarks")
-    if "Allreduce" not in titles[0].split():
+    if titles[0] != _OSU_READ:  # not `Non-blocking Allreduce Latency`, whose times have computing in them
         raise unnamed_osu(titles[0])
+    over = first_group(r"^# OSU (\w+(?:-\w+)?)\s", lines)  # with -CUDA and others buffers are in GPUs' memory
     heads = [line for line in lines if re.match(r"^#\s*Size\b", line)]
     longest = any("Max Latency" in line for line in heads)
     points, broken = _osu_points(lines, 3 if longest else 1)
@@ -193,6 +202,7 @@ def osu(lines: Sequence[str], _: Asked) -> Parsed:
         options={
             "collective": "all_reduce",
             "statistic": "longest rank" if longest else "mean over ranks",
+            **({"over": over} if over != "MPI" else {}),
             **({"type": text} if (text := first_group(r"^# Datatype:\s*([\w]+)", lines).lower()) else {}),
             **sizes_of(points),
         },

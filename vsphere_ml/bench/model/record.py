@@ -215,6 +215,7 @@ class Path:
     host: str = ""  # that logged it
     other_host: str = ""  # of the other end, where the log tells it
     nic: str = ""  # device, port and link layer, such as mlx5_0:1/RoCE
+    cut: bool = False  # the line ends before it can tell GPUDirect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ _CHANNEL = re.compile(
     r"(?: \[(?P<side>send|receive)\])? via (?P<via>\S.*)"
 )
 _VIA_NET = re.compile(r"NET/(?P<name>.+?)/(?P<device>\d+)(?:\(\d+\))?(?P<how>\S*)")
+_WHOLE_NET = re.compile(r"(?:/GDRDMA(?:\(PCI\))?|/Shared)*")
 _VERBS = re.compile(r"IB(ext\w*)?")
 # HPC-X's plugin goes by this name until it has chosen its way, which it logs in a line of its own: NCCL's adaptors for
 # older plugins keep the first name (nccl-rdma-sharp-plugins' p2p_plugin.c; ncclNet_v6_as_v8 and others in NCCL).
@@ -64,6 +65,7 @@ class _Said:
     host: str  # empty where the line does not tell
     pid: str
     text: str
+    cut: bool = False  # another process's line begins where this one would go on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,14 @@ class _Seen:
     def side(self) -> str:
         """The end that logged it: of a network's line without a side the receiving one, else the sending one."""
         return self.match["side"] or (RECEIVE if self.match["via"].startswith(NET) else SEND)
+
+    @property
+    def cut(self) -> bool:
+        """Whether another process's line begins where `/GDRDMA` would stand."""
+        net = _VIA_NET.match(self.match["via"])
+        if net is None or "/GDRDMA" in net["how"]:
+            return False
+        return self.said.cut or _WHOLE_NET.fullmatch(net["how"]) is None
 
     @property
     def ranks(self) -> tuple[str, str]:
@@ -126,6 +136,7 @@ def of_nccl(log: str) -> tuple[Path, ...]:
             host=each.said.host,
             other_host=communicators.other_host(each.said.host, *each.ranks) or opposite.get(_key_of_end(each), ""),
             nic=_find_nic(each, ports),
+            cut=each.cut,
         )
         for each in seen
     )
@@ -161,9 +172,10 @@ def _read_lines(log: str) -> Iterator[_Said]:
             head = _HEAD.search(piece)
             host, pid = (head["host"], head["pid"]) if head else ("", "")
             host = "" if _GLUED.search(line[:begin]) else host
+            cut = end < len(line) and not line[end - 1].isspace()
             before, *channels = _BEGINS.split(piece)
             for text in channels if len(channels) > 1 else [before + "".join(channels)]:
-                yield _Said(host=host, pid=pid, text=text)
+                yield _Said(host=host, pid=pid, text=text, cut=cut and piece.endswith(text))
 
 
 def _key_of_end(seen: _Seen) -> tuple[str, ...]:

@@ -166,7 +166,16 @@ def _without_nccl(logs: Sequence[RankLog]) -> bool:
 
 
 def _wrong_paths(asked: Transport, between: Sequence[Path]) -> list[Path]:
-    return [each for each in between if each.carrier not in asked.spec.carriers and not _of_plugin(each)]
+    return [
+        each
+        for each in between
+        if each.carrier not in asked.spec.carriers and not _of_plugin(each) and not _may_be_gpudirect(asked, each)
+    ]
+
+
+def _may_be_gpudirect(asked: Transport, path: Path) -> bool:
+    """Return whether the line was cut where it would tell GPUDirect: ranks that write to one file cut each other's."""
+    return asked.spec.gpu_memory and path.carrier == IB and path.cut
 
 
 def _of_plugin(path: Path) -> bool:
@@ -191,6 +200,8 @@ def _unsure(asked: Transport, between: Sequence[Path], nodes: JobNodes, log: str
         yield f"{len(plugins)} of {len(between)} channels went by {_carriers(plugins)}, which may be RDMA or TCP"
     elif missing := nodes.not_covered(between):
         yield missing
+    if cut := [each for each in between if _may_be_gpudirect(asked, each)]:
+        yield f"the lines of {len(cut)} of {len(between)} channels are cut where GDRDMA would stand"
     yield from channels.find_alternatives(log)
     if asked.spec.gpu_memory and any(map(_is_unsided, between)):
         yield "NCCL up to 2.3 does not tell what memory the sending end used"
