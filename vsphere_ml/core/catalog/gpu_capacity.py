@@ -13,19 +13,23 @@ from vsphere_ml.core.catalog.boards import BY_CODE
 if TYPE_CHECKING:
     from vsphere_ml.core.catalog.catalogue import Instance, Profile
     from vsphere_ml.core.catalog.profiles import ProfileName
+    from vsphere_ml.core.model.inventory import VgpuProfile
 
 SAME_SIZE, MIXED_SIZE, MIG = "sameSize", "mixedSize", "multiInstanceGpu"
 
 
 @lru_cache(maxsize=4096)  # a site has many GPUs in few states
-def left(wanted: ProfileName, profiles: tuple[ProfileName, ...], mode: str | None) -> int:
+def left(
+    wanted: ProfileName, profiles: tuple[ProfileName, ...], mode: str | None, offered: tuple[VgpuProfile, ...] = ()
+) -> int:
     """Return how many more vGPUs of a profile a GPU holds beside these, in the mode vCenter tells (None: it does not).
 
+    `offered` are the profiles of its host, by which those are told that are not in NVIDIA's tables.
     MIG-backed and time-sliced vGPUs never share a GPU. Time-sliced ones are of one size, except in mixed-size mode
     (vSphere 8.0 U3); MIG instances must find memory slices that are free where they may begin.
     """
-    profile = catalogue.find(wanted)
-    others = tuple(catalogue.find(each) for each in profiles)
+    profile = catalogue.find(wanted) or catalogue.estimate(wanted, offered)
+    others = tuple(catalogue.find(each) or catalogue.estimate(each, offered) for each in profiles)
     if profile is None or None in others or not _mode_allows(profile, mode):
         return 0
     known = tuple(each for each in others if each is not None)
@@ -59,9 +63,9 @@ def _is_mixable(profiles: tuple[Profile, ...]) -> bool:
     """
     if not all(each.most_mixed for each in profiles):
         return False
-    width = lcm(
-        *(each.most_mixed for each in catalogue.profiles_of(BY_CODE[profiles[0].name.board]) if each.most_mixed)
-    )
+    board = BY_CODE.get(profiles[0].name.board)
+    table = catalogue.profiles_of(board) if board is not None else profiles
+    width = lcm(*(each.most_mixed for each in table if each.most_mixed))
     spans = Counter(width // each.most_mixed for each in profiles)
     return _are_aligned(tuple(sorted(spans.items(), reverse=True)), 0, width)
 
@@ -95,8 +99,8 @@ def _are_placeable(profiles: tuple[Profile, ...]) -> bool:
     """Return whether instances can lie side by side: the wide ones first, each at the first start that works."""
     instances = [each.instance for each in profiles if each.instance is not None]
     slices = sum(each.name.mig_slices or 0 for each in profiles)
-    full = 4 if profiles[0].name.board == "A30" else 7
-    return slices <= full and _can_lay(sorted(instances, key=lambda each: (-each.span, len(each.starts))), 0)
+    in_order = sorted(instances, key=lambda each: (-each.span, len(each.starts)))
+    return slices <= profiles[0].gpu_slices and _can_lay(in_order, 0)
 
 
 def _can_lay(instances: list[Instance], taken: int) -> bool:

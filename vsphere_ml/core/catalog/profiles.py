@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.inventory import VgpuProfile
 
+# NVIDIA's own names of newer boards have several words: `RTX6000-Ada-48Q`, `RTX Pro 6000 Blackwell DC-1-12Q`.
 _NAME = re.compile(
-    r"(?:grid_|nvidia_)?(?P<board>[a-z][a-z0-9]*)-(?:(?P<slices>[1-7])-)?(?P<gb>[1-9]\d{0,2})(?P<series>[abcq])"
+    r"(?:(?:grid|nvidia)[ _-])?(?P<board>[a-z][a-z0-9]*(?:[ _-][a-z0-9]{2,})*?)"
+    r"-(?:(?P<slices>[1-7])-)?(?P<gb>[1-9]\d{0,2})(?P<series>[abcq])"
     r"(?P<suffix>me|nome|meall|gfx)?",
     re.IGNORECASE | re.ASCII,
 )
@@ -26,7 +28,7 @@ _NAME = re.compile(
 class ProfileName:
     """A profile's name, taken apart; equal names mean the same profile, however they were written."""
 
-    board: str  # board code in capitals: A100, H100XM
+    board: str  # board code in capitals, several words joined by hyphens: A100, H100XM, RTX6000-ADA
     framebuffer_gib: int
     series: str  # A, B, C or Q; C is compute
     mig_slices: int | None = None  # None: time-sliced
@@ -55,7 +57,7 @@ def parse(name: str) -> ProfileName:
             f"`{name}` is not a vGPU profile; write board, framebuffer in GB and series, such as A100-40C{meant}"
         )
     return ProfileName(
-        board=match["board"].upper(),
+        board=re.sub("[ _]", "-", match["board"]).upper(),
         framebuffer_gib=int(match["gb"]),
         series=match["series"].upper(),
         mig_slices=int(match["slices"]) if match["slices"] else None,

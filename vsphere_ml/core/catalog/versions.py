@@ -7,7 +7,8 @@ DEVICE_GROUPS_HARDWARE = 20
 PCI_HARDWARE = 17  # of any vGPU or PCI function
 # A VM with more PCI functions than these wants that (Frank Denneman, articles of 2022-08-30 and 2023-04-26).
 FEW_FUNCTIONS, MANY_FUNCTIONS_HARDWARE = 16, 20
-VGPUS_PER_VM = {7: 4, 8: 8}  # by ESXi's major version; vSphere 8.0 U3 may take more, which is not documented
+# What every ESXi from 7.0 on gives a VM, and what 8.0 does by its documents; newer ones are asked how many it is.
+VGPUS_PER_VM, _VGPUS_FROM_8 = 4, 8
 
 
 _SEVERAL_SHARES = (8, 0)
@@ -38,6 +39,5 @@ def several_shares(esxi_version: str) -> bool:
 
 
 def most_vgpus(esxi_version: str) -> int:
-    """Return how many vGPUs one VM may have on this ESXi."""
-    major = next(iter(numbers(esxi_version)), 0)
-    return VGPUS_PER_VM.get(major, max(VGPUS_PER_VM.values()) if major > max(VGPUS_PER_VM) else 1)
+    """Return how many vGPUs one VM may have on this ESXi, where it does not tell itself."""
+    return _VGPUS_FROM_8 if numbers(esxi_version) >= (8,) else VGPUS_PER_VM

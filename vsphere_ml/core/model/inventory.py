@@ -197,6 +197,7 @@ class Host:
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
+    most_vgpus: int | None = None  # of one VM; None where it was not asked for or not told
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     rebinds: bool = False  # takes passthrough without a reboot
     pvrdma: Pvrdma | None = None  # only read when it is asked for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog import catalogue
@@ -33,21 +34,27 @@ _OTHER_BOARDS = frozenset({"M6", "M10", "M60", "P4", "P6", "P40", "P100", "P100C
 
 
 def profile_refusal(name: str) -> str | None:
-    """Return why there is no such compute profile, in words for a person, or None when there is; ValueError as `parse`.
-
-    There are those of NVIDIA's tables of C-series vGPUs.
-    """
+    """Return why a profile is none for compute, in words for a person, or None when it is; ValueError as `parse`."""
     profile = parse(name)
+    if profile.series == "C":
+        return None
+    compute = replace(profile, series="C", suffix="")
+    return f"`{name}` is of the {profile.series} series, which is not for compute; write `{compute}`"
+
+
+def profile_note(profile: ProfileName) -> str | None:
+    """Return, in words, that NVIDIA's tables of C-series vGPUs lack a profile, and what else may be meant; None else.
+
+    A board may be newer than they are, so what the hosts offer decides.
+    """
     board = BY_CODE.get(profile.board)
-    if board is None:
-        known = None if profile.board in _OTHER_BOARDS else nearest_name(str(profile), known_names())
-        meant = f"; did you mean `{known}`?" if known else f"; known are {', '.join(BY_CODE)}"
-        return f"`{name}` is of a board vsml does not know: {profile.board}{meant}"
     if catalogue.find(profile) is not None:
         return None
-    if profile.series != "C":
-        return f"`{name}` is of the {profile.series} series, which is not for compute; write `{board.full_profile}`"
-    return f"`{name}` does not exist: {_instead(profile, board)}{_boards_with_profile(profile, board)}"
+    if board is not None:
+        return f"NVIDIA's tables have no {profile}: {_instead(profile, board)}{_boards_with_profile(profile, board)}"
+    known = None if profile.board in _OTHER_BOARDS else nearest_name(str(profile), known_names())
+    meant = f"; did you mean `{known}`?" if known else ""
+    return f"{profile.board} is a board that vsml has no data sheet of{meant}"
 
 
 def device_ids(text: str) -> tuple[int, int]:
@@ -96,7 +103,8 @@ def _find_gpu_mistakes(asked: GpuRequest, profile: ProfileName) -> Iterator[str]
         case GpuKind.VGPU if sliced:
             yield f'`{profile}` is a MIG profile, and the kind is `vgpu`; write kind = "mig", or leave it out'
         case GpuKind.MIG if not sliced:
-            yield f"`{profile}` is no MIG profile; {_instead(profile, BY_CODE[profile.board], mig=True)}"
+            board = BY_CODE.get(profile.board)
+            yield f"`{profile}` is no MIG profile" + (f"; {_instead(profile, board, mig=True)}" if board else "")
         case GpuKind.NVLINK:
             yield from _against_link(asked, profile)
         case _:
@@ -114,18 +122,25 @@ def _find_passthrough_mistakes(asked: GpuRequest) -> Iterator[str]:
 
 def _against_link(asked: GpuRequest, profile: ProfileName) -> Iterator[str]:
     """Yield what keeps GPUs from being joined by NVLink: whole GPUs only, of a board that has it, in groups."""
-    board = BY_CODE[profile.board]
+    board = BY_CODE.get(profile.board)
     if profile.mig_slices is not None:
-        yield f"`{profile}` is a MIG profile, and MIG has no NVLink (rule {_LINK}); write `{board.full_profile}`"
+        entire = f"; write `{board.full_profile}`" if board is not None else ""
+        yield f"`{profile}` is a MIG profile, and MIG has no NVLink (rule {_LINK}){entire}"
+    elif board is None:
+        yield from () if asked.count in GROUP_SIZES else (_wrong_group_size(asked.count),)
     elif not profile.is_full:
         entire = f"write `{board.full_profile}`"
         yield f"`{profile}` is a part of a GPU, and NVLink joins whole ones (rule {_LINK}); {entire}"
     elif board.code not in catalogue.NVLINK:
         yield f"{board.title} has no NVLink between vGPUs (rule {_LINK})"
     elif asked.count not in GROUP_SIZES:
-        yield f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {asked.count} (rule {_SIZES})"
+        yield _wrong_group_size(asked.count)
     elif asked.count > PAIR and board.code not in catalogue.NVSWITCH:
         yield f"{board.title} is joined in pairs; {asked.count} GPUs need an NVSwitch, which it has not (rule nvswitch)"
+
+
+def _wrong_group_size(count: int) -> str:
+    return f"NVLink joins {', '.join(map(str, GROUP_SIZES))} GPUs of a VM, not {count} (rule {_SIZES})"
 
 
 def _instead(profile: ProfileName, board: Board, *, mig: bool | None = None) -> str:

@@ -56,9 +56,9 @@ class NodeRequirements:
 
     @property
     def board(self) -> Board | None:
-        """The board asked for; None for PCI ids that vsml does not know."""
+        """The board asked for; None for one that vsml does not know."""
         if isinstance(self.gpu, ProfileName):
-            return BY_CODE[self.gpu.board]
+            return BY_CODE.get(self.gpu.board)
         return BY_DEVICE.get(self.gpu.device) if self.gpu.vendor == NVIDIA else None
 
 

@@ -25,9 +25,10 @@ class Scope:
 
     Every VM and host is read leanly. Devices are read for the hosts of `cluster` (of all when None) that offer vGPUs,
     or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
-    `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers. Settings are
-    read in full for VMs that carry the mark `owner` or have one of the names in `vms`. With `customizations` the names
-    of vCenter's customization specifications are read, with `tasks` the tasks that it is at work on.
+    `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers, with `vgpus` also how
+    many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have one of the names
+    in `vms`. With `customizations` the names of vCenter's customization specifications are read, with `tasks` the
+    tasks that it is at work on.
     """
 
     datacenter: str | None = None
@@ -38,6 +39,7 @@ class Scope:
     direct_path: bool = False
     pvrdma: bool = False
     roce: bool = False
+    vgpus: bool = False
     customizations: bool = False
     tasks: bool = False
 

@@ -153,7 +153,7 @@ def _capacity_rows(capacity: HostCapacity, cluster: str) -> Iterator[CapacityRow
 
 def _profile(capacity: HostCapacity, cluster: str, name: str) -> CapacityRow:
     parsed = read(name)
-    known = catalogue.find(parsed) if parsed else None
+    known = catalogue.find(parsed) or catalogue.estimate(parsed, capacity.host.profiles) if parsed else None
     free = _free(capacity, parsed) if known and parsed else None
     return CapacityRow(
         host=capacity.host.name,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BY_CODE
 from vsphere_ml.core.catalog.profiles import ProfileName, read
-from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, VGPUS_PER_VM, functions_hardware
+from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, functions_hardware
 from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.nodes.gpu import profile_note
 from vsphere_ml.core.rules.rule import Words
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 # NVIDIA's lists of boards with GPUDirect RDMA in VMs are of SR-IOV-capable GPUs: Ampere, Ada and Hopper.
 _BEFORE_AMPERE = frozenset({"V100X", "V100DX", "T4"})
-_CONNECTX = re.compile(r"connect-?x[- ]?(5|6|7)\b", re.IGNORECASE)
+_CONNECTX = re.compile(r"connect-?x[- ]?([5-9]|\d\d)\b|blue-?field\b", re.IGNORECASE)
 _SWITCH = re.compile(r"pciPassthru\d*\.cfg\.(enable_uvm|enable_debugging|enable_profiling)", re.IGNORECASE)
 _AFFINITIES = ("sched.cpu.affinity", "sched.mem.affinity")
 _SHOWN = 3
@@ -46,10 +47,10 @@ def hardware_of_functions(node: NodeSpec) -> Iterator[Words]:
         yield Words(text, ("hardware_version",))
 
 
-def many_vgpus(node: NodeSpec) -> Iterator[Words]:
-    most = max(VGPUS_PER_VM.values())
-    if not node.gpu.whole and node.gpu.count > most:
-        yield Words(f"a VM has {most} vGPUs at most, {node.gpu.count} are asked for", ("gpu", "count"))
+def unknown_profile(node: NodeSpec) -> Iterator[Words]:
+    profile = _profile(node)
+    if profile is not None and (why := profile_note(profile)) is not None:
+        yield Words(f"{why}; whether it is there, and how large, is told by the hosts", ("gpu", "profile"))
 
 
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
@@ -91,7 +92,8 @@ def no_gpudirect(node: NodeSpec) -> Iterator[Words]:
         return
     instead = "peer_to_peer = false does without GPUDirect"
     if not _CONNECTX.search(node.nic.model):
-        text = f"GPUDirect RDMA is documented for ConnectX-5, 6 and 7, not for {node.nic.model}; {instead}"
+        documented = "ConnectX-5 and newer and for BlueField"
+        text = f"GPUDirect RDMA is documented for {documented}, not for {node.nic.model}; {instead}"
         yield Words(text, ("nic", "model"))
     profile = _profile(node)
     if profile is not None and profile.board in _BEFORE_AMPERE:

@@ -70,11 +70,10 @@ RULES: tuple[Rule, ...] = (
         id="vgpus-per-vm",
         number=7,
         severity=_ERROR,
-        says="a VM has 4 vGPUs at most on vSphere 7, and 8 on vSphere 8",
-        sources=("FD-LIM", "FD-MULTI"),
-        versions="7.0: 4; from 8.0 on: 8",
-        kept=f"{_REFUSED} above 8; {_PASSED_OVER}",
-        of_node=by_spec.many_vgpus,
+        says="a VM has 4 vGPUs at most on vSphere 7, and 8 on vSphere 8, where the hosts do not tell another number",
+        sources=("FD-LIM", "FD-MULTI", "VMIOP"),
+        versions="7.0: 4; from 8.0 on: 8, or what the hosts tell",
+        kept=f"hosts are asked when a node wants more; {_PASSED_OVER}",
     ),
     Rule(
         id="functions-per-vm",
@@ -139,8 +138,8 @@ RULES: tuple[Rule, ...] = (
         id="gpudirect-rdma",
         number=14,
         severity=_ERROR,
-        says="GPUDirect RDMA is for C-series on Ampere, Ada and Hopper, in Linux VMs, with ConnectX-5, 6 or 7",
-        sources=("CSER",),
+        says="GPUDirect RDMA is for C-series from Ampere on, in Linux VMs, with ConnectX-5 or newer, or BlueField",
+        sources=("CSER", "GPUDIRECT"),
         kept=f"{_REFUSED}, a template of another system with the plan; `peer_to_peer = false` does without GPUDirect",
         of_source=by_source.no_linux_for_gpudirect,
         of_node=by_spec.no_gpudirect,
@@ -351,6 +350,16 @@ RULES: tuple[Rule, ...] = (
         sources=("NCCL-2101", "NCCL", "UVM"),
         kept="vsml does not switch unified memory on, which rules out vMotion and NVLink of A100; told by `vsml check`",
         of_node=by_spec.memory_pools,
+    ),
+    Rule(
+        id="profiles-of-the-hosts",
+        number=38,
+        severity=_WARNING,
+        says="which vGPU profiles there are is told by the hosts; boards newer than NVIDIA's tables are carried",
+        sources=("PROFILES", "CSER"),
+        kept="a profile that NVIDIA's tables lack is told by `vsml check` and with the plan; its size is as the host "
+        "has it, and how many a GPU holds is worked out of its other profiles",
+        of_node=by_spec.unknown_profile,
     ),
 )
 BY_ID = {rule.id: rule for rule in RULES}

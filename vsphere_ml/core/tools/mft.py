@@ -34,8 +34,8 @@ INSTALL_BY_IMAGE = (
 # On Linux either name will do: mstflint's programs are the same ones.
 _IN_GUEST = "$(command -v mlxconfig || command -v mstconfig || echo mlxconfig)"
 GUEST_PORTS = "lspci -D -n -d 15b3:"
-# Physical functions of ConnectX-5 to -7; those of mlx5's virtual ones are even (PCI ID database).
-_PHYSICAL = re.compile(r"^(\S+) \S+ 15b3:(1017|1019|101b|101d|101f|1021)\b", re.MULTILINE)
+# Network controllers that are no virtual function, whose ids these are from ConnectX-4 on (PCI ID database).
+_PHYSICAL = re.compile(r"^(\S+) 02\d\d: 15b3:(?!1014|1016|1018|101a|101c|101e|a2d3)", re.MULTILINE)
 _DEVICE = re.compile(r"^\S+\s+(?:/dev/)?(mt\S+)\s+([0-9a-f:.]+)\s+(.*)$", re.IGNORECASE)
 _COLUMNS = frozenset({"Default", "Current", "Next"})
 _VALUE = re.compile(r"[^()\s]+\((\d+)\)|(\d+)")
@@ -91,7 +91,7 @@ def guest_setting(address: str, value: bool) -> str:  # noqa: FBT001
 
 def guest_ports(listed: str) -> tuple[str, ...]:
     """Return the addresses of the whole ConnectX functions that a guest's `lspci` lists."""
-    return tuple(found[0] for found in _PHYSICAL.findall(listed))
+    return tuple(_PHYSICAL.findall(listed))
 
 
 def devices(status: str) -> tuple[MstDevice, ...]:

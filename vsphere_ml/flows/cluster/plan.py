@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.catalog.versions import VGPUS_PER_VM
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import missing_prerequisites
 from vsphere_ml.core.model.marks import cut_short, is_marked
@@ -143,6 +144,7 @@ def scope(spec: ClusterSpec) -> Scope:
         direct_path=any(node.gpu.whole for node in spec.nodes),
         pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
         roce=spec.roce.of_hosts,
+        vgpus=any(not node.gpu.whole and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,
     )
 

@@ -30,7 +30,7 @@ from vsphere_ml.vsphere.inventory.pci import address, functions, unsigned_id
 from vsphere_ml.vsphere.inventory.vms import hardware_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from vsphere_ml.core.model.inventory import PciAddress
     from vsphere_ml.vsphere.connection.session import Session
@@ -56,6 +56,7 @@ class Assignable:
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
         self._pvrdma: dict[HostRef, Pvrdma] = {}
         self._modules: dict[HostRef, tuple[tuple[str, str], ...] | None] = {}
+        self._most_vgpus: dict[HostRef, int | None] = {}
         self._no_answer: dict[HostRef, str] = {}
 
     def ask(self, machines: Machines) -> None:
@@ -74,6 +75,10 @@ class Assignable:
     def ask_for_modules(self, machines: Machines) -> None:
         """Ask these hosts for the options of their NICs' drivers."""
         self._modules = self._each("driver options", _modules, machines)
+
+    def ask_for_most_vgpus(self, machines: Machines) -> None:
+        """Ask these hosts how many vGPUs one VM may have."""
+        self._most_vgpus = self._each("virtual hardware", self._instances, machines)
 
     def _ask_for_profiles(self, machines: Machines) -> None:
         """Ask one host of all those that offer the same profiles, and another when that one does not answer."""
@@ -131,6 +136,7 @@ class Assignable:
             system_ids=self._system_ids.get(ref, {}),
             pvrdma=self._pvrdma.get(ref),
             module_options=self._modules.get(ref),
+            most_vgpus=self._most_vgpus.get(ref),
             no_answer=self._no_answer.get(ref, ""),
         )
 
@@ -146,12 +152,32 @@ class Assignable:
         infos = _or_none(manager.RetrieveVgpuProfileInfo) if manager else None
         return {info.profileName: _profile(info) for info in infos or ()}
 
-    def _systems(self, host: Any, props: Mapping[str, Any]) -> dict[PciAddress, str]:
+    def _browser(self, props: Mapping[str, Any]) -> Any:
         browsers = collect_objects(self._session, [props["parent"]], {vim.ComputeResource: ["environmentBrowser"]})
-        browser = next((found.get("environmentBrowser") for _, found in browsers), None)
+        return next((found.get("environmentBrowser") for _, found in browsers), None)
+
+    def _instances(self, host: Any, props: Mapping[str, Any]) -> int | None:
+        """Return the most vGPUs that the host's newest virtual hardware lets a VM have of its least generous type."""
+        browser = self._browser(props)
+        # One guest system's row is asked for: those of all of them are most of a long answer.
+        query = vim.EnvironmentBrowser.ConfigOptionQuerySpec(host=host, guestId=["otherGuest64"])
+        option = browser.QueryConfigOptionEx(query) if browser else None
+        devices = option.hardwareOptions.virtualDeviceOption if option else None
+        return min((each.maxInstances for each in _vgpu_options(devices or ()) if each.maxInstances), default=None)
+
+    def _systems(self, host: Any, props: Mapping[str, Any]) -> dict[PciAddress, str]:
+        browser = self._browser(props)
         target = browser.QueryConfigTarget(host) if browser else None
         devices = (*(target.pciPassthrough or ()), *(target.sriov or ())) if target else ()
         return {address(each.pciDevice.id): each.systemId for each in devices}
+
+
+def _vgpu_options(devices: Iterable[Any]) -> Iterator[Any]:
+    for device in devices:
+        if isinstance(device, vim.vm.device.VirtualPCIPassthroughOption):
+            for backing in device.backingOption or ():
+                if isinstance(backing, vim.vm.device.VirtualPCIPassthroughOption.VmiopBackingOption):
+                    yield backing
 
 
 def _passes_functions(props: Mapping[str, Any]) -> bool:

@@ -74,6 +74,7 @@ class Extra:
     system_ids: Mapping[PciAddress, str] = field(default_factory=dict)
     pvrdma: Pvrdma | None = None
     module_options: tuple[tuple[str, str], ...] | None = None
+    most_vgpus: int | None = None
     no_answer: str = ""
 
 
@@ -120,6 +121,7 @@ def host(
         nics=nics.ports(found, props, pci, extra.system_ids, vms) if pci else (),
         profiles=extra.profiles,
         groups=extra.groups,
+        most_vgpus=extra.most_vgpus,
         assignment_policy=gpus.policy(props),
         rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
         pvrdma=extra.pvrdma,

@@ -143,6 +143,8 @@ class _Read:
         if self.scope.roce and self.scope.devices:
             self._merge(self.scoped, (modules.PATH,))
             self.assignable.ask_for_modules(self._machines(self.scoped))
+        if self.scope.vgpus and self.scope.devices:
+            self.assignable.ask_for_most_vgpus(self._machines(with_gpus))
         self.assignable.hardware(clusters if clusters is not None else self._all_clusters())
         self._full(self._who_matters(with_gpus if self.scope.devices else []))
 

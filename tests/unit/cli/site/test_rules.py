@@ -20,7 +20,7 @@ def test_all_rules_are_listed_by_default(vsml: Callable[..., Ended]) -> None:
     assert listed.status == 0
     assert all(rule.id in listed.out for rule in RULES)
     found = json.loads(vsml("rules", "-o", "json").out)
-    assert [each["number"] for each in found["data"]] == list(range(1, 38))
+    assert [each["number"] for each in found["data"]] == list(range(1, 39))
     assert found["command"] == "rules list"
 
 
@@ -56,9 +56,8 @@ def test_check_tells_rules_beside_the_nodes(vsml: Callable[..., Ended], tmp_path
 
 def test_a_file_that_breaks_one_is_refused_with_its_line(vsml: Callable[..., Ended], tmp_path: Path) -> None:
     file = tmp_path / "cluster.toml"
-    file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", count = 9 }'))
+    file.write_text(ONE_NODE.replace('"A100-40C" }', '"A100-40C", kind = "nvlink", count = 2 }\nhardware_version = 19'))
     refused = vsml("check", str(file))
     assert refused.status == 2
-    assert "cluster.toml:10" in refused.err
-    assert "a VM has 8 vGPUs at most, 9 are asked for" in refused.err
-    assert "vsml rules why vgpus-per-vm" in refused.err
+    assert "cluster.toml:11" in refused.err
+    assert "vsml rules why hardware-version" in refused.err

@@ -19,6 +19,20 @@ def test_every_spelling_is_the_profile_that_the_host_offers(name: str) -> None:
     assert found.name == "grid_a100-40c"
 
 
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("NVIDIA RTX Pro 6000 Blackwell DC-1-12C", ("RTX-PRO-6000-BLACKWELL-DC", 1, 12)),
+        ("nvidia_rtx_pro_6000_blackwell_dc-96c", ("RTX-PRO-6000-BLACKWELL-DC", None, 96)),
+        ("RTX6000-Ada-48C", ("RTX6000-ADA", None, 48)),
+        ("grid_rtxa6000-48c", ("RTXA6000", None, 48)),
+    ],
+)
+def test_a_board_may_have_several_words(name: str, parts: tuple[str, int | None, int]) -> None:
+    found = parse(name)
+    assert (found.board, found.mig_slices, found.framebuffer_gib) == parts
+
+
 def test_a_mig_name_is_taken_apart() -> None:
     parts = ProfileName(board="A100", framebuffer_gib=5, series="C", mig_slices=1, suffix="ME")
     assert parse("A100-1-5CME") == parts

@@ -28,7 +28,7 @@ _LEAST, _MOST = 0.9, 1.2
 
 def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: HostConfigSpec) -> Iterator[Reason]:
     """Yield what speaks against so many vGPUs on a host whatever is left there, or may be changed."""
-    most = most_vgpus(host.version)
+    most = host.most_vgpus or most_vgpus(host.version)
     if count > most:
         yield Reason(
             RejectReason.GPU, f"ESXi {host.version} gives a VM {most} vGPUs at most, {count} wanted", "vgpus-per-vm"
@@ -79,11 +79,12 @@ def suitable_gpus(host: Host, profile: ProfileName) -> list[Gpu]:
 
 def _serves(host: Host, gpu: Gpu, profile: ProfileName) -> bool:
     """Return whether a GPU is of a profile's board: by its PCI id, else by its memory."""
-    wanted, function = BY_CODE[profile.board], host.pci.get(gpu.address)
+    wanted, function = BY_CODE.get(profile.board), host.pci.get(gpu.address)
     board = BY_DEVICE.get(function.device) if function is not None and function.vendor == NVIDIA else None
     if board is not None:
         return board is wanted
-    full = wanted.framebuffer_mib * MIB
+    offered = catalogue.sizes_of(profile.board, host.profiles).values()
+    full = (wanted.framebuffer_mib if wanted is not None else max(offered, default=0)) * MIB
     return _LEAST * full <= gpu.memory <= _MOST * full
 
 
@@ -95,7 +96,8 @@ def spare_vgpus(capacity: HostCapacity, gpu: Gpu, profile: ProfileName) -> int:
         return 0
     profiles = tuple(sorted((share.profile for share in capacity.shares.get(gpu.address, ())), key=str))
     sliced = profile.mig_slices is not None and capacity.may(HostConfigKind.MIG)
-    return gpu_capacity.left(profile, profiles, gpu_capacity.MIG if sliced else gpu.vgpu_mode)
+    mode = gpu_capacity.MIG if sliced else gpu.vgpu_mode
+    return gpu_capacity.left(profile, profiles, mode, capacity.host.profiles)
 
 
 def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Iterator[HostConfigKind]:
@@ -111,9 +113,9 @@ def lacks(host: Host, gpus: Iterable[PciAddress], profile: ProfileName) -> Itera
 
 
 def framebuffer(profile: ProfileName) -> int:
-    """Return what a vGPU takes of a GPU, in MiB; 0 when nobody knows."""
+    """Return what a vGPU takes of a GPU, in MiB: by NVIDIA's tables, else by its name."""
     known = catalogue.find(profile)
-    return known.framebuffer_mib if known is not None else 0
+    return known.framebuffer_mib if known is not None else profile.framebuffer_gib << 10
 
 
 def _free(profile: ProfileName, counts: list[int]) -> str:

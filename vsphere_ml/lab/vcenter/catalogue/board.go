@@ -48,7 +48,7 @@ type Profile struct {
 	MaxSameSize     int // vGPUs of this type on one GPU in sameSize mode
 	MaxMixedSize    int // the same in mixedSize mode; 0 when the type cannot be mixed
 	MIG             bool
-	Slices          int // MIG compute slices of the GPU instance, of 7 (A30: of 4)
+	Slices          int // MIG compute slices of the GPU instance, of 7 (A30, RTX PRO 6000: of 4)
 	FullFramebuffer bool
 	MinAPI          string // the first API version that offers it; "" for all
 }
@@ -63,7 +63,7 @@ func (b Board) VendorName() string {
 
 // MIGSlices is the number of compute slices a GPU in MIG mode divides into.
 func (b Board) MIGSlices() int {
-	if strings.HasPrefix(b.Name, "A30") {
+	if strings.HasPrefix(b.Name, "A30") || strings.HasPrefix(b.Name, "RTX-PRO-6000") {
 		return 4
 	}
 	return 7

@@ -59,6 +59,15 @@ func l40s(prefix string) []Profile {
 	}
 }
 
+// rtxPro6000 has some of the types: the time-sliced ones that divide 96 GB evenly, and those of MIG's four slices.
+func rtxPro6000(prefix string) []Profile {
+	return []Profile{
+		sliced(prefix, "-96c", 98304, 1, 1), sliced(prefix, "-48c", 49152, 2, 2), sliced(prefix, "-32c", 32768, 3, 2),
+		sliced(prefix, "-24c", 24576, 4, 4), sliced(prefix, "-12c", 12288, 8, 8),
+		mig(prefix, "-4-96c", 98304, 1, 4, ""), mig(prefix, "-2-48c", 49152, 2, 2, ""), mig(prefix, "-1-24c", 24576, 4, 1, ""),
+	}
+}
+
 // sliced is a time-sliced profile; the one that fits once is the full framebuffer.
 func sliced(prefix, size string, mib, same, mixed int) Profile {
 	return Profile{

@@ -221,15 +221,23 @@ func (b *browser) option(ctx *simulator.Context, key string, only *types.Managed
 	if !slices.ContainsFunc(descriptors, wanted) {
 		return nil, &types.InvalidArgument{InvalidProperty: "key"}
 	}
-	return configOption(key, guests), nil
+	var profiles []string
+	for _, machine := range machines {
+		for _, name := range profileNames(b.lab.Rack.Profiles(machine.name)) {
+			if !slices.Contains(profiles, name) {
+				profiles = append(profiles, name)
+			}
+		}
+	}
+	return configOption(key, guests, hardwareOptions(profiles, apiVersion(b.lab.File))), nil
 }
 
 // configOption fills what the API requires of the type; the simulator leaves it empty, and pyvmomi refuses that.
-func configOption(key string, guests []string) *types.VirtualMachineConfigOption {
+func configOption(key string, guests []string, hardware types.VirtualHardwareOption) *types.VirtualMachineConfigOption {
 	return &types.VirtualMachineConfigOption{
 		Version: key, Description: "Virtual hardware version " + key[len("vmx-"):],
 		GuestOSDescriptor:    guestDescriptors(guests),
-		HardwareOptions:      hardwareOptions(),
+		HardwareOptions:      hardware,
 		Capabilities:         types.VirtualMachineCapability{SecureBootSupported: types.NewBool(true)},
 		DefaultDevice:        simulated.VirtualDevice,
 		SupportedMonitorType: []string{"release", "stats", "debug"},

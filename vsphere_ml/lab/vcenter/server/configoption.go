@@ -8,9 +8,10 @@ import (
 )
 
 // hardwareOptions are the limits of a virtual machine, in the numbers VMware's configuration maximums give for
-// vSphere 8.
-func hardwareOptions() types.VirtualHardwareOption {
+// vSphere 8, and how many vGPUs of a type its plugin lets it have.
+func hardwareOptions(profiles []string, api string) types.VirtualHardwareOption {
 	return types.VirtualHardwareOption{
+		VirtualDeviceOption:   []types.BaseVirtualDeviceOption{passthroughOption(profiles, api)},
 		NumCPU:                []int32{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 768},
 		NumCoresPerSocket:     types.IntOption{Min: 1, Max: 768, DefaultValue: 1},
 		MemoryMB:              types.LongOption{Min: 4, Max: 25165824, DefaultValue: 2048},
@@ -25,6 +26,19 @@ func hardwareOptions() types.VirtualHardwareOption {
 			MemoryAllocationOption: allocationOption(),
 		},
 	}
+}
+
+func passthroughOption(profiles []string, api string) types.BaseVirtualDeviceOption {
+	option := &types.VirtualPCIPassthroughOption{VirtualDeviceOption: types.VirtualDeviceOption{Type: "VirtualPCIPassthrough"}}
+	for _, profile := range profiles {
+		backing := &types.VirtualPCIPassthroughVmiopBackingOption{
+			Vgpu:         types.StringOption{DefaultValue: profile},
+			MaxInstances: int32(mostVGPUs(api)),
+		}
+		backing.Type = "VirtualPCIPassthroughVmiopBackingInfo"
+		option.BackingOption = append(option.BackingOption, backing)
+	}
+	return option
 }
 
 func one() types.IntOption { return types.IntOption{Min: 1, Max: 1, DefaultValue: 1} }
