@@ -50,7 +50,7 @@ def hardware_of_functions(node: NodeSpec) -> Iterator[Words]:
 def unknown_profile(node: NodeSpec) -> Iterator[Words]:
     profile = _profile(node)
     if profile is not None and (why := profile_note(profile)) is not None:
-        yield Words(f"{why}; whether it is there, and how large, is told by the hosts", ("gpu", "profile"))
+        yield Words(f"{why}; whether it is there, and how large, the hosts say", ("gpu", "profile"))
 
 
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:

@@ -355,9 +355,9 @@ RULES: tuple[Rule, ...] = (
         id="profiles-of-the-hosts",
         number=38,
         severity=_WARNING,
-        says="which vGPU profiles there are is told by the hosts; boards newer than NVIDIA's tables are carried",
+        says="the hosts say which vGPU profiles there are; boards newer than NVIDIA's tables are carried",
         sources=("PROFILES", "CSER"),
-        kept="a profile that NVIDIA's tables lack is told by `vsml check` and with the plan; its size is as the host "
+        kept="`vsml check` and the plan name a profile that is not in NVIDIA's tables; its size is as the host "
         "has it, and how many a GPU holds is worked out of its other profiles",
         of_node=by_spec.unknown_profile,
     ),
