@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,7 +23,7 @@ FACTS = GuestFacts(
 )
 
 
-def parametrize(tool: str) -> Any:
+def parametrize(tool: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("described", list_transcripts(tool), ids=lambda each: each["source"].split("//")[1])
 
 
