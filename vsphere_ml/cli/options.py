@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, dataclass_transform
 
 import typer
 from typer.models import ArgumentInfo
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.terminal import Answer, Terminal
 
 P = ParamSpec("P")
+T = TypeVar("T")
 GLOBAL = "Global options"
 DEFAULT_FILE = Path("cluster.toml")
 FILE_OPTION = "file_option"
@@ -161,10 +162,39 @@ def command(function: Callable[Concatenate[Terminal, P], Answer]) -> Callable[..
         name = " ".join(ctx.command_path.split()[1:])
         if (file := given.pop(FILE_OPTION, None)) is not None:
             given["file"] = _only_file(ctx, file)
-        raise typer.Exit(exits.run(name, settings, lambda terminal: function(terminal, **given)))  # type: ignore[call-arg]
+        filled = {each.name: _fill(each, given) for each in own}
+        raise typer.Exit(exits.run(name, settings, lambda terminal: function(terminal, **filled)))  # type: ignore[call-arg]
 
     _, *own = inspect.signature(function, eval_str=True).parameters.values()
-    return _with_global_options(run, _with_file_option(own))
+    return _with_global_options(run, _with_file_option([option for each in own for option in _options(each)]))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def option_group(options: type[T]) -> type[T]:
+    """Return a class as one whose fields are options, of a command that has a parameter of it."""
+    return dataclass(frozen=True, slots=True, kw_only=True)(options)
+
+
+def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return a command's parameter; in place of a data class its fields, each of which is an option."""
+    if not _is_group(parameter):
+        return [parameter]
+    return [option for field in _fields(parameter) for option in _options(field)]
+
+
+def _is_group(parameter: inspect.Parameter) -> bool:
+    return dataclasses.is_dataclass(parameter.annotation)
+
+
+def _fields(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    return list(inspect.signature(parameter.annotation, eval_str=True).parameters.values())
+
+
+def _fill(parameter: inspect.Parameter, given: dict[str, Any]) -> Any:
+    """Return the parameter's value from what was given for each option."""
+    if not _is_group(parameter):
+        return given[parameter.name]
+    return parameter.annotation(**{field.name: _fill(field, given) for field in _fields(parameter)})
 
 
 def callback(function: Callable[..., None]) -> Callable[..., None]:

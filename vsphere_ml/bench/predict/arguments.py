@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.network.bounds import GRADIENT_BYTES
 from vsphere_ml.bench.network.sweeps import COLLECTIVES
 from vsphere_ml.bench.predict.models import model as known_model
-from vsphere_ml.bench.predict.predict import TrainingModel
 from vsphere_ml.core.errors import ConfigError
 
 MOST_NODES = 100_000
@@ -19,39 +16,18 @@ _SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,12})(?P<unit>[KMG]?)")
 
 
-def job(
-    *,
-    model: str | None,
-    parameters: float | None,
-    gradients: str,
-    ranks_per_node: int,
-    step_s: float | None,
-    batch: int | None,
-    flops: float | None,
-    flops_per_sample: float | None,
-    iterations: int | None,
-) -> TrainingModel:
-    """Return the job. Raises ConfigError when the model is not said, or said twice, or a value is none."""
-    if gradients not in GRADIENT_BYTES:
-        raise _usage(f"--precision {gradients}: gradients are fp32 or fp16")
-    if step_s is None and None not in (batch, flops, flops_per_sample):
-        step_s = (batch or 0) * (flops_per_sample or 0) / (flops or 1)
-    return TrainingModel(
-        parameters=_parameters(model, parameters),
-        gradients=gradients,
-        ranks_per_node=ranks_per_node,
-        base_step_s=step_s,
-        iterations=iterations,
-        flops=flops,
-        flops_per_sample=flops_per_sample,
-    )
+def base_step_s(batch: int | None, flops: float | None, flops_per_sample: float | None) -> float | None:
+    """Return the time of a step without exchange, as far as it follows from these."""
+    if batch is None or flops is None or flops_per_sample is None:
+        return None
+    return batch * flops_per_sample / flops
 
 
-def transport(name: str) -> Transport:
-    """Return the transport of this name, or raise ConfigError."""
-    if name not in list(Transport):
-        raise _usage(f"--transport {name}: it is one of {', '.join(Transport)}")
-    return Transport(name)
+def parameter_count(model: str | None, parameters: float | None) -> int:
+    """Return how many parameters are trained. Raises ConfigError when the model is not said, or said twice."""
+    if (model is None) == (parameters is None):
+        raise _usage("one of --model and --parameters is wanted")
+    return round(parameters) if parameters is not None else known_model(model or "").parameters
 
 
 def collective(name: str) -> str:
@@ -95,12 +71,6 @@ def message_sizes(text: str) -> tuple[int, ...]:
 
 def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_NODES
-
-
-def _parameters(model: str | None, parameters: float | None) -> int:
-    if (model is None) == (parameters is None):
-        raise _usage("one of --model and --parameters is wanted")
-    return round(parameters) if parameters is not None else known_model(model or "").parameters
 
 
 def _usage(message: str) -> ConfigError:

@@ -19,6 +19,7 @@ from vsphere_ml.cli.options import (
     Wait,
     Yes,
     command,
+    option_group,
 )
 from vsphere_ml.cli.terminal import Answer, Terminal
 
@@ -26,29 +27,43 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from vsphere_ml.flows.cluster.proposal import Proposal
+    from vsphere_ml.flows.consent import Consent
 
 
-@command
-def provision(
-    terminal: Terminal,
-    file: ClusterFile = DEFAULT_FILE,
-    *,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    only: OnlyNodes = None,
+@option_group
+class ProvisionOptions:
+    """The options of `vsml provision`."""
+
+    yes: Yes = False
+    dry_run: DryRun = False
+    only: OnlyNodes = None
     plan: Annotated[
         Path | None, typer.Option(metavar="PLAN", help="Carry out this saved plan, or nothing when the site moved on.")
-    ] = None,
-    parallel: Parallel = 16,
-    wait: Wait = 600.0,
-    skip_guests: SkipGuests = False,
-    allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False,
+    ] = None
+    parallel: Parallel = 16
+    wait: Wait = 600.0
+    skip_guests: SkipGuests = False
+    allow_downtime: Annotated[bool, typer.Option("--allow-downtime", help="Allow to stop VMs that run.")] = False
     allow_delete: Annotated[
         bool,
         typer.Option("--allow-delete", help="Delete VMs whose nodes left the file without asking for their names."),
-    ] = False,
-    detailed_exitcode: DetailedExitcode = False,
-) -> Answer:
+    ] = False
+    detailed_exitcode: DetailedExitcode = False
+
+    def consent(self, terminal: Terminal) -> Consent:
+        """Return what is allowed without asking."""
+        from vsphere_ml.cli import consent
+        from vsphere_ml.flows.consent import Consent
+
+        return Consent(
+            downtime=self.allow_downtime,
+            deletion=self.allow_delete or (terminal.interactive and not self.yes),
+            confirmed=consent.is_confirmed(terminal, yes=self.yes),
+        )
+
+
+@command
+def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: ProvisionOptions) -> Answer:
     """Bring the site to what the cluster file says, and the guests to its playbooks.
 
     Looks, shows the plan, asks, acts, looks again. What stands already is kept, a run that was cut is gone on with,
@@ -70,10 +85,9 @@ def provision(
     from vsphere_ml.flows.cluster import saved
     from vsphere_ml.flows.cluster.executor import ApplyLimits
     from vsphere_ml.flows.cluster.provision import provision as bring
-    from vsphere_ml.flows.consent import Consent
 
-    agreed = saved.load(site_wiring.read(plan), str(plan)) if plan else None
-    spec = select_nodes(load(file), only or (agreed.only if agreed else ()))
+    agreed = saved.load(site_wiring.read(given.plan), str(given.plan)) if given.plan else None
+    spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))
 
     def say(found: Proposal) -> None:
         consent.show(terminal, shown(found), impact(found))
@@ -87,30 +101,31 @@ def provision(
         return agreed
 
     def to_type(found: Proposal) -> Collection[str]:
-        return () if allow_delete else deleted_vms(found.plan.changes)
+        return () if given.allow_delete else deleted_vms(found.plan.changes)
 
     journal = open_journal(spec, "provision")
     clock, shown = site_wiring.SystemClock(), partial(proposal.text, every_key=terminal.settings.verbose)
-    ask = consent.approval(terminal, shown, yes=yes, names=to_type, impact=impact)
+    ask = consent.approval(terminal, shown, yes=given.yes, names=to_type, impact=impact)
     with following_both(terminal.err, verbose=terminal.settings.verbose) as both:
-        given = guest_wiring.for_guests(spec, both.guests, clock, wait_s=wait, skip=skip_guests)
-        with host_wiring.connect_site(spec, terminal, journal, allow_downtime=allow_downtime) as (vcenter, session):
+        guest_config = guest_wiring.for_guests(spec, both.guests, clock, wait_s=given.wait, skip=given.skip_guests)
+        with host_wiring.connect_site(spec, terminal, journal, allow_downtime=given.allow_downtime) as (
+            vcenter,
+            session,
+        ):
             report = bring(
                 spec,
                 journal_changes(vcenter, journal),
                 approve=both.before(approve),
                 notify=both.site,
                 clock=clock,
-                given=given,
-                rate=ApplyLimits(parallel=parallel),
-                consent=Consent(
-                    downtime=allow_downtime,
-                    deletion=allow_delete or (terminal.interactive and not yes),
-                    confirmed=consent.is_confirmed(terminal, yes=yes),
-                ),
-                dry_run=dry_run,
+                given=guest_config,
+                rate=ApplyLimits(parallel=given.parallel),
+                consent=given.consent(terminal),
+                dry_run=given.dry_run,
                 saved=agreed,
                 session=session,
                 show=both.before(say),
             )
-    return view.answer(report, dry_run=dry_run, detailed=detailed_exitcode, every_key=terminal.settings.verbose)
+    return view.answer(
+        report, dry_run=given.dry_run, detailed=given.detailed_exitcode, every_key=terminal.settings.verbose
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Yes, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, DryRun, Yes, command, option_group
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
@@ -16,40 +16,62 @@ if TYPE_CHECKING:
     from vsphere_ml.flows.hosts.enable_ats import AtsPlan
 
 
-@command
-def enable_ats(
-    terminal: Terminal,
-    file: ClusterFile = DEFAULT_FILE,
-    *,
-    yes: Yes = False,
-    dry_run: DryRun = False,
+@option_group
+class AtsOptions:
+    """The options of `vsml enable-ats`."""
+
+    yes: Yes = False
+    dry_run: DryRun = False
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing, and exit with 7 when a host is not enabled.")
-    ] = False,
+    ] = False
     host: Annotated[
         list[str] | None,
         typer.Option("--host", metavar="HOST", help="This host instead of the cluster's; a name or glob; repeatable."),
-    ] = None,
+    ] = None
     revert: Annotated[
         bool, typer.Option("--revert", help="Put back the values that were there before vsml changed them.")
-    ] = False,
-    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Work on so many hosts at once.")] = 1,
+    ] = False
+    parallel: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Work on so many hosts at once.")] = 1
     allow_downtime: Annotated[
         bool, typer.Option("--allow-downtime", help="Allow to shut down the cluster's VMs that run there.")
-    ] = False,
+    ] = False
     allow_foreign: Annotated[
         bool, typer.Option("--allow-foreign", help="Allow to shut down other VMs that run there, too.")
-    ] = False,
+    ] = False
     allow_power_off: Annotated[
         bool, typer.Option("--allow-power-off", help="Power a VM off when its guest does not shut down in time.")
-    ] = False,
+    ] = False
     shutdown_deadline: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long a guest may take to shut down.")
-    ] = 300.0,
+    ] = 300.0
     reboot_deadline: Annotated[
         float, typer.Option(min=1, metavar="SECONDS", help="How long a host may take to come back.")
-    ] = 1800.0,
-) -> Answer:
+    ] = 1800.0
+
+    def task(self, terminal: Terminal, vcenter: frozenset[str]) -> Task:
+        """Return what the run is asked for; `vcenter` are vCenter's own names and addresses."""
+        from vsphere_ml.cli import consent
+        from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+        from vsphere_ml.flows.hosts.ats_look import Task
+        from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+
+        return Task(
+            named=tuple(self.host or ()),
+            leave=DisruptionPolicy(
+                downtime=self.allow_downtime, foreign=self.allow_foreign, power_off=self.allow_power_off
+            ),
+            revert=self.revert,
+            dry_run=self.dry_run or self.check,
+            confirmed=consent.is_confirmed(terminal, yes=self.yes),
+            parallel=self.parallel,
+            patience=StepTimeouts(shutdown_s=self.shutdown_deadline, reboot_s=self.reboot_deadline),
+            vcenter=vcenter,
+        )
+
+
+@command
+def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: AtsOptions) -> Answer:
     """Enable PCIe Address Translation Services (not VMFS's atomic test-and-set) on the cluster's ESXi hosts.
 
     Kernel setting, firmware of the ConnectX ports, graphics type and functions: what is configured, what waits for a
@@ -65,12 +87,9 @@ def enable_ats(
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
-    from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-    from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
+    from vsphere_ml.flows.hosts.ats_look import AtsSite
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
-    from vsphere_ml.flows.hosts.host_apply import StepTimeouts
 
-    looking = dry_run or check
     spec = load(file)
     clock = site_wiring.SystemClock()
     with (
@@ -78,22 +97,16 @@ def enable_ats(
         site_wiring.vcenter_and_hosts(spec.vcenter, terminal) as (vcenter, hosts, server),
         following_hosts(terminal.err) as notify_host,
     ):
-        task = Task(
-            named=tuple(host or ()),
-            leave=DisruptionPolicy(downtime=allow_downtime, foreign=allow_foreign, power_off=allow_power_off),
-            revert=revert,
-            dry_run=looking,
-            confirmed=consent.is_confirmed(terminal, yes=yes),
-            parallel=parallel,
-            patience=StepTimeouts(shutdown_s=shutdown_deadline, reboot_s=reboot_deadline),
-            vcenter=host_wiring.names_of(server),
-        )
+        task = given.task(terminal, host_wiring.names_of(server))
         report = enable(
             spec,
             AtsSite(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
             task,
             approve=consent.approval(
-                terminal, lambda plan: _plan_text(terminal, plan), yes=yes, impact=lambda plan: _impact(plan, task)
+                terminal,
+                lambda plan: _plan_text(terminal, plan),
+                yes=given.yes,
+                impact=lambda plan: _impact(plan, task),
             ),
             show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
             notify=ChangeLines(terminal.err),
@@ -102,8 +115,8 @@ def enable_ats(
         )
     return view.answer(
         report,
-        looking=looking,
-        check=check,
+        looking=task.dry_run,
+        check=given.check,
         lab=spec.vcenter.lab is not None,
         every_step=terminal.settings.verbose,
     )

@@ -17,7 +17,7 @@ from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.gate import baseline
 from vsphere_ml.bench.model.record import Environment
 from vsphere_ml.cli.app import run
-from vsphere_ml.cli.bench.run import default_launches
+from vsphere_ml.cli.bench.run_options import default_launches
 
 CASES = Path(__file__).parents[3] / "cases" / "port"
 

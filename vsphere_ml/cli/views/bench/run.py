@@ -10,6 +10,7 @@ from vsphere_ml.bench.analysis.explain import explain
 from vsphere_ml.bench.analysis.study import study
 from vsphere_ml.bench.model.record import Outcome, Verdict
 from vsphere_ml.bench.model.titles import Titles
+from vsphere_ml.cli.terminal import Answer
 from vsphere_ml.cli.views.bench import explain as explained
 from vsphere_ml.cli.views.layout.text import line, table
 
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
 
     from vsphere_ml.bench.model.record import Run
     from vsphere_ml.flows.bench.series import Benchmarked
+
+
+def answer(done: Benchmarked) -> Answer:
+    """Return the command's answer; its status is the first error's."""
+    return Answer(
+        text=text(done),
+        data={
+            "cluster": done.cluster,
+            "record": str(done.folder),
+            "runs": list(done.runs),
+            "not_made": list(done.not_made),
+        },
+        status=done.errors[0].status if done.errors else 0,
+        errors=done.errors,
+    )
 
 
 def text(done: Benchmarked) -> Group:

@@ -1,0 +1,317 @@
+"""The options of `vsml bench run`, and what they come to."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vsphere_ml.bench.model.job import MARK, RunIn
+from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
+from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.cli.options import option_group
+from vsphere_ml.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vsphere_ml.bench.launch.matrix import BenchSpec
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.flows.bench.launch import LaunchSettings
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class WorkloadName(StrEnum):
+    LINK = "link"
+    TRAIN = "train"
+    ALLREDUCE = "allreduce"
+    NCCL = "nccl"
+
+
+class ModelName(StrEnum):
+    SMALL = "small"
+    MOBILENETV2 = "mobilenetv2"
+    RESNET50 = "resnet50"
+
+
+class Gradients(StrEnum):
+    FP32 = "fp32"
+    FP16 = "fp16"
+
+
+@option_group
+class MatrixOptions:
+    """What is measured: everything is crossed with everything."""
+
+    workload: Annotated[list[WorkloadName] | None, typer.Option(help="What to run; several times for several.")] = None
+    nodes: Annotated[
+        list[str] | None, typer.Option(metavar="N,...", help="On so many nodes, such as 1-4 or 1,2,8; default: all.")
+    ] = None
+    slots: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ranks a node; default: as many as it has GPUs.")
+    ] = None
+    launcher: Annotated[LauncherName, typer.Option(help="What starts the ranks.")] = LauncherName.HOROVODRUN
+    backend: Annotated[
+        Backend | None, typer.Option(help="What carries the collectives; default: gloo, and mpi with mpirun.")
+    ] = None
+    within: Annotated[
+        RunIn, typer.Option("--in", help="Where ranks run: in the guests, or in the training container of each.")
+    ] = RunIn.GUEST
+    transport: Annotated[list[Transport] | None, typer.Option(help="What the bytes between nodes go by.")] = None
+
+
+@option_group
+class TrainOptions:
+    """Of the workload `train`."""
+
+    model: Annotated[ModelName, typer.Option(help="What `train` trains.")] = ModelName.SMALL
+    batch: Annotated[int, typer.Option(min=1, metavar="N", help="Images a rank and step.")] = 32
+    image: Annotated[int, typer.Option(min=32, metavar="N", help="Pixels of an image's side.")] = 64
+    gradients: Annotated[
+        list[Gradients] | None, typer.Option(help="Gradients on the wire, as fp32 or compressed to fp16.")
+    ] = None
+    steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 200
+    half_width: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="PERCENT", help="End training when the step time is known to ± this much; 0: never."
+        ),
+    ] = 2.0
+    seconds: Annotated[
+        float, typer.Option(min=0, metavar="SECONDS", help="End training after this long.", show_default="no limit")
+    ] = 0.0
+    least_nodes: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Elastic: go on training while N nodes are left; 0: fail when one is lost."
+        ),
+    ] = 0
+
+    def options(self) -> dict[str, str]:
+        """Return what of these makes another configuration."""
+        elastic = {"least_nodes": str(self.least_nodes)} if self.least_nodes else {}
+        return {"image": str(self.image), "steps": str(self.steps), **elastic}
+
+
+@option_group
+class ScriptOptions:
+    """A program of the user's own, in place of a workload."""
+
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run this program of yours instead, on every rank.")
+    ] = None
+    arguments: Annotated[str, typer.Option(metavar="WORDS", help="What that program is given, in one word.")] = ""
+
+    def options(self) -> dict[str, str]:
+        """Return what tells one program from another: a script that was changed is another configuration."""
+        if self.script is None:
+            return {}
+        try:
+            digest = hashlib.sha256(self.script.read_bytes()).hexdigest()
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read {self.script}: {error.strerror}",
+                code="file.unreadable",
+                target=str(self.script),
+                hint="correct its path",
+            ) from error
+        return {"script": self.script.name, "sha256": digest[:16], "arguments": self.arguments}
+
+    def words(self) -> tuple[str, ...]:
+        """Return the program's arguments, split as a shell would."""
+        try:
+            return tuple(shlex.split(self.arguments))
+        except ValueError as error:
+            raise ConfigError(f"--arguments: {error}", code="usage", hint='--arguments "--epochs 1"') from error
+
+
+@option_group
+class SweepOptions:
+    """Of the workloads `allreduce` and `nccl`."""
+
+    sizes: Annotated[
+        str, typer.Option(metavar="BYTES,...", help="Message sizes of `allreduce`, such as 64K,1M,64M.")
+    ] = "1024,65536,1048576,4194304,16777216,67108864"
+    sweeps: Annotated[int, typer.Option(min=1, metavar="N", help="Repeats of each size.")] = 10
+    nccl_sizes: Annotated[
+        str, typer.Option(metavar="FROM:TO", help="Smallest and largest message of `nccl`; sizes double.")
+    ] = "8:1G"
+    nccl_iterations: Annotated[int, typer.Option(min=1, metavar="N", help="Iterations of each size of `nccl`.")] = 20
+
+    def allreduce(self) -> dict[str, str]:
+        """Return what of these makes another configuration of `allreduce`."""
+        from vsphere_ml.bench.predict.arguments import message_sizes
+
+        return {"sizes": ",".join(map(str, message_sizes(self.sizes))), "repeats": str(self.sweeps)}
+
+    def nccl(self) -> dict[str, str]:
+        """Return what of these makes another configuration of `nccl`, sizes as nccl-tests reads them.
+
+        Those are bytes, with K, M or G for powers of 1024.
+        """
+        from vsphere_ml.bench.predict.arguments import MOST_BYTES
+
+        match = re.fullmatch(r"([0-9]{1,12}[KMG]?):([0-9]{1,12}[KMG]?)", self.nccl_sizes, re.IGNORECASE)
+        # Doubling 0 never comes to an end: nccl-tests would go on with it for ever.
+        if match is None or not 1 <= _bytes(match[1]) <= _bytes(match[2]) <= MOST_BYTES:
+            what = f"is not of the form 8:1G, from 1 byte to {MOST_BYTES >> 30} GiB"
+            raise ConfigError(f"--nccl-sizes: {self.nccl_sizes!r} {what}", code="usage", hint="--nccl-sizes 8:1G")
+        return {"smallest": match[1], "largest": match[2], "iterations": str(self.nccl_iterations)}
+
+
+@option_group
+class RepeatOptions:
+    """How often each configuration is launched."""
+
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Whole launches of each configuration, at most; default: 5, of --script 1."
+        ),
+    ] = None
+    repeats_half_width: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="PERCENT",
+            help="No more launches when five or more are known to ± this much.",
+            show_default="never",
+        ),
+    ] = 0.0
+    repeats_seconds: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="Launch nothing again after this long.", show_default="no limit"),
+    ] = 0.0
+
+
+@option_group
+class SettingOptions:
+    """How launches are made, and where the record goes."""
+
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Set this for every rank; it is recorded, so never a secret."),
+    ] = None
+    interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
+    link_gbit: Annotated[
+        float | None,
+        typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of a node's NIC, where no guest tells."),
+    ] = None
+    limit: Annotated[float, typer.Option(min=10, metavar="SECONDS", help="End a launch after this long.")] = 3600.0
+    into: Annotated[
+        Path | None, typer.Option("--into", metavar="FOLDER", help="The record; one that was cut is gone on with.")
+    ] = None
+
+
+@option_group
+class BenchOptions:
+    """All options of `vsml bench run` beside the nodes."""
+
+    matrix: MatrixOptions
+    train: TrainOptions
+    own: ScriptOptions
+    sweep: SweepOptions
+    repeat: RepeatOptions
+    settings: SettingOptions
+
+    def check(self) -> None:
+        """Raise ConfigError `usage` for what is no number."""
+        from vsphere_ml.bench.predict.arguments import check_finite
+
+        check_finite(self.train.half_width, self.train.seconds, self.settings.limit, self.settings.link_gbit)
+        check_finite(self.repeat.repeats_half_width, self.repeat.repeats_seconds)
+
+
+def bench_spec(given: BenchOptions, spec: ClusterSpec, most: int) -> BenchSpec:
+    """Return what to measure on at most so many nodes; ConfigError `usage` for options that would go unheard."""
+    from vsphere_ml.bench.launch.launchers import choose_backend
+    from vsphere_ml.bench.launch.matrix import BenchSpec, check_wish
+    from vsphere_ml.bench.model.record import Workload
+    from vsphere_ml.bench.predict.arguments import node_counts
+
+    asked, train, script = given.matrix, given.train, given.own.script
+    counts = node_counts(",".join(asked.nodes)) if asked.nodes else (most,)
+    _check_program(given, min(counts))
+    made = BenchSpec(
+        workloads=(Workload.SCRIPT,) if script else tuple(map(Workload, asked.workload or [WorkloadName.TRAIN])),
+        nodes=counts,
+        slots=asked.slots or min(node.gpu.count for node in spec.nodes),
+        transports=tuple(asked.transport or [Transport.TCP]),
+        gradients=tuple(train.gradients or [Gradients.FP32]),
+        launcher=asked.launcher,
+        backend=choose_backend(asked.launcher, asked.backend, elastic=bool(train.least_nodes)),
+        model=train.model,
+        batch=train.batch,
+        repeats=given.repeat.repeats or default_launches(script),
+        within=asked.within,
+        variables=_variables(given.settings.variable or ()),
+        options={
+            Workload.TRAIN: train.options(),
+            Workload.SCRIPT: given.own.options(),
+            Workload.ALLREDUCE: given.sweep.allreduce(),
+            Workload.NCCL: given.sweep.nccl(),
+        },
+    )
+    check_wish(made)
+    return made
+
+
+def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
+    """Return how launches are made, by the options and the cluster file."""
+    from vsphere_ml.cli.bench.launch_settings import means
+    from vsphere_ml.cli.bench.origin import origin
+    from vsphere_ml.flows.bench.watch import Enough
+
+    train, repeat, more = given.train, given.repeat, given.settings
+    return replace(
+        means(spec, given.matrix.within, more.interface, more.limit),
+        enough=Enough(half_width=train.half_width / 100, seconds=train.seconds),
+        enough_launches=Enough(half_width=repeat.repeats_half_width / 100, seconds=repeat.repeats_seconds),
+        least_nodes=train.least_nodes,
+        script=given.own.script,
+        arguments=given.own.words(),
+        origin=origin(spec.file, more.link_gbit),
+    )
+
+
+def default_launches(script: Path | None) -> int:
+    """Return how often is launched when nobody says: a program of one's own once, else as often as a baseline needs."""
+    from vsphere_ml.bench.gate.baseline import LAUNCHES
+
+    return 1 if script else LAUNCHES
+
+
+def _check_program(given: BenchOptions, smallest: int) -> None:
+    """Raise ConfigError for options that would go unheard; `smallest` is of the launches, in nodes."""
+    script, workload, least_nodes = given.own.script, given.matrix.workload, given.train.least_nodes
+    if script is not None and workload:
+        raise ConfigError("--script runs instead of a workload", code="usage", hint="one of --script and --workload")
+    if given.own.arguments and script is None:
+        raise ConfigError("--arguments are those of a program of yours", code="usage", hint="--script FILE")
+    if least_nodes and (script is not None or WorkloadName.TRAIN not in (workload or [WorkloadName.TRAIN])):
+        raise ConfigError("only `train` is elastic", code="usage", hint="--workload train, or no --least-nodes")
+    if least_nodes > smallest:
+        raise ConfigError(
+            f"--least-nodes {least_nodes} is more than the {smallest} of the smallest launch",
+            code="usage",
+            hint=f"--least-nodes {smallest}, or other --nodes",
+        )
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    for entire, (name, equals, _) in zip(given, pairs, strict=True):
+        if not equals or not _NAME.fullmatch(name) or name == MARK:
+            raise ConfigError(f"--variable {entire}", code="usage", hint="--variable NCCL_ALGO=RING")
+    return {name: value for name, _, value in pairs}
+
+
+def _bytes(text: str) -> int:
+    return int(text.rstrip("KMGkmg")) << {"k": 10, "m": 20, "g": 30}.get(text[-1].lower(), 0)
