@@ -15,6 +15,7 @@ from hypothesis import settings
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests import skips
+from tests.golden import golden
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # A shell starts background jobs with SIGINT ignored, and so would be every process that a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+__all__ = ["golden"]
 
 ROOT = Path(__file__).parents[1]
 LONGEST = (
@@ -32,6 +35,10 @@ LONGEST = (
 # How long an example takes says more about the machine's load than about the code.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew-golden", action="store_true", help="write what tests render now into tests/golden")
 
 
 @pytest.hookimpl(wrapper=True)

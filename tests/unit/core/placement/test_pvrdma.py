@@ -17,6 +17,7 @@ from vsphere_ml.core.model.spec import NicKind, NicRequest
 from vsphere_ml.core.placement.solve import solve
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.core.model.spec import ClusterSpec
 
 READY = Pvrdma(vmknic="vmk1", firewall=True)
@@ -27,17 +28,12 @@ def spec(count: int = 1) -> ClusterSpec:
     return cluster(nodes(count, cpus=4, nic=NIC))
 
 
-def test_a_node_gets_the_adapter_beside_a_gpu_and_is_told_what_it_cannot_do() -> None:
+def test_a_node_gets_the_adapter_beside_a_gpu_and_is_told_what_it_cannot_do(golden: Golden) -> None:
     placement = solve(spec(), one_host(pvrdma=READY))
     (node_placement,) = placement.placements
     assert (node_placement.pairing, node_placement.nic) == (Pairing.GPU_ONLY, None)
     assert WantPvrdma(network=ROCE, network_name="roce") in node_placement.target.devices
-    assert placement.notes == (
-        (
-            "node-1: PVRDMA carries RDMA between the VMs' memory; GPUDirect RDMA through it is documented nowhere "
-            "(rule pvrdma-host-memory)"
-        ),
-    )
+    golden(placement.notes)
 
 
 def test_a_second_look_finds_nothing_to_do() -> None:
@@ -81,12 +77,9 @@ def test_a_port_group_of_no_distributed_switch_is_refused() -> None:
     assert caught.value.code == "network.no-switch"
 
 
-def test_nodes_on_two_switches_are_refused() -> None:
+def test_nodes_on_two_switches_are_refused(golden: Golden) -> None:
     apart = (*nodes(1, nic=NIC), replace(nodes(2, nic=NIC)[1], nic=replace(NIC, port_group="vm-mgmt")))
     with pytest.raises(NotPossible) as caught:
         solve(cluster(apart), switched(quad_8u3(), {"vm-mgmt": "dvs-other"}))
     assert caught.value.code == "network.many-switches"
-    assert caught.value.details == (
-        "dvs-gpu: node-1 by port group roce",
-        "dvs-other: node-2 by port group vm-mgmt",
-    )
+    golden(caught.value)

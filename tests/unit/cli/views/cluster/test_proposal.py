@@ -15,6 +15,7 @@ from vsphere_ml.guest.playbooks.playbook import load_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.golden import Golden
     from tests.unit.cli.conftest import Shown
 
 BOOK = load_text('about = "A file."\n[[step]]\nkind = "file"\npath = "/etc/a"\ntext = "x"\n', "mine.toml")
@@ -38,7 +39,7 @@ def told(made: Shown, guests: GuestPlan | None, why: str = "") -> list[str]:
     return made.out.getvalue().splitlines()
 
 
-def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Shown]) -> None:
+def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Shown], golden: Golden) -> None:
     away = GuestResult(node="node-5", error=GuestError("node-5 does not answer", code="guest.unreachable"))
     seen = lacking(
         guest("node-1", "/etc/a is not there"),
@@ -47,25 +48,16 @@ def test_guests_that_lack_the_same_step_stand_together(shown: Callable[..., Show
         away,
         after_boot=("node-4",),
     )
-    assert told(shown(), seen) == [
-        "guests",
-        f"   playbook mine, sha256 {BOOK.digest[:12]}: file /etc/a",
-        "   + node-4: every step, checked after boot",
-        "   ? node-5: cannot be asked now, and every step is checked: node-5 does not answer",
-        "   ~ node-1, node-3: mine: file /etc/a: /etc/a is not there, and 1 more like it",
-        "     node-2: nothing to do",
-        "     the others are asked again once the new ones are up, since all nodes know each other",
-        "plan: 4 guests to configure",
-    ]
+    golden(told(shown(), seen))
 
 
-def test_guests_that_lack_nothing_are_nothing_to_do(shown: Callable[..., Shown]) -> None:
-    assert told(shown(), lacking(guest("node-1", None)))[-2:] == ["     node-1: nothing to do", "nothing to do"]
+def test_guests_that_lack_nothing_are_nothing_to_do(shown: Callable[..., Shown], golden: Golden) -> None:
+    golden(told(shown(), lacking(guest("node-1", None)))[-2:])
     assert view.fields(NOTHING, lacking(guest("node-1", None)), "")["empty"] is True
     assert view.fields(NOTHING, lacking(guest("node-1", "x")), "")["empty"] is False
 
 
-def test_guests_that_are_left_alone_are_said_to_be_so(shown: Callable[..., Shown]) -> None:
-    assert told(shown(), None, "--skip-guests") == ["guests: left alone: --skip-guests", "nothing to do"]
+def test_guests_that_are_left_alone_are_said_to_be_so(shown: Callable[..., Shown], golden: Golden) -> None:
+    golden(told(shown(), None, "--skip-guests"))
     fields: Any = view.fields(NOTHING, None, "--skip-guests")
     assert fields["guests"] == {"left_alone": "--skip-guests"}

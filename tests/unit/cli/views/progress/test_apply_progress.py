@@ -21,6 +21,7 @@ from vsphere_ml.core.ports.events import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.golden import Golden
     from tests.unit.cli.conftest import Shown
     from vsphere_ml.core.ports.events import Event
 
@@ -43,22 +44,12 @@ STORY: tuple[Event, ...] = (
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown]) -> None:
+def test_without_a_terminal_each_event_is_a_line_with_its_time(shown: Callable[..., Shown], golden: Golden) -> None:
     made = shown()
     listener = ChangeLines(made.terminal.err, clock=lambda: "10:00:00")
     for event in STORY:
         listener(event)
-    assert made.err.getvalue().splitlines() == [
-        "10:00:00  looking at the site",
-        "10:00:00  saw 4 hosts and 1 VM in 0.2 s",
-        "10:00:00  2 changes to make",
-        "10:00:00  node-1: power on: started",
-        "10:00:00  node-2: power on: started",
-        "10:00:00  node-1: power on: done in 2.0 s",
-        "10:00:00  node-2: power on: failed: not enough GPUs",
-        "10:00:00  node-3: power off: skipped: node-2 failed",
-        "10:00:00  looking again",
-    ]
+    golden(made.err.getvalue())
     assert made.out.getvalue() == ""
 
 
@@ -71,19 +62,23 @@ def test_without_a_terminal_nothing_moves(shown: Callable[..., Shown]) -> None:
     assert "\r" not in made.err.getvalue()
 
 
-def test_on_a_terminal_the_last_picture_stays_and_says_what_became_of_each_vm(shown: Callable[..., Shown]) -> None:
+def test_on_a_terminal_the_last_picture_stays_and_says_what_became_of_each_vm(
+    shown: Callable[..., Shown], golden: Golden
+) -> None:
     made = shown(tty=True)
     with show_apply_progress(made.terminal.err) as notify:
         for event in STORY[:-1]:
             notify(event)
     last = ESCAPE.sub("", made.err.getvalue()).splitlines()[-4:]
     assert re.match(r"node-1\s+━+\s+done$", last[0].rstrip())
-    assert re.match(r"node-2\s+━+\s+power on: not enough GPUs$", last[1].rstrip())
+    golden(last[1].rstrip())
     assert re.match(r"node-3\s+━+\s+skipped$", last[2].rstrip())
-    assert last[3].strip() == "1 done, 1 failed, 1 skipped"
+    golden(last[3].strip())
 
 
-def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(shown: Callable[..., Shown]) -> None:
+def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(
+    shown: Callable[..., Shown], golden: Golden
+) -> None:
     made = shown(tty=True)
     console = made.terminal.err
     console.size = type(console.size)(60, 8)
@@ -100,4 +95,4 @@ def test_a_low_terminal_shows_those_that_run_or_failed_before_those_that_wait(sh
     lines = ESCAPE.sub("", captured.get()).splitlines()[-5:]
     assert lines[0].startswith("node-37")
     assert lines[1].startswith("node-33")
-    assert lines[4].strip() == "1 running, 38 waiting, 1 failed"
+    golden(lines[4].strip())

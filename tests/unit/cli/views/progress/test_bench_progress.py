@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -24,6 +25,9 @@ from vsphere_ml.bench.model.record import Configuration, Outcome, Proof, Verdict
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.stats.stop import Stop
 from vsphere_ml.cli.views.progress.bench_progress import LaunchLines, LaunchProgress, Moving, plot, show_bench_progress
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 RUN = synthetic.train(2, steps=3)
 ASKED = RUN.configuration
@@ -51,7 +55,7 @@ def without_times(out: io.StringIO) -> list[str]:
     return [re.sub(r"^\d\d:\d\d:\d\d {2}", "", line) for line in out.getvalue().splitlines()]
 
 
-def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then() -> None:
+def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then(golden: Golden) -> None:
     out, clock = io.StringIO(), Clock()
     lines = LaunchLines(Console(file=out, width=200), clock=clock)
     lines(Planning(launches=(LAUNCH, replace(LAUNCH, done=RUN), BY_MPI)))
@@ -64,17 +68,7 @@ def test_without_a_terminal_each_event_is_a_line_and_steps_are_told_now_and_then
     lines(Measured(launch=LAUNCH, run=replace(RUN, outcome=Outcome.FAILED, reason="status 1")))
     lines(Measured(launch=ROCE, run=replace(RUN, configuration=ROCE.configuration, proofs=(UNKNOWN,))))
     lines(PrecisionReached(launch=LAUNCH, why=Stop.PRECISE))
-    what = "train resnet50, 2 nodes, 2 ranks, tcp, horovodrun"
-    assert without_times(out) == [
-        "3 launches to make; the record has 1 of them",
-        "cannot be made: train resnet50, 2 nodes, 2 ranks, roce, horovodrun: no RDMA device",
-        "node-2: ended 2 processes that an earlier run left",
-        f"1/1: {what}, launch 2",
-        "step 4, 170.7 images/s lately",
-        f"{what}: failed: status 1",
-        "train resnet50, 2 nodes, 2 ranks, roce, horovodrun: complete, path not proven: no channel in the log",
-        f"spared: {what}, launch 2: the 95 % interval is narrow enough",
-    ]
+    golden(without_times(out))
 
 
 def test_a_pipe_gets_lines_and_a_terminal_a_moving_line() -> None:
