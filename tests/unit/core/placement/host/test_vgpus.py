@@ -60,12 +60,12 @@ def test_a_gpu_holds_as_many_as_the_offered_profiles_divide_it_into(profile: str
     kind = GpuKind.MIG if mode == "multiInstanceGpu" else GpuKind.VGPU
     small = {"memory": gib(16), "cpus": 2, "nic": NO_NIC, "gpu": asked(profile, kind=kind)}
     plan = planned(cluster(nodes(most, **small)), site(mode))
-    assert len(plan.seats) == most
+    assert len(plan.placements) == most
     assert refused(cluster(nodes(most + 1, **small)), site(mode)).code == "placement.no-seat"
 
 
 def test_the_vm_gets_the_hosts_own_spelling_and_the_most_mmio_space() -> None:
-    (seat,) = planned(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), site()).seats
+    (seat,) = planned(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), site()).placements
     assert WantVgpu(profile=f"{NEW}-96c") in seat.target.devices
     assert seat.target.extra_config[MMIO_SIZE] == "512"
 
@@ -89,6 +89,6 @@ def test_a_vm_has_as_many_vgpus_as_its_host_tells_and_else_as_documented(most: i
     there = one_host(groups=(), gpus=gpus, most_vgpus=most)
     wanted = cluster(nodes(1, nic=NO_NIC, gpu=asked("A100-40C", 10)))
     if told:
-        assert len(planned(wanted, there).seats[0].gpus) == 10
+        assert len(planned(wanted, there).placements[0].gpus) == 10
     else:
         assert "vgpus-per-vm" in refused(wanted, there).details[0]
