@@ -61,7 +61,7 @@ def test_a_gpu_holds_as_many_as_the_offered_profiles_divide_it_into(profile: str
     small = {"memory": gib(16), "cpus": 2, "nic": NO_NIC, "gpu": asked(profile, kind=kind)}
     plan = planned(cluster(nodes(most, **small)), site(mode))
     assert len(plan.placements) == most
-    assert refused(cluster(nodes(most + 1, **small)), site(mode)).code == "placement.no-seat"
+    assert refused(cluster(nodes(most + 1, **small)), site(mode)).code == "placement.infeasible"
 
 
 def test_the_vm_gets_the_hosts_own_spelling_and_the_most_mmio_space() -> None:
@@ -80,7 +80,7 @@ def test_a_gpu_of_a_known_board_gives_nothing_of_an_unknown_one() -> None:
     (host,) = known.hosts
     a100 = {PciAddress(each): pci(each, 0x10DE, 0x20F1, "GA100", "0000:37:00.0", 0x0302) for each in GPUS}
     other = replace(known, hosts=(replace(host, pci={**host.pci, **a100}),))
-    assert refused(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), other).code == "placement.no-seat"
+    assert refused(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-96C"))), other).code == "placement.infeasible"
 
 
 @pytest.mark.parametrize(("most", "told"), [(None, False), (16, True), (9, False)])
