@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.report.nccl_topology import fill_bus_ids
 from vsphere_ml.guest.playbooks.fields import check_pattern
 from vsphere_ml.guest.steps.network import rdma
@@ -61,6 +62,8 @@ class NcclTopology:
         shell.write(self.path, text)
         mode, owner, old = read_existing(shell, _CONF, facts)
         shell.write(_CONF, block(old, _MARK, self._line), mode=mode, owner=owner)
+        # The training container, where there is one, keeps the files that it was started with.
+        shell.run(f"docker restart -t 0 {NAME} >/dev/null 2>&1 || :")
         return StepNeed.NOTHING
 
     @property

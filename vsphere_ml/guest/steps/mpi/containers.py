@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _CONF = "/etc/vsml/container/sshd_config"
+_NCCL_CONF = "/etc/nccl.conf"
 _SIZE = re.compile(r"\d+[bkmg]?")
 _PORTS = 65535
 
@@ -32,6 +33,9 @@ class ContainerSshd:
 
     NVIDIA's images have no sshd: ranks are started through the guest's own, by `docker exec`. With `port` the container
     runs one, Horovod's documented way; it shows the guest's host keys, so the pinned keys hold for it too.
+
+    NCCL finds in it what the guest's nccl.conf says, and the topology file that this names. A container keeps the files
+    that it was started with, also when others take their place in the guest.
     """
 
     KIND: ClassVar[str] = "container_sshd"
@@ -41,12 +45,14 @@ class ContainerSshd:
     shared_memory: str = "1g"
     devices: tuple[str, ...] = ("/dev/infiniband",)
     volumes: tuple[str, ...] = ()
+    topology: str = "/etc/vsml/nccl-topology.xml"  # which the step nccl_topology writes
 
     def __post_init__(self) -> None:
         check_pattern("image", self.image, IMAGE, "a container image")
         check_pattern("shared_memory", self.shared_memory, _SIZE, "a size such as 1g")
         if not 0 <= self.port <= _PORTS:
             raise Wrong("port", "expected 1 to 65535, or 0 for none")
+        check_absolute("topology", self.topology)
         for device in self.devices:
             check_absolute("devices", device)
         for volume in self.volumes:
@@ -59,7 +65,7 @@ class ContainerSshd:
 
     def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
         shape = '{{.State.Running}} {{index .Config.Labels "vsml.digest"}}'
-        asked = {"container": f"docker inspect -f '{shape}' {NAME}", "shares": SHARES}
+        asked = {"container": f"docker inspect -f '{shape}' {NAME}", "shares": SHARES, "nccl": self._sees_nccl_files}
         return asked | ({"conf": self._conf.probe, "listening": self._listening} if self.port else {})
 
     def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
@@ -72,11 +78,15 @@ class ContainerSshd:
             return f"container {NAME} was started for something else"
         if not seen["shares"].ok:
             return f"container {NAME} does not share {SHARED} with the guest"
+        if not seen["nccl"].ok:
+            return f"container {NAME} does not see the guest's {_NCCL_CONF} and {self.topology}"
         return f"no sshd listens on port {self.port}" if self.port and not seen["listening"].ok else None
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         if self.port:
             self._conf.put(shell)
+        # Docker makes a folder of a file that is not there.
+        shell.run(f"for each in {words(self._nccl_files)}; do mkdir -p ${{each%/*}}/ && touch $each; done")
         shell.run(f"docker rm -f {NAME} >/dev/null 2>&1 || :")
         shell.run(f"docker run -d --label vsml.digest={self._digest(facts)} {words(self._arguments(facts))}")
         if self.port:
@@ -86,7 +96,8 @@ class ContainerSshd:
     def _arguments(self, facts: GuestFacts) -> list[str]:
         gpus = ["--runtime=nvidia", "--gpus", "all"] if facts.gpus else []
         of_sshd = ("/etc/ssh:/etc/vsml/host:ro", f"{_CONF}:/etc/vsml/sshd_config:ro") if self.port else ()
-        mounts = ("/root/.ssh:/root/.ssh:ro", *of_sshd, f"{SHARED}:{SHARED}")
+        of_nccl = (f"{each}:{each}:ro" for each in self._nccl_files)
+        mounts = ("/root/.ssh:/root/.ssh:ro", *of_sshd, f"{SHARED}:{SHARED}", *of_nccl)
         serve = "mkdir -p /run/sshd && exec /usr/sbin/sshd -D -e -f /etc/vsml/sshd_config"
         return [
             f"--name={NAME}",
@@ -107,6 +118,15 @@ class ContainerSshd:
     def _digest(self, facts: GuestFacts) -> str:
         text = "\n".join([*self._arguments(facts), *([self._conf.digest] if self.port else [])])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def _nccl_files(self) -> tuple[str, str]:
+        return _NCCL_CONF, self.topology
+
+    @property
+    def _sees_nccl_files(self) -> str:
+        numbers = f"stat -c %d:%i {words(self._nccl_files)}"
+        return f'here=$({numbers}) && [ "$here" = "$(docker exec {NAME} {numbers} 2>/dev/null)" ]'
 
     @property
     def _listening(self) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
-from vsphere_ml.guest.steps.system.packages import PACKAGE, packages_question, unfinished_install
+from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
 from vsphere_ml.guest.steps.system.shell import install, install_build_tools, q, with_proxy
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # OFED's programs answer also where its modules were never built, or where the kernel's own are still loaded; then
 # nvidia-peermem finds no ib_register_peer_memory_client ("Invalid argument", nv_peer_memory issues 28 and 84).
+_RDMA_CORE = ("rdma-core", "ibverbs-providers", "ibverbs-utils")  # the library of vmw_pvrdma is in ibverbs-providers
 _MODULE = {
     "module file": "modinfo -F filename mlx5_core",
     "module": "modinfo -F srcversion mlx5_core",
@@ -28,7 +30,10 @@ _MODULE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ofed:
-    """OFED from an apt repository (`package`), or from MLNX_OFED's archive (`source`). Firmware is never flashed."""
+    """OFED from an apt repository (`package`), or from MLNX_OFED's archive (`source`). Firmware is never flashed.
+
+    A guest whose fast NIC is a PVRDMA adapter has no ConnectX function: the kernel's vmw_pvrdma and rdma-core serve it.
+    """
 
     KIND: ClassVar[str] = "ofed"
 
@@ -52,11 +57,15 @@ class Ofed:
     def title(self) -> str:
         return f"OFED {self.version}".strip()
 
-    def probes(self, _facts: GuestFacts) -> Mapping[str, str]:
+    def probes(self, facts: GuestFacts) -> Mapping[str, str]:
+        if facts.nic == NicKind.PVRDMA:
+            return {"driver": "modinfo -n vmw_pvrdma", "package": packages_question(_RDMA_CORE)}
         package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
-    def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
+    def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
+        if facts.nic == NicKind.PVRDMA:
+            return _missing_for_pvrdma(seen)
         if not seen["version"].ok:
             return "no OFED is installed"
         if "package" in seen and (half := unfinished_install(self.package, seen["package"])):
@@ -65,6 +74,10 @@ class Ofed:
         return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
+        if facts.nic == NicKind.PVRDMA:
+            install(shell, list(_RDMA_CORE), facts)
+            shell.run("modprobe vmw_pvrdma")
+            return StepNeed.NOTHING
         install_build_tools(shell, facts)
         if self.package:
             # The minus keeps apt from taking the firmware updater along.
@@ -82,6 +95,13 @@ class Ofed:
         options = "--without-fw-update --force" + (" --add-kernel-support" if self.add_kernel_support else "")
         unpack = f"rm -rf {folder} && mkdir -p {folder} && tar -xzf {q(archive)} -C {folder} --strip-components=1"
         return f"{unpack} && {folder}/mlnxofedinstall {options}"
+
+
+def _missing_for_pvrdma(seen: Mapping[str, CommandAnswer]) -> str | None:
+    if not seen["driver"].ok:
+        return "the running kernel has no vmw_pvrdma (Ubuntu: linux-modules-extra of the kernel's version)"
+    missing = missing_packages(_RDMA_CORE, seen["package"])
+    return f"not installed: {', '.join(missing)}" if missing else None
 
 
 def _wrong_module(seen: Mapping[str, CommandAnswer]) -> str | None:

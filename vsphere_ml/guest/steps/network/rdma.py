@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ def interface(facts: GuestFacts) -> str:
         # A bond or a VLAN on top has the same MAC and comes later.
         pick = 'tolower($0) ~ mac {sub(/:$/, "", $2); sub(/@.*/, "", $2); print $2; exit}'
         return f"ip -o link show | awk -v mac={mac} '{pick}'"
+    if facts.nic == NicKind.PVRDMA:
+        # Its network device is function 0 of the same slot (Linux, vmw_pvrdma/pvrdma_main.c).
+        return (
+            "for each in /sys/bus/pci/drivers/vmw_pvrdma/*:*; do each=${each##*/};"
+            " ls /sys/bus/pci/devices/${each%.*}.0/net; done"
+            f" | sed -n {facts.roce_number}p"
+        )
     if facts.roce_number > 1:
         return (
             "for each in /sys/class/net/*/device/driver; do case $(readlink $each) in"
