@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import ConfigError, NotPossible, VsmlError
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.core.site_record.exchanges import read_manifest
 from vsphere_ml.lab import build, folders, state
 from vsphere_ml.lab import topology as sites
 from vsphere_ml.lab.guests import folder, hub, image, needs
@@ -36,12 +37,12 @@ def topologies() -> dict[str, Path]:
 
 
 def topology_file(name: str) -> Path:
-    """Return the file of a topology given by name or by path; ConfigError when there is none."""
+    """Return a topology's file, given by name or path, or a site record's folder; ConfigError when there is none."""
     shipped = topologies()
     if name in shipped:
         return shipped[name]
     path = Path(name).expanduser()
-    if path.is_file():
+    if path.is_file() or path.is_dir():
         return path.absolute()
     near = nearest_name(name, shipped)
     raise ConfigError(
@@ -67,7 +68,7 @@ def start_lab(
     if guests:
         needs.check()
     file = topology_file(topology)
-    sites.read(file)
+    check_source(file, guests=guests)
     home = state.folder(name)
     with folders.hold_lock(home.with_name(f".{name}.lock")):
         if (lab := state.find(name)) is not None:
@@ -78,6 +79,21 @@ def start_lab(
         images = image.for_topology(file, say) if guests else {}
         _sweep(home)
         return _start(program, file, home, port, images), True
+
+
+def check_source(source: Path, *, guests: bool) -> None:
+    """Refuse a topology that is no TOML, a folder that is no site record, and guests of a record; ConfigError."""
+    if not source.is_dir():
+        sites.read(source)
+        return
+    read_manifest(source)
+    if guests:
+        raise ConfigError(
+            "a site record has no guests to stand up",
+            code="usage",
+            target="--guests",
+            hint="leave out --guests, or name a topology",
+        )
 
 
 def stop_lab(name: str = state.DEFAULT) -> bool:
@@ -121,7 +137,8 @@ def _start(program: Path, topology: Path, home: Path, port: int, images: Mapping
     password = home / "password"
     with os.fdopen(os.open(password, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
         file.write(secrets.token_urlsafe(24) + "\n")
-    arguments = [str(program), "serve", "--topology", str(topology), "--state", str(home)]
+    source = "--record" if topology.is_dir() else "--topology"
+    arguments = [str(program), "serve", source, str(topology), "--state", str(home)]
     arguments += ["--listen", f"127.0.0.1:{port}", "--password-file", str(password)]
     if images:
         folder.make(home / power_hook.GUESTS, packages.driver_version(topology), images)

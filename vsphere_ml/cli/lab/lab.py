@@ -22,7 +22,10 @@ Name = Annotated[str, typer.Option(metavar="NAME", help="The lab's name; several
 def start_lab(
     terminal: Terminal,
     topology: Annotated[
-        str, typer.Argument(metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, or a TOML file.")
+        str,
+        typer.Argument(
+            metavar="[TOPOLOGY]", help="A name that `vsml lab topologies` lists, a TOML file, or a site record."
+        ),
     ] = "quad-8.0u3",
     name: Name = "default",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Listen on this port of 127.0.0.1; 0 is any.")] = 0,
@@ -32,6 +35,8 @@ def start_lab(
     ] = False,
 ) -> Answer:
     """Start a lab vCenter; build it first when its sources changed. Once is enough: it goes on running.
+
+    With the folder of a site record (`vsml doctor --record`) it answers the reads that were recorded, and nothing else.
 
     Example: `vsml lab up`, or `sudo vsml lab up seed-7.0u2 --name seed --guests`
     """

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vsphere_ml.cli.options import Lab, Server, Username, command
+from vsphere_ml.cli.options import Datacenter, Lab, Server, Username, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vsphere_ml.cli.views.site.doctor import DoctorCheck
+    from vsphere_ml.cli.wiring.site_wiring import SignInTarget
+    from vsphere_ml.config.secrets.sign_in import SignIn
     from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.model.spec import ClusterSpec
 
 
 @command
@@ -27,17 +30,29 @@ def doctor(
     server: Server = None,
     username: Username = None,
     lab: Lab = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write what the site answers into a new folder, redacted, after it was listed and agreed to.",
+        ),
+    ] = None,
+    datacenter: Datacenter = None,
+    yes: Yes = False,
 ) -> Answer:
     """Show where each part of the connection comes from, and whether the vCenter can be reached and signed in to.
 
-    No secret is shown. Example: `vsml doctor cluster.toml`
+    No secret is shown. With --record also all that vsml reads of a site is asked: of vCenter, and of the hosts and
+    guests that the cluster file gives access to; names, addresses and serial numbers are replaced.
+
+    Example: `vsml doctor cluster.toml`, or `vsml doctor cluster.toml --record site`
     """
     from vsphere_ml.cli.views.site import doctor as view
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.core.errors import VsmlError
     from vsphere_ml.vsphere.privileges import missing_privileges
 
-    where = site_wiring.target(file, server=server, username=username, lab=lab)
+    where = site_wiring.target(file, server=server, username=username, lab=lab, datacenter=datacenter)
     found = site_wiring.endpoint(where, terminal)
     try:
         to = site_wiring.with_password(found, where, terminal)
@@ -50,7 +65,47 @@ def doctor(
             checks.append(view.privileges(missing_privileges(session)))
     except VsmlError as error:
         return _answer([*checks, view.failed_check("sign-in", error)], error)
-    return _answer(checks)
+    if record is None:
+        return _answer(checks)
+    written = _record(terminal, record, to, where, file, yes=yes)
+    return Answer(text=view.text(checks), data={**view.data(checks), "record": written})
+
+
+def _record(
+    terminal: Terminal, folder: Path, to: SignIn, where: SignInTarget, file: Path | None, *, yes: bool
+) -> dict[str, Any]:
+    """Read the site, show what a record of it would hold, and write it once that was agreed to; return what it is."""
+    from vsphere_ml.cli.consent import Declined
+    from vsphere_ml.cli.views.site import record as view
+    from vsphere_ml.cli.wiring import record_wiring
+    from vsphere_ml.core.errors import ConfigError
+
+    if terminal.settings.trace is not None:
+        raise ConfigError(
+            "--record and --trace exclude each other", code="usage", target="--trace", hint="leave out --trace"
+        )
+    record_wiring.check_folder(folder)
+    record, redactor = record_wiring.read_site(to, terminal, where.datacenter, _cluster(file))
+    terminal.say(view.text(record, redactor, fields=terminal.settings.verbose))
+    if not yes and not terminal.interactive:
+        raise ConfigError(
+            "there is no terminal to ask on whether this may be written; nothing was written",
+            code="confirm.needed",
+            target=str(folder),
+            hint="read the list, then add --yes",
+        )
+    if not yes and not terminal.ask(f"Write this into {folder}?"):
+        raise Declined("declined; nothing was written", code="confirm.declined")
+    record_wiring.write(folder, record)
+    terminal.say(f"written to {folder}; look through it before you send it")
+    return view.data(folder, record, redactor)
+
+
+def _cluster(file: Path | None) -> ClusterSpec | None:
+    """Return the cluster file that gives access to hosts and guests; None where none is named."""
+    from vsphere_ml.config.load import load
+
+    return None if file is None else load(file)
 
 
 def _answer(checks: Sequence[DoctorCheck], error: VsmlError | None = None) -> Answer:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.ports.esxi import Hosts
     from vsphere_ml.core.ports.vcenter import VCenter
     from vsphere_ml.vsphere.connection.session import Session
+    from vsphere_ml.vsphere.connection.trace import MessageLog
 
 _TRUST_OPTIONS = MappingProxyType({"ca_file": "--tls-ca", "thumbprint": "--thumbprint", "insecure": "--insecure"})
 LARGEST_TEXT = 64 << 20  # bytes; a saved plan of 8,000 nodes is far below
@@ -93,9 +94,9 @@ def _say_if_lab(session: Session, terminal: Terminal) -> None:
 
 
 @contextmanager
-def session(to: SignIn, settings: GlobalOptions) -> Iterator[Session]:
-    """Yield a session only, for who wants to know whether there is one."""
-    signed_in = _sign_in(to, settings)
+def session(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = None) -> Iterator[Session]:
+    """Yield a session only, for who wants to know whether there is one, or what it hears."""
+    signed_in = _sign_in(to, settings, recorder)
     try:
         yield signed_in
     finally:
@@ -184,7 +185,7 @@ def write(file: Path, text: str) -> None:
         ) from error
 
 
-def _sign_in(to: SignIn, settings: GlobalOptions) -> Session:
+def _sign_in(to: SignIn, settings: GlobalOptions, recorder: MessageLog | None = None) -> Session:
     from vsphere_ml.vsphere.connection.session import connect
 
     return connect(
@@ -196,6 +197,7 @@ def _sign_in(to: SignIn, settings: GlobalOptions) -> Session:
         insecure=to.insecure,
         timeout_s=settings.timeout,
         trace=settings.trace,
+        recorder=recorder,
     )
 
 

@@ -21,7 +21,7 @@ from vsphere_ml.vsphere.connection.bounds import MIB, AnswerTooLargeError, read_
 from vsphere_ml.vsphere.connection.required import unexpected_answer
 from vsphere_ml.vsphere.connection.soap import HttpStatusError, Stub, UnexpectedAnswerError
 from vsphere_ml.vsphere.connection.tls import PinMismatchError, PinnedConnection, Trust, untrusted_error
-from vsphere_ml.vsphere.connection.trace import Trace, TracedConnection
+from vsphere_ml.vsphere.connection.trace import MessageLog, TracedConnection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ _NO_COMMON_TLS = frozenset(
 class VCenterEndpoint:
     """How to reach a vCenter: where, with which trust, how long to wait, and what is written down."""
 
-    def __init__(self, host: str, port: int, trust: Trust, timeout_s: float, trace: Trace | None) -> None:
+    def __init__(self, host: str, port: int, trust: Trust, timeout_s: float, trace: MessageLog | None) -> None:
         self.host, self.port, self.trust, self.timeout_s, self.trace = host, port, trust, timeout_s, trace
         self._most = bounds.ANSWER_BYTES
         self._settings: dict[str, Any] = {"context": trust.context(), "pin": trust.pin, "timeout": timeout_s}

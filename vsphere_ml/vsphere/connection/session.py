@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.vsphere.connection.tls import PinnedConnection
+    from vsphere_ml.vsphere.connection.trace import MessageLog
 
 T = TypeVar("T")
 # Every vCenter has them, and the API allows a host to have none.
@@ -49,14 +50,15 @@ def connect(
     insecure: bool = False,
     timeout_s: float = 60.0,
     trace: Path | None = None,
+    recorder: MessageLog | None = None,
 ) -> Session:
-    """Return a signed-in session.
+    """Return a signed-in session; its messages go into `recorder`, or into the trace file.
 
     Raises VSphereError `vcenter.unreachable`, `vcenter.timeout`, `vcenter.untrusted` or `vcenter.sign-in`.
     """
     host, port = address(server)
     trust = Trust(ca_file=ca_file, thumbprint=thumbprint, insecure=insecure)
-    log = Trace(trace) if trace else None
+    log = recorder or (Trace(trace) if trace else None)
     endpoint = VCenterEndpoint(host, port, trust, timeout_s, log)
     try:
         return Session(endpoint, username, password)

@@ -7,10 +7,11 @@ import os
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from xml.sax.saxutils import escape
 
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.site_record.redact_soap import CREDENTIAL_ELEMENTS, STRUCK
 from vsphere_ml.vsphere.connection.bounds import read_whole
 from vsphere_ml.vsphere.connection.tls import PinnedConnection
 
@@ -18,20 +19,24 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
     from pathlib import Path
 
-STRUCK = "***"
 _MIN_SECRET = 4  # shorter ones would strike out half the file; elements named for secrets are struck all the same
-# Elements whose text lets somebody in: passwords, session keys and cookies, tickets, tokens, private keys.
-_ELEMENTS = (
-    r"(?:[A-Za-z]*[pP]assw(?:or)?d|passphrase|[A-Za-z]*[tT]icket(?:Id)?|[A-Za-z]*[tT]oken|cookie|sessionId|sessionID|"
-    r"vmwareSoapSession|hostName?Ticket|mksTicket|privateKey|secret|cloneTicket)"
-)
-_SECRET_ELEMENT = re.compile(rf"(<(?:\w+:)?({_ELEMENTS})(?:\s[^>]*)?>)[^<]+(</(?:\w+:)?\2>)")
+_SECRET_ELEMENT = re.compile(rf"(<(?:\w+:)?({CREDENTIAL_ELEMENTS})(?:\s[^>]*)?>)[^<]+(</(?:\w+:)?\2>)")
 # Login answers with a UserSession, whose key is the session id; tickets come back as bare return values.
 _SESSION_KEY = re.compile(r"(<key>)(?:[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{40,})(</key>)", re.IGNORECASE)
 _RETURNED_TICKET = re.compile(
     r"(<(?:Acquire\w*|Clone\w*Session)Response\b.*?>).*?(</(?:Acquire\w*|Clone\w*Session)Response>)", re.DOTALL
 )
 _METHOD = re.compile(r"<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)")
+
+
+class MessageLog(Protocol):
+    """What hears of each message that goes over a connection; `secret` names values that it must never keep."""
+
+    def secret(self, value: str) -> None: ...
+
+    def write(self, arrow: str, body: bytes | str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Trace:
@@ -77,7 +82,7 @@ class Trace:
 class TracedConnection(PinnedConnection):
     """A connection that copies what goes over it into a trace; headers, with their cookies, are left out."""
 
-    def __init__(self, *args: Any, trace: Trace, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, trace: MessageLog, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._trace = trace
 

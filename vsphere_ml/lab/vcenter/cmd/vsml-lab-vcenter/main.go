@@ -18,7 +18,7 @@ import (
 	"vsml.dev/lab/vcenter/topology"
 )
 
-const usage = `usage: vsml-lab-vcenter serve --topology FILE --state DIR [--listen 127.0.0.1:0]
+const usage = `usage: vsml-lab-vcenter serve --topology FILE|--record FOLDER --state DIR [--listen 127.0.0.1:0]
                               [--username administrator@vsphere.local] [--password-file FILE]
                               [--power-hook PROGRAM]
 
@@ -53,7 +53,7 @@ func run(arguments []string) error {
 	if len(arguments) == 0 || arguments[0] != "serve" {
 		return mistake{errors.New("the command is serve; see --help")}
 	}
-	options, source, err := parse(arguments[1:])
+	options, from, err := parse(arguments[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Println(usage)
 		return nil
@@ -61,29 +61,37 @@ func run(arguments []string) error {
 	if err != nil {
 		return mistake{err}
 	}
-	return serve(options, source)
+	return serve(options, from)
 }
 
-func parse(arguments []string) (options server.Options, source string, err error) {
+// source is what is served: a topology, or the folder of a site record.
+type source struct{ topology, record string }
+
+func (s source) name() string { return s.topology + s.record }
+
+func parse(arguments []string) (options server.Options, from source, err error) {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&source, "topology", "", "")
+	flags.StringVar(&from.topology, "topology", "", "")
+	flags.StringVar(&from.record, "record", "", "")
 	flags.StringVar(&options.StateDir, "state", "", "")
 	flags.StringVar(&options.Listen, "listen", "127.0.0.1:0", "")
 	flags.StringVar(&options.Username, "username", "administrator@vsphere.local", "")
 	flags.StringVar(&options.PowerHook, "power-hook", "", "")
 	passwordFile := flags.String("password-file", "", "")
 	if err := flags.Parse(arguments); err != nil {
-		return options, source, err
+		return options, from, err
 	}
-	if source == "" || options.StateDir == "" || flags.NArg() > 0 {
-		return options, source, errors.New("--topology FILE and --state DIR are needed; see --help")
+	if (from.topology == "") == (from.record == "") || options.StateDir == "" || flags.NArg() > 0 {
+		return options, from, errors.New("--topology FILE and --state DIR are needed; see --help")
 	}
 	if options.Password, err = password(*passwordFile); err != nil {
-		return options, source, err
+		return options, from, err
 	}
-	options.File, err = topology.Load(source)
-	return options, source, err
+	if from.topology != "" {
+		options.File, err = topology.Load(from.topology)
+	}
+	return options, from, err
 }
 
 func password(file string) (string, error) {
@@ -104,7 +112,7 @@ func password(file string) (string, error) {
 	return word, nil
 }
 
-func serve(options server.Options, source string) error {
+func serve(options server.Options, from source) error {
 	if err := os.MkdirAll(options.StateDir, 0o700); err != nil {
 		return err
 	}
@@ -116,20 +124,44 @@ func serve(options server.Options, source string) error {
 	}
 	defer journal.Close()
 	log.SetOutput(journal) // the simulator's remarks, which hold no SOAP bodies
-	lab, err := server.Start(options)
+	lab, err := start(options, from)
 	if err != nil {
 		return err
 	}
 	announcement := filepath.Join(options.StateDir, "server.json")
-	if err := announce(announcement, lab, options, source); err != nil {
+	if err := announce(announcement, lab, options, from.name()); err != nil {
 		return errors.Join(err, lab.Close())
 	}
 	<-end
 	return errors.Join(os.Remove(announcement), lab.Close())
 }
 
+// running is a vCenter that answers.
+type running interface {
+	Address() string
+	URL() string
+	CAFile() string
+	APIVersion() string
+	Close() error
+}
+
+func start(options server.Options, from source) (running, error) {
+	if from.record == "" {
+		return server.Start(options)
+	}
+	replay, err := server.StartReplay(options, from.record)
+	var wrong server.RecordMistake
+	if errors.As(err, &wrong) {
+		return nil, mistake{fmt.Errorf("the site record %s: %w", from.record, err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return replay, nil
+}
+
 // announce tells where the server answers, in a file that is never seen half written.
-func announce(path string, lab *server.Lab, options server.Options, source string) error {
+func announce(path string, lab running, options server.Options, source string) error {
 	text, err := json.MarshalIndent(map[string]any{
 		"schema": 1, "url": lab.URL(), "address": lab.Address(), "username": options.Username, "ca_file": lab.CAFile(),
 		"pid": os.Getpid(), "topology": source, "api_version": lab.APIVersion(), "control": "https://" + lab.Address() + "/lab",
