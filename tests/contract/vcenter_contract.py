@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from vsphere_ml.core.errors import NotPossible, VsmlError
+from vsphere_ml.core.model.cpu_times import CpuTimes
 from vsphere_ml.core.model.inventory import EthernetCard, HostRef, Network, Vm, VmSettings
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
 from vsphere_ml.core.model.placement import Target, WantGroup, WantNic, WantSriov, WantVgpu
@@ -206,6 +207,13 @@ class VCenterContract:
         assert set(rig.vcenter.vgpu_managers(hosts[:2])) == set(hosts[:2])
         assert set(rig.vcenter.vgpu_managers(hosts).values()) == {"535.183.04"}
         assert rig.vcenter.vgpu_managers([HostRef("host-999999")]) == {}
+
+    def test_what_cpus_waited_for_is_told_of_vms_that_run(self, rig: Rig) -> None:
+        rig.equip("n-1")
+        rig.look()
+        assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {}
+        rig.do(PowerOn(vm="n-1"))
+        assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {"n-1": CpuTimes(ready=0.001, costop=0.0)}
 
     def test_a_guest_is_customized_before_its_first_boot_and_telling_it_again_is_no_failure(self, rig: Rig) -> None:
         rig.equip("n-1", rig.nic())

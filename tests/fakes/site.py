@@ -12,6 +12,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.devices import Workshop
 from tests.fakes.physics import Physics
 from vsphere_ml.core.errors import NotPossible, VSphereError
+from vsphere_ml.core.model.cpu_times import CpuTimes
 from vsphere_ml.core.model.inventory import Inventory
 from vsphere_ml.core.plan.changes import CloneVm
 from vsphere_ml.core.ports.vcenter import TaskHandle, Update
@@ -73,6 +74,8 @@ class FakeVCenter:
     vgpu_manager: str = "535.183.04"  # of every host with GPUs
     told: dict[tuple[Place, Ask], Count] = field(default_factory=dict)  # a vCenter of vSphere 9 counts itself
     cut_after: int | None = None
+    waits: dict[str, CpuTimes] = field(default_factory=dict)  # what VMs' CPUs waited for
+    asked_s: list[float] = field(default_factory=list)  # for how long that was asked
     done: list[Change] = field(default_factory=list)
     looks: int = 0
     reads: int = 0
@@ -138,6 +141,12 @@ class FakeVCenter:
             for place, each in asks.items()
         )
         return {place: answer for place, answer in answers if answer}
+
+    def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+        self._live()
+        self.asked_s.append(seconds)
+        on = {vm.name for vm in self.inventory.vms if vm.powered_on}
+        return {name: self.waits.get(name, CpuTimes(ready=0.001, costop=0.0)) for name in vms if name in on}
 
     def file_size(self, file: str) -> int:
         self._live()

@@ -35,6 +35,7 @@ from vsphere_ml.vsphere.changes.lock import Lock
 from vsphere_ml.vsphere.changes.site import Site
 from vsphere_ml.vsphere.changes.task_runner import TaskRunner
 from vsphere_ml.vsphere.faults import translate
+from vsphere_ml.vsphere.inventory.cpu_times import cpu_times
 from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
 from vsphere_ml.vsphere.inventory.directpath import counts
 from vsphere_ml.vsphere.inventory.read_inventory import look, read
@@ -43,6 +44,7 @@ from vsphere_ml.vsphere.inventory.vibs import vgpu_managers
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.device_counts import Ask, Counts, Place
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.plan.changes import Change
@@ -103,6 +105,10 @@ class Gateway:
     def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
         """Ask vCenter, about several hosts and clusters at once."""
         return counts(self._session, asks)
+
+    def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+        objects = {name: self._acts.site.vms[name] for name in vms if name in self._acts.site.vms}
+        return self._reading(lambda: cpu_times(self._session, objects, seconds), "reading performance counters")
 
     def file_size(self, file: str) -> int:
         return self._reading(lambda: self._files().size(file), f"looking for {file}")

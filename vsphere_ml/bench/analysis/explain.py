@@ -6,6 +6,8 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis.contention import contention_findings
+from vsphere_ml.bench.analysis.step_parts import ADDS_UP, time_differences
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.model.record import VSML, Outcome, Remark, Verdict
@@ -29,6 +31,7 @@ SLOW_LINK = 0.8  # of what the other links have
 LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
 COLLECTIVE_WELL = 0.85  # of what the link was seen to carry
 NOISY = 0.05
+INPUT_BOUND = 0.1  # of a step's period
 SPREAD = 1.5  # the slowest twentieth against the median
 
 
@@ -39,6 +42,9 @@ def explain(seen: Study) -> tuple[Remark, ...]:
         *_failures(seen),
         *_list_once(each for run in seen.runs for each in run.remarks if each.code in _OF_RECORD),
         *{each.target: each for scaling in seen.scalings for each in _stragglers(scaling.point)}.values(),
+        *{each.target: each for scaling in seen.scalings for each in _input_bound(scaling.point)}.values(),
+        *contention_findings(run for run in seen.runs if run.outcome is Outcome.COMPLETE),
+        *_list_once(each for run in seen.runs for each in _uncounted_time(run, seen.titles(run.configuration))),
         *_links(seen),
         *(each for scaling in seen.scalings for each in _explain_bounds_check(scaling)),
         *(each for sweep in seen.sweeps for each in _sweep(sweep)),
@@ -94,18 +100,50 @@ def _proofs(run: Run, where: str) -> Iterator[Remark]:
 
 def _stragglers(point: Point) -> Iterator[Remark]:
     seen = Counter(each.rank for launch in point.launches for each in launch.stragglers)
-    for rank, launches in seen.items():
-        if launches * 2 <= len(point.launches):
-            continue  # slow now and then; the interval has that
+    for rank in _usual(seen, point):
         slower = statistics.median(
             each.slower for launch in point.launches for each in launch.stragglers if each.rank == rank
         )
-        place = next((each for each in point.runs[0].placement if each.rank == rank), None)
         yield Remark(
             code="bench.straggler",
-            target=place.node if place else f"rank {rank}",
+            target=_node(point, rank),
             message=f"rank {rank} takes {slower:.2f} times as long for its own work as the others, who wait for it",
             hint="compare its clocks, its CPUs' ready time and its neighbours on the host with those of the others",
+        )
+
+
+def _usual(seen: Counter[int], point: Point) -> Iterator[int]:
+    """Yield the ranks of which something was seen in most launches: what is so now and then is in the interval."""
+    return (rank for rank, launches in seen.items() if launches * 2 > len(point.launches))
+
+
+def _node(point: Point, rank: int) -> str:
+    place = next((each for each in point.runs[0].placement if each.rank == rank), None)
+    return place.node if place else f"rank {rank}"
+
+
+def _input_bound(point: Point) -> Iterator[Remark]:
+    """Yield each rank that waits for its input for a good part of most launches' steps."""
+    waits = [each for launch in point.launches for each in launch.parts if each.input_s > INPUT_BOUND * each.period_s]
+    for rank in _usual(Counter(each.rank for each in waits), point):
+        shares = [each.input_s / each.period_s for each in waits if each.rank == rank]
+        yield Remark(
+            code="bench.input-bound",
+            target=_node(point, rank),
+            message=f"rank {rank} waits for its input for {figures.percent(statistics.median(shares))} of each step",
+            hint="more workers and prefetching in the input pipeline; a faster disk or file system; data nearer by",
+        )
+
+
+def _uncounted_time(run: Run, where: str) -> Iterator[Remark]:
+    """Yield that a launch's periods do not come to its wall time: then no share of them can be relied on."""
+    lost = max(time_differences(run.steps), default=0.0) if run.steps is not None else 0.0
+    if lost > ADDS_UP:
+        yield Remark(
+            code="bench.time-uncounted",
+            target=where,
+            message=f"the periods of a rank's steps and its wall time differ by {figures.percent(lost)}",
+            hint="tell each step from the end of the step before to its own end, and its parts within it",
         )
 
 

@@ -18,6 +18,7 @@ def figures_of(seen: Study) -> dict[str, Any]:
         "training": [_scaling(each) for each in seen.scalings],
         "sweeps": [_sweep(each) for each in seen.sweeps],
         "links": encode(seen.links),
+        "contention": [{"run_id": run.run_id, "nodes": encode(run.contention)} for run in seen.runs if run.contention],
         "left_out": [{"run_id": run.run_id, "outcome": run.outcome, "reason": run.reason} for run in seen.left_out],
     }
 
@@ -31,6 +32,7 @@ def _scaling(scaling: Scaling) -> dict[str, Any]:
         "samples_per_s": encode(point.samples_per_s),
         "series": [encode(each.summary) for each in point.launches],
         "warm_up": [encode(each.warm_up) for each in point.launches],
+        "step_parts": [encode(each.parts) for each in point.launches],
         "stragglers": [encode(each.stragglers) for each in point.launches],
         "efficiency": encode(scaling.efficiency),
         "efficiency_of_ranks": encode(scaling.efficiency_of_ranks),

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis.step_parts import step_parts
 from vsphere_ml.bench.stats.correlated_mean import within_launch
 from vsphere_ml.bench.stats.estimate import Estimate, across_launches
 from vsphere_ml.bench.stats.series import Summary, summary
@@ -15,6 +16,7 @@ from vsphere_ml.bench.stats.warmup import WarmUp, detect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from vsphere_ml.bench.analysis.step_parts import StepParts
     from vsphere_ml.bench.model.record import Run, Steps
 
 SLOWER = 1.10  # a straggler's own work takes this much longer than that of the others
@@ -39,6 +41,7 @@ class Training:
     summary: Summary
     samples_per_step: int | None  # of all ranks
     stragglers: tuple[Straggler, ...]
+    parts: tuple[StepParts, ...]  # by rank; empty when nobody told them
 
     @property
     def samples_per_s(self) -> Estimate | None:
@@ -62,6 +65,7 @@ def training(run: Run) -> Training | None:
         summary=summary(times),
         samples_per_step=None if each is None else each * run.configuration.ranks,
         stragglers=stragglers(run.steps, warm_up.dropped),
+        parts=step_parts(run.steps, warm_up.dropped),
     )
 
 
@@ -78,14 +82,21 @@ def step_time(launches: Sequence[Training]) -> Estimate:
 def stragglers(steps: Steps, dropped: int) -> tuple[Straggler, ...]:
     """Return the ranks whose own work takes 10 % longer than that of the others in most steps, slowest first.
 
-    Ranks that wait for each other have equal step times; only `compute_s` tells whom they wait for.
+    Ranks that wait for each other have equal step times; only local steps or `compute_s` tell whom they wait for.
     """
-    rows = [row[dropped:] for row in steps.compute_s or steps.step_s]
+    rows = _own_work(steps, dropped)
     if len(rows) < 2 or not rows[0]:  # noqa: PLR2004 - one rank holds nobody up
         return ()
     ordered = [sorted(each) for each in zip(*rows, strict=True)]
     found = [each for rank, row in enumerate(rows) if (each := _straggler(rank, row, ordered)) is not None]
     return tuple(sorted(found, key=lambda each: -each.slower))
+
+
+def _own_work(steps: Steps, dropped: int) -> list[Sequence[float]]:
+    """Return times of the ranks' own work, rank by rank; a local step's graph is built before the first one."""
+    if steps.local is not None:
+        return [*steps.local.compute_s]
+    return [row[dropped:] for row in steps.compute_s or steps.step_s]
 
 
 def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> Straggler | None:

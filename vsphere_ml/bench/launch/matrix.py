@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WORKLOADS = (Workload.LINK, Workload.ALLREDUCE, Workload.NCCL, Workload.TRAIN, Workload.SCRIPT)
 _ALONE = frozenset({Workload.TRAIN, Workload.SCRIPT})  # those that say something on one node
-_TIMES = 2  # of a rank's step: the whole step's, and that of its own work
+_TIMES = 5  # of a rank's step: its period, input, work, loss, and its part of a local step
 MOST_STEP_TIMES = 6_000_000  # of a record: reading it takes most of what core.json_memory allows
 _PAIR = 2  # what is measured between nodes needs two of them
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 SCHEMA = "vsml.bench.rank/1"
 
@@ -28,7 +28,12 @@ class RankLog:
     gpus: tuple[Mapping[str, Any], ...] = ()
     model: Mapping[str, Any] = field(default_factory=dict)
     step_s: list[float] = field(default_factory=list)
+    input_s: list[float] = field(default_factory=list)
+    work_s: list[float] = field(default_factory=list)
     compute_s: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    local: list[tuple[float, float, float | None]] = field(default_factory=list)  # period, compute, exchange
+    wall_s: float | None = None
     sweep: list[tuple[int, tuple[float, ...]]] = field(default_factory=list)
     sent_by_size: dict[int, tuple[int, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)  # see `ledger`
     iterations_s: Mapping[int, tuple[float, ...]] = field(default_factory=dict)  # by size, where a tool tells them too
@@ -37,6 +42,7 @@ class RankLog:
     finite: bool = True  # whether the weights were numbers to the end
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
     clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
+    contention: Mapping[str, float] = field(default_factory=dict)  # what its node's guest told: `CpuContention`
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
     ended: bool = False
     worlds: list[tuple[int, int, int]] = field(default_factory=list)  # ranks, first step, steps told before
@@ -89,25 +95,31 @@ def _place(node: str, line: Mapping[str, Any]) -> RankLog:
 
 
 def _add(log: RankLog, line: Mapping[str, Any]) -> None:
-    match line["kind"]:
-        case "model":
-            log.model = line
-        case "step":
-            _step(log, line)
-        case "sweep":
-            _sweep(log, line)
-        case "sync":
-            log.weights = str(line["weights"])
-            log.finite = bool(line.get("finite", True))
-        case "traffic":
-            log.sent = {str(name): int(count) for name, count in line["bytes"].items()}
-            log.peers = tuple(line["peers"])
-        case "clocks":
-            log.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
-        case "elastic":
-            log.worlds.append((int(line["size"]), int(line["step"]), len(log.step_s)))
-        case "end":
-            log.ended = True
+    reader = _READERS.get(line["kind"])
+    if reader is not None:
+        reader(log, line)
+
+
+def _model(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.model = line
+
+
+def _step(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.step_s.append(float(line["seconds"]))
+    for key in ("input_s", "work_s", "compute_s", "loss"):
+        if key in line:
+            getattr(log, key).append(float(line[key]))
+    if "compute_s" in line and "exchange_s" in line:
+        log.work_s.append(float(line["compute_s"]) + float(line["exchange_s"]))
+
+
+def _local_step(log: RankLog, line: Mapping[str, Any]) -> None:
+    exchange = float(line["exchange_s"]) if "exchange_s" in line else None
+    log.local.append((float(line["seconds"]), float(line["compute_s"]), exchange))
+
+
+def _wall(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.wall_s = float(line["seconds"])
 
 
 def _sweep(log: RankLog, line: Mapping[str, Any]) -> None:
@@ -119,10 +131,45 @@ def _sweep(log: RankLog, line: Mapping[str, Any]) -> None:
         log.wrong.append(f"the sum over {line['size_bytes']} bytes")
 
 
-def _step(log: RankLog, line: Mapping[str, Any]) -> None:
-    log.step_s.append(float(line["seconds"]))
-    if "compute_s" in line:
-        log.compute_s.append(float(line["compute_s"]))
+def _sync(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.weights = str(line["weights"])
+    log.finite = bool(line.get("finite", True))
+
+
+def _traffic(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.sent = {str(name): int(count) for name, count in line["bytes"].items()}
+    log.peers = tuple(line["peers"])
+
+
+def _contention(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.contention = {key: float(line[key]) for key in ("steal", "pressure") if line.get(key) is not None}
+
+
+def _clocks(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.clocks += [{str(key): str(value) for key, value in row.items()} for row in line["gpus"]]
+
+
+def _elastic(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.worlds.append((int(line["size"]), int(line["step"]), len(log.step_s)))
+
+
+def _end(log: RankLog, _line: Mapping[str, Any]) -> None:
+    log.ended = True
+
+
+_READERS: Mapping[str, Callable[[RankLog, Mapping[str, Any]], None]] = {
+    "model": _model,
+    "step": _step,
+    "local": _local_step,
+    "wall": _wall,
+    "sweep": _sweep,
+    "sync": _sync,
+    "traffic": _traffic,
+    "contention": _contention,
+    "clocks": _clocks,
+    "elastic": _elastic,
+    "end": _end,
+}
 
 
 def _bad_line_error(node: str, line: Mapping[str, Any], error: Exception) -> BenchError:

@@ -117,13 +117,31 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSteps:
+    """Training steps without exchange, on a copy of the model: `compute_s[rank][local step]`, and so the others."""
+
+    period_s: tuple[tuple[float, ...], ...]  # from the step before to the next one
+    compute_s: tuple[tuple[float, ...], ...]
+    exchange_s: tuple[tuple[float, ...], ...] = ()  # of the exchange alone, begun by all ranks together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """Times of training steps, rank by rank, the warm-up included: `step_s[rank][step]`."""
+    """Times of training steps, rank by rank, the warm-up included: `step_s[rank][step]`.
+
+    With `wall_s` a time in `step_s` is a period: from the end of the step before to the end of this one, on one clock
+    that never goes back. A period is the wait for input, the work, and a rest; work is computing and exchanging.
+    """
 
     step_s: tuple[tuple[float, ...], ...]
+    input_s: tuple[tuple[float, ...], ...] = ()  # the wait for the step's batch
+    work_s: tuple[tuple[float, ...], ...] = ()  # the step itself: what of it is exchange, local steps tell
     # Time of the rank's own work in each step, without waiting for others; empty when the workload cannot tell.
-    # Ranks that train in step all have the same step times, so only this can name a straggler.
+    # Ranks that train in step all have the same step times, so only this or local steps can name a straggler.
     compute_s: tuple[tuple[float, ...], ...] = ()
+    loss: tuple[tuple[float | None, ...], ...] = ()  # of the rank's own samples; None where it was no number
+    wall_s: tuple[float, ...] = ()  # by rank, from the first step's begin to the last one's end, local steps included
+    local: LocalSteps | None = None
     samples_per_step: int | None = None  # of one rank
     averaged: bool = False  # each time is the mean of several steps, as a tool printed it
 
@@ -147,6 +165,17 @@ class SweepPoint:
     size_bytes: int
     time_s: tuple[float, ...]
     iterations_s: tuple[float, ...] = ()  # of a tool that tells a mean and them; measured in another way than the mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuContention:
+    """What a node's CPUs were kept from while a launch ran, as shares of their time; None where nobody told."""
+
+    node: str
+    steal: float | None = None  # /proc/stat in the guest: its CPUs wanted to run and the hypervisor did not run them
+    pressure: float | None = None  # /proc/pressure/cpu in the guest, `some`: something in it waited for a CPU
+    ready: float | None = None  # vCenter's cpu.ready: a virtual CPU waited for a physical one
+    costop: float | None = None  # vCenter's cpu.costop: it waited for the VM's other CPUs
 
 
 class TrafficVerdict(StrEnum):
@@ -262,6 +291,7 @@ class Run:
     sweep: tuple[SweepPoint, ...] = ()
     link_results: tuple[LinkResult, ...] = ()
     traffic: tuple[TrafficCount, ...] = ()  # by node and message size
+    contention: tuple[CpuContention, ...] = ()  # by node
     proofs: tuple[Proof, ...] = ()
     paths: tuple[Path, ...] = ()
     remarks: tuple[Remark, ...] = ()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
-from vsphere_ml.bench.model.record import Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
+from vsphere_ml.bench.model.record import LocalSteps, Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
 from vsphere_ml.bench.proof import channels, ledger, paths
 from vsphere_ml.bench.proof import ranks as proof
+from vsphere_ml.bench.proof.contention import contention
 from vsphere_ml.bench.proof.launch_context import blank, environment, method, version_mismatches
 from vsphere_ml.core.errors import BenchError, PlacementError
 
@@ -47,6 +49,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
         worlds=_worlds(logs),
         sweep=() if failed else _sweep(logs),
         traffic=counts,
+        contention=contention(job, logs, context.cpu_times),
         proofs=proofs,
         paths=went,
         remarks=(
@@ -172,11 +175,43 @@ def _with_parameters(job: Job, logs: Sequence[RankLog]) -> Configuration:
 def _steps(asked: Configuration, logs: Sequence[RankLog]) -> Steps | None:
     if not logs or not logs[0].step_s or len({len(each.step_s) for each in logs}) > 1:
         return None
-    computed = all(len(each.compute_s) == len(each.step_s) for each in logs)
+    count = len(logs[0].step_s)
     return Steps(
-        step_s=tuple(tuple(each.step_s) for each in logs),
-        compute_s=tuple(tuple(each.compute_s) for each in logs) if computed else (),
+        step_s=_by_rank([each.step_s for each in logs], count),
+        input_s=_by_rank([each.input_s for each in logs], count),
+        work_s=_by_rank([each.work_s for each in logs], count),
+        compute_s=_by_rank([each.compute_s for each in logs], count),
+        loss=tuple(tuple(map(_parse_loss, row)) for row in _by_rank([each.loss for each in logs], count)),
+        wall_s=_wall(logs),
+        local=_local_steps(logs),
         samples_per_step=asked.batch,
+    )
+
+
+def _by_rank(rows: Sequence[Sequence[float]], count: int) -> tuple[tuple[float, ...], ...]:
+    """Return the rows where every rank told so many values; nothing otherwise."""
+    return tuple(map(tuple, rows)) if all(len(row) == count for row in rows) else ()
+
+
+def _parse_loss(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _wall(logs: Sequence[RankLog]) -> tuple[float, ...]:
+    known = tuple(each.wall_s for each in logs if each.wall_s is not None)
+    return known if len(known) == len(logs) else ()
+
+
+def _local_steps(logs: Sequence[RankLog]) -> LocalSteps | None:
+    """Return the local steps that all ranks made."""
+    count = len(logs[0].local)
+    if not count or any(len(each.local) != count for each in logs):
+        return None
+    exchanges = [[exchange for *_, exchange in each.local if exchange is not None] for each in logs]
+    return LocalSteps(
+        period_s=tuple(tuple(period for period, *_ in each.local) for each in logs),
+        compute_s=tuple(tuple(compute for _, compute, _ in each.local) for each in logs),
+        exchange_s=_by_rank(exchanges, count),
     )
 
 

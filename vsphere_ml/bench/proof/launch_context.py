@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml import __version__
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.bench.stats.stop import Stop
     from vsphere_ml.core.errors import BenchError
+    from vsphere_ml.core.model.cpu_times import CpuTimes
 
 # What NCCL logs of itself, and of the CUDA it was built with (VERSION_STRING in its src/init.cc).
 _NCCL = re.compile(r"NCCL version (?P<nccl>\d[^\s+]*)\+cuda(?P<cuda>\d+\.\d+)")
@@ -70,6 +71,7 @@ class LaunchContext:
     surveyed: tuple[Surveyed, ...]
     wire: MeasuredLinks = MeasuredLinks()
     origin: Origin = Origin()
+    cpu_times: Mapping[str, CpuTimes] = field(default_factory=dict)  # vCenter's, by node
     clean: Proof | None = None  # that nothing else ran in the guests when it began
 
     @property

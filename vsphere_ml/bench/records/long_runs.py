@@ -27,7 +27,8 @@ def average_steps(run: Run) -> Run:
     if steps is None:
         return run
     each = len(steps.step_s[0])
-    size = -(-each * (len(steps.step_s) + len(steps.compute_s)) // MOST_TIMES)
+    rows = sum(map(len, (steps.step_s, steps.input_s, steps.work_s, steps.compute_s, steps.loss)))
+    size = -(-each * rows // MOST_TIMES)
     if size <= 1 or size > each:
         return run
     message = f"{size} successive steps each stand as their mean: {each} steps of each rank are too many for a document"
@@ -35,7 +36,11 @@ def average_steps(run: Run) -> Run:
     shorter = replace(
         steps,
         step_s=tuple(_average(row, size) for row in steps.step_s),
+        input_s=tuple(_average(row, size) for row in steps.input_s),
+        work_s=tuple(_average(row, size) for row in steps.work_s),
         compute_s=tuple(_average(row, size) for row in steps.compute_s),
+        loss=tuple(_average_loss(row, size) for row in steps.loss),
+        wall_s=(),  # the last mean may be of fewer steps, so the periods do not come to it any more
         averaged=True,
     )
     return replace(run, steps=shorter, remarks=(*run.remarks, diagnostic))
@@ -43,3 +48,10 @@ def average_steps(run: Run) -> Run:
 
 def _average(row: Sequence[float], size: int) -> tuple[float, ...]:
     return tuple(fmean(row[at : at + size]) for at in range(0, len(row), size))
+
+
+def _average_loss(row: Sequence[float | None], size: int) -> tuple[float | None, ...]:
+    """Return the means; none where a loss was no number."""
+    pieces = (row[at : at + size] for at in range(0, len(row), size))
+    known = ([each for each in piece if each is not None] for piece in pieces)
+    return tuple(fmean(piece) if len(piece) else None for piece in known)

@@ -10,7 +10,7 @@ from vsphere_ml.bench.records.codec import Mismatch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from vsphere_ml.bench.model.record import Run, Steps, SweepPoint
+    from vsphere_ml.bench.model.record import LocalSteps, Run, Steps, SweepPoint
 
 
 SMALLEST, LARGEST = 1e-12, 1e18  # a picosecond; an exabyte
@@ -48,19 +48,52 @@ def _sweep(points: Sequence[SweepPoint]) -> None:
 def _steps(steps: Steps, ranks: int) -> None:
     _check_positive(steps.samples_per_step, ("steps", "samples_per_step"))
     _table(steps.step_s, ranks, "step_s")
-    if steps.compute_s:
-        _table(steps.compute_s, ranks, "compute_s")
-        if len(steps.compute_s[0]) != len(steps.step_s[0]):
-            raise Mismatch(("steps", "compute_s"), "it has not as many steps as step_s")
+    for rank, row in enumerate(steps.step_s):
+        _times(row, ("steps", "step_s", rank))
+    for key in ("input_s", "work_s", "compute_s", "loss"):
+        rows: Sequence[Sequence[float | None]] = getattr(steps, key)
+        if rows:
+            _table(rows, ranks, key)
+            if len(rows[0]) != len(steps.step_s[0]):
+                raise Mismatch(("steps", key), "it has not as many steps as step_s")
+    for key in ("input_s", "work_s", "compute_s"):
+        _durations(getattr(steps, key), key)
+    for rank, value in enumerate(steps.wall_s):
+        _check_positive(value, ("steps", "wall_s", rank))
+    if steps.wall_s and len(steps.wall_s) != ranks:
+        raise Mismatch(("steps", "wall_s"), f"it has {len(steps.wall_s)} ranks, the configuration {ranks}")
+    if steps.local is not None:
+        _local_steps(steps.local, ranks)
 
 
-def _table(rows: Sequence[Sequence[float]], ranks: int, key: str) -> None:
+def _local_steps(local: LocalSteps, ranks: int) -> None:
+    for key in ("period_s", "compute_s", "exchange_s"):
+        rows: Sequence[Sequence[float]] = getattr(local, key)
+        if not rows and key == "exchange_s":
+            continue
+        _table(rows, ranks, "local", key)
+        if len(rows[0]) != len(local.period_s[0]):
+            raise Mismatch(("steps", "local", key), "it has not as many steps as period_s")
+        for rank, row in enumerate(rows):
+            _times(row, ("steps", "local", key, rank))
+
+
+def _durations(rows: Sequence[Sequence[float]], key: str) -> None:
+    """Check times of what may take none."""
+    for rank, row in enumerate(rows):
+        for step, value in enumerate(row):
+            if value < 0:
+                raise Mismatch(("steps", key, rank, step), f"0 or more is wanted, not {value}")
+            _check_positive(value or None, ("steps", key, rank, step))
+
+
+def _table(rows: Sequence[Sequence[float | None]], ranks: int, *keys: str) -> None:
+    path = ("steps", *keys)
     if len(rows) != ranks:
-        raise Mismatch(("steps", key), f"it has {len(rows)} ranks, the configuration {ranks}")
+        raise Mismatch(path, f"it has {len(rows)} ranks, the configuration {ranks}")
     for rank, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            raise Mismatch(("steps", key, rank), f"rank {rank} has {len(row)} steps, rank 0 has {len(rows[0])}")
-        _times(row, ("steps", key, rank))
+            raise Mismatch((*path, rank), f"rank {rank} has {len(row)} steps, rank 0 has {len(rows[0])}")
 
 
 def _times(values: Iterable[float], path: tuple[str | int, ...]) -> None:

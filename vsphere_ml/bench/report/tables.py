@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis.step_parts import mean_parts
 from vsphere_ml.bench.model import figures
 from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link, usable_of_link_result
 from vsphere_ml.bench.network.sweeps import collective, peak
@@ -12,9 +13,12 @@ from vsphere_ml.bench.network.sweeps import collective, peak
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from vsphere_ml.bench.analysis.step_parts import StepParts
     from vsphere_ml.bench.analysis.study import Scaling, Study, Sweep
-    from vsphere_ml.bench.model.record import LinkResult, Run
+    from vsphere_ml.bench.model.record import CpuContention, LinkResult, Run
     from vsphere_ml.bench.stats.estimate import Estimate
+
+BAR = 20  # letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,7 @@ def _tables(seen: Study) -> Iterator[ReportTable]:
     if seen.scalings:
         yield scaling(seen)
         yield step_times(seen)
+    yield from (each for each in (step_parts(seen), contention(seen)) if each.rows)
     for sweep in seen.sweeps:
         if sweep.configuration.ranks > 1:
             yield all_reduce(sweep)
@@ -88,6 +93,50 @@ def step_times(seen: Study) -> ReportTable:
                 )
             )
     return ReportTable(heading="Step times", titles=titles, rows=tuple(rows))
+
+
+def step_parts(seen: Study) -> ReportTable:
+    """Return what the mean step of each configuration goes to."""
+    titles = ("CONFIGURATION", "PERIOD", "INPUT", "COMPUTE", "EXCHANGE", "REST", "OVERLAP", "")
+    rows = tuple(
+        (each.point.title, *_parts(parts))
+        for each in seen.scalings
+        if (parts := mean_parts([launch.parts for launch in each.point.launches])) is not None
+    )
+    return ReportTable(heading="Where the time of a step goes", titles=titles, rows=rows)
+
+
+def _parts(parts: StepParts) -> tuple[str, ...]:
+    known = (parts.input_s, parts.compute_s, parts.exchange_s, parts.rest_s)
+    return (
+        figures.seconds(parts.period_s),
+        *("-" if each is None else figures.percent(each / parts.period_s) for each in known),
+        "-" if parts.overlap is None else figures.percent(parts.overlap),
+        _bar([(each or 0.0) / parts.period_s for each in known]),
+    )
+
+
+def _bar(shares: Sequence[float]) -> str:
+    """Return shares of a whole as a bar of letters: input, compute, exchange, rest."""
+    ends = [round(BAR * sum(shares[: at + 1])) for at in range(len(shares))]
+    return "".join(letter * (end - begin) for letter, begin, end in zip("icxr", [0, *ends], ends, strict=False))
+
+
+def contention(seen: Study) -> ReportTable:
+    """Return what the CPUs of each node were kept from while launches ran: the most that any launch saw."""
+    most: dict[tuple[str, str], list[CpuContention]] = {}
+    for run in seen.runs:
+        for each in run.contention:
+            most.setdefault((seen.titles(run.configuration), each.node), []).append(each)
+    rows = tuple((*where, *_largest(launches)) for where, launches in most.items())
+    titles = ("CONFIGURATION", "NODE", "STEAL", "PRESSURE", "READY", "CO-STOP")
+    return ReportTable(heading="CPU contention", titles=titles, rows=rows)
+
+
+def _largest(launches: Sequence[CpuContention]) -> Iterator[str]:
+    for key in ("steal", "pressure", "ready", "costop"):
+        shares = [share for each in launches if (share := getattr(each, key)) is not None]
+        yield figures.percent(max(shares)) if shares else "-"
 
 
 def all_reduce(sweep: Sweep) -> ReportTable:

@@ -46,13 +46,15 @@ def main() -> int:
     rank = number(RANK)
     file = Path(given.folder) / f"rank-{rank}.jsonl"
     tell(file, place(rank, given.interface))
-    before = sent_by_device()
+    before, began = sent_by_device(), cpu_counters()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
     env = {**os.environ, "VSML_BENCH_FILE": str(file)}
     program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
     seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
+    if number(LOCAL_RANK) == 0:
+        tell(file, {"kind": "contention", **contention(began, cpu_counters())})
     tell(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
     return end_like(program.returncode)
 
@@ -202,6 +204,31 @@ def sent_by_device() -> dict[str, int]:
 
 def differences(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: count - before.get(name, 0) for name, count in after.items() if name != "lo"}
+
+
+def cpu_counters() -> dict[str, float]:
+    """Return what the guest's CPUs were kept from so far, in seconds, and seconds to hold it against.
+
+    `steal` of /proc/stat is what the hypervisor did not give (Linux, Documentation/filesystems/proc.rst), in ticks of
+    all CPUs; `some` of /proc/pressure/cpu is the time in which a task waited for a CPU, in microseconds.
+    """
+    ticks = [float(each) for each in read("/proc/stat").split("\n", 1)[0].split()[1:9]]
+    pressure = read("/proc/pressure/cpu").split("\n", 1)[0].rpartition("total=")[2]
+    found = {"time_s": time.monotonic()}
+    if len(ticks) == 8:  # noqa: PLR2004 - user to steal; guest time is in user time already
+        found |= {"cpu_ticks": sum(ticks), "steal_ticks": ticks[7]}
+    return {**found, "pressure_s": float(pressure) / 1e6} if pressure else found
+
+
+def contention(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    """Return the shares meanwhile; a kernel that does not count one (pressure needs Linux 4.20) leaves it out."""
+    passed = {name: value - before[name] for name, value in after.items() if name in before}
+    shares = {"steal": ("steal_ticks", "cpu_ticks"), "pressure": ("pressure_s", "time_s")}
+    return {
+        name: round(passed[part] / passed[total], 5)
+        for name, (part, total) in shares.items()
+        if part in passed and passed[total] > 0
+    }
 
 
 def peers(seen: dict[tuple[str, str], int]) -> list[dict[str, object]]:

@@ -1,4 +1,8 @@
-"""Trains a model on synthetic images with TensorFlow 2, Keras and Horovod, and tells the time of every step.
+"""Trains a model on synthetic images with TensorFlow 2, Keras and Horovod, and tells where the time of every step goes.
+
+A step's period, from the end of the step before to its own, is the wait for input, the work, and a rest. How much of
+the work is exchange the step itself cannot tell, least of all on a GPU, whose work is only queued by then. So every
+few steps all ranks make a local step: the same without exchange, on a copy of the model, and then the exchange alone.
 
 Runs in guests and imports nothing of vsml. Every rank adds JSON lines to the file named by VSML_BENCH_FILE, or prints
 them. Written along NVIDIA's seven steps from one GPU to many; each is marked below.
@@ -20,6 +24,7 @@ from typing import Any
 MODELS = ("small", "mobilenetv2", "resnet50")
 BASE_RATE = 0.01
 ASK_EVERY = 10  # steps
+LOCAL_EVERY = 5  # steps; 0: never
 
 
 def main() -> None:
@@ -35,6 +40,7 @@ def main() -> None:
     optimizer = tf.keras.optimizers.SGD(BASE_RATE * hvd.size(), momentum=0.9)  # 3: scale the learning rate
     images = dataset(tf, hvd, given)  # 4: a shard of the data for each rank
     step = stepper(tf, hvd, model, optimizer, given)  # 5: average the gradients
+    local = local_stepper(tf, hvd, given) if given.local_every and hvd.size() > 1 and not given.elastic else None
     parameters = sum(int(tf.size(each)) for each in inner_variables(model.trainable_variables))
     emit(
         "model",
@@ -52,7 +58,7 @@ def main() -> None:
     if given.elastic:
         train_elastic(hvd, model, iter(images), step, given)
     else:
-        train(hvd, iter(images), step, given, device)
+        train(hvd, iter(images), step, local, given)
     emit("sync", weights=fingerprint(model), finite=has_finite_weights(tf, model))
     if given.checkpoint and hvd.rank() == 0:  # 7: only one rank saves
         model.save_weights(given.checkpoint)
@@ -68,6 +74,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--precision", choices=("fp32", "fp16"), default="fp32", help="of gradients on the wire")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--local-every", type=int, default=LOCAL_EVERY, help="steps from one local step to the next")
     parser.add_argument("--until", default="", help="end soon after this file is there, on rank 0's machine")
     parser.add_argument("--elastic", action="store_true", help="go on when other ranks are lost")
     parser.add_argument("--seed", type=int, default=1)
@@ -117,9 +124,9 @@ def dataset(tf: Any, hvd: Any, given: argparse.Namespace) -> Any:
     return full.map(example).cache().repeat().batch(given.batch, drop_remainder=True).prefetch(2)
 
 
-def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Namespace) -> Any:
+def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Namespace, *, local: bool = False) -> Any:
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy()
-    compression = hvd.Compression.fp16 if given.precision == "fp16" else hvd.Compression.none
+    compression = compression_of(hvd, given)
     optimizer.build(model.trainable_variables)
 
     @tf.function
@@ -129,13 +136,46 @@ def stepper(tf: Any, hvd: Any, model: Any, optimizer: Any, given: argparse.Names
         variables = inner_variables(model.trainable_variables)
         gradients = tape.gradient(loss, variables)
         # One all-reduce a gradient, as Horovod's tape does: each goes off while the others are still computed.
-        averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
-        with tf.control_dependencies(gradients):
-            computed = tf.timestamp()
+        averaged = gradients if local else [hvd.allreduce(each, compression=compression) for each in gradients]
         optimizer.apply_gradients(zip(averaged, model.trainable_variables))  # noqa: B905 - `strict` is not in Python 3.9
-        return loss, computed
+        return loss
 
     return step
+
+
+def compression_of(hvd: Any, given: argparse.Namespace) -> Any:
+    return hvd.Compression.fp16 if given.precision == "fp16" else hvd.Compression.none
+
+
+def local_stepper(tf: Any, hvd: Any, given: argparse.Namespace) -> Any:
+    """Return what makes a local step on a batch, and the exchange alone; it returns the seconds of each.
+
+    The copy trains on by itself. It takes as much memory as the model and its optimizer.
+    """
+    model = build(tf, given)
+    compute = stepper(tf, hvd, model, tf.keras.optimizers.SGD(BASE_RATE, momentum=0.9), given, local=True)
+    compression = compression_of(hvd, given)
+    gradients = [tf.zeros_like(each) for each in inner_variables(model.trainable_variables)]
+
+    @tf.function
+    def exchange() -> Any:
+        averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
+        return tf.add_n([tf.reshape(each, [-1])[0] for each in averaged])
+
+    @tf.function
+    def meet() -> Any:
+        return hvd.allreduce(tf.zeros([1]), name="meet")
+
+    def local_step(images: Any, labels: Any) -> tuple[float, float]:
+        began = time.perf_counter()
+        float(compute(images, labels))
+        computed = time.perf_counter()
+        meet().numpy()  # whoever was slower is waited for here
+        met = time.perf_counter()
+        float(exchange())
+        return computed - began, time.perf_counter() - met
+
+    return local_step
 
 
 def inner_variables(variables: Any) -> list[Any]:
@@ -148,18 +188,46 @@ def start_alike(hvd: Any, model: Any, optimizer: Any) -> None:
     hvd.broadcast_variables(inner_variables(optimizer.variables), root_rank=0)
 
 
-def train(hvd: Any, images: Any, step: Any, given: argparse.Namespace, device: str) -> None:
-    """Tell each step's seconds. The first builds the graph; what else is warm-up is for the reader to find."""
+def train(hvd: Any, images: Any, step: Any, local: Any, given: argparse.Namespace) -> None:
+    """Tell each step's period and what it went to. What of it is warm-up is for the reader to find.
+
+    The first step builds its graph; that of a local step is built before the clock starts.
+    """
+    if local is not None:
+        local(*next(images))
+    began, watch = time.monotonic(), Stopwatch()
     for number in range(given.steps):
-        batch = next(images)
-        start, since = time.perf_counter(), time.time()
-        loss, computed = (float(each) for each in step(*batch))  # the values are there only when the step is done
-        took = {"seconds": round(time.perf_counter() - start, 6)}
-        if device == "CPU":  # a GPU's work is only queued at that moment
-            took["compute_s"] = round(max(computed - since, 1e-6), 6)
-        emit("step", step=number, loss=round(loss, 6), **took)
-        if given.until and number % ASK_EVERY == 0 and is_stop_wanted(hvd, given.until):
-            return
+        batch, loss, parts = timed_step(images, step)
+        stops = given.until and number % ASK_EVERY == 0 and is_stop_wanted(hvd, given.until)
+        emit("step", step=number, loss=loss, seconds=watch.period(), **parts)
+        if local is not None and (number + 1) % given.local_every == 0:
+            computed, exchanged = local(*batch)
+            emit("local", seconds=watch.period(), compute_s=round(computed, 6), exchange_s=round(exchanged, 6))
+        if stops:
+            break
+    emit("wall", seconds=round(time.monotonic() - began, 6))
+
+
+class Stopwatch:
+    """Tells how long it is since it was asked before. It never goes back."""
+
+    def __init__(self) -> None:
+        self.since = time.perf_counter()
+
+    def period(self) -> float:
+        now = time.perf_counter()
+        passed, self.since = now - self.since, now
+        return round(passed, 6)
+
+
+def timed_step(images: Any, step: Any) -> tuple[Any, float, dict[str, float]]:
+    """Make a step; return its batch, its loss, and the seconds of its parts."""
+    asked = time.perf_counter()
+    batch = next(images)
+    came = time.perf_counter()
+    loss = float(step(*batch))  # the value is there only when the step is done
+    done = time.perf_counter()
+    return batch, round(loss, 6), {"input_s": round(came - asked, 6), "work_s": round(done - came, 6)}
 
 
 def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.Namespace) -> None:
@@ -182,10 +250,10 @@ def train_elastic(hvd: Any, model: Any, images: Any, step: Any, given: argparse.
         for variable, weights in zip(inner_variables(model.variables), state.weights):  # noqa: B905 - `strict` is not in Python 3.9
             variable.assign(weights)
         emit("elastic", step=state.step, size=hvd.size())
+        watch = Stopwatch()
         while state.step < given.steps:
-            start = time.perf_counter()
-            loss = float(step(*next(images))[0])
-            emit("step", step=state.step, loss=round(loss, 6), seconds=round(time.perf_counter() - start, 6))
+            _, loss, parts = timed_step(images, step)
+            emit("step", step=state.step, loss=loss, seconds=watch.period(), **parts)
             state.step += 1
             if state.step % ASK_EVERY == 0:
                 state.weights = [each.numpy() for each in inner_variables(model.variables)]

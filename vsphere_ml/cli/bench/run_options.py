@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.flows.bench.launch import LaunchSettings
 
+LOCAL_EVERY = 5  # as `train.py` has it, whose default is no option of a configuration
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -78,6 +79,10 @@ class TrainOptions:
         list[Gradients] | None, typer.Option(help="Gradients on the wire, as fp32 or compressed to fp16.")
     ] = None
     steps: Annotated[int, typer.Option(min=2, metavar="N", help="Steps of a launch at most.")] = 200
+    local_every: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Make every N-th step once more without exchange, on a copy; 0: never."),
+    ] = LOCAL_EVERY
     half_width: Annotated[
         float,
         typer.Option(
@@ -97,7 +102,8 @@ class TrainOptions:
     def options(self) -> dict[str, str]:
         """Return what of these makes another configuration."""
         elastic = {"least_nodes": str(self.least_nodes)} if self.least_nodes else {}
-        return {"image": str(self.image), "steps": str(self.steps), **elastic}
+        local = {"local-every": str(self.local_every)} if self.local_every != LOCAL_EVERY else {}
+        return {"image": str(self.image), "steps": str(self.steps), **elastic, **local}
 
 
 @option_group

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vsphere_ml.core.errors import VsmlError
+    from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.device_counts import Ask, Counts, Place
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
@@ -90,6 +91,10 @@ class VCenter(Protocol):
 
         Nothing is told before vSphere 9.
         """
+        ...
+
+    def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+        """Return what these VMs' CPUs waited for in the last so many seconds; a VM without a sample is left out."""
         ...
 
     def file_size(self, file: str) -> int:

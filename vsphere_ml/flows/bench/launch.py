@@ -22,7 +22,7 @@ from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlErro
 from vsphere_ml.flows.bench.watch import Enough, JobEnded, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.bench.launch.events import BenchListener
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.probe.nccl_tests import AllReducePerf
     from vsphere_ml.bench.probe.survey import Surveyed
     from vsphere_ml.bench.stats.stop import Stop
+    from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.guest import Peer, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
@@ -77,12 +78,17 @@ class BenchSession:
     folder: Path
 
 
+def no_cpu_times(_nodes: Collection[str], _seconds: float) -> Mapping[str, CpuTimes]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideMeasurements:
     """What is found out beside a launch."""
 
     clean: Proof | None = None
     wire: Callable[[], MeasuredLinks] = MeasuredLinks  # measured when it is asked for
+    cpu_times: Callable[[Collection[str], float], Mapping[str, CpuTimes]] = no_cpu_times  # vCenter's, of these nodes
 
 
 def run_launch(
@@ -140,8 +146,11 @@ def _not_reaped(left: ProcessesLeft) -> Remark:
 def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
         return _measure_links(replace(attempt.scene(), wire=measurements.wire()))
+    began = attempt.ground.clock.now()
     events = _run(attempt)
-    run = evidence.run(replace(attempt.scene(), wire=measurements.wire()), events.told, events.log, events.stop)
+    waited = measurements.cpu_times([each.name for each in attempt.job.nodes], attempt.ground.clock.now() - began)
+    context = replace(attempt.scene(), cpu_times=waited, wire=measurements.wire())
+    run = evidence.run(context, events.told, events.log, events.stop)
     return replace(run, remarks=(*run.remarks, *events.remarks))
 
 

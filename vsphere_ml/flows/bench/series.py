@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from vsphere_ml.bench.probe.machines import machines
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import resume, store
 from vsphere_ml.bench.stats.stop import Stop, launches_suffice
-from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.model.guest import Peer
 from vsphere_ml.flows.bench.launch import (
     BenchSession,
@@ -34,12 +35,13 @@ from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.bench.launch.events import BenchListener
     from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Run
+    from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.events import Listener
@@ -89,7 +91,7 @@ def bench(asked: Benchmark) -> Benchmarked:
     for each in to_make:
         if (why := hindrance(session, spec, each)) is not None:
             asked.tell_bench(LaunchSkipped(launch=each, why=why.message))
-    series = _Series(ground=session, wish=spec, tell=asked.tell_bench, began=asked.clock.now())
+    series = _Series(ground=session, vcenter=asked.vcenter, wish=spec, tell=asked.tell_bench, began=asked.clock.now())
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
     return Benchmarked(
@@ -122,6 +124,7 @@ class _Series:
     """Launches that are made one after the other, each recorded as soon as it has ended."""
 
     ground: BenchSession
+    vcenter: VCenter
     wish: BenchSpec
     tell: BenchListener
     began: float
@@ -142,7 +145,9 @@ class _Series:
             except VsmlError as error:
                 self._keep(each, refused_run(self.ground, self.wish, each, error), error)
                 return launches[number:]
-            measurements = SideMeasurements(clean=clean, wire=partial(self._wire, each.configuration))
+            measurements = SideMeasurements(
+                clean=clean, wire=partial(self._wire, each.configuration), cpu_times=self._cpu_times
+            )
             self._keep(each, *run_launch(self.ground, self.wish, each, measurements))
         return ()
 
@@ -179,6 +184,12 @@ class _Series:
             if asked.workload is Workload.LINK:
                 raise
             return MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
+
+    def _cpu_times(self, nodes: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+        """Return what vCenter tells; a launch that went well is kept though vCenter does not answer any more."""
+        with suppress(VSphereError):
+            return self.vcenter.cpu_times(nodes, seconds)
+        return {}
 
     def _keep(self, launch: PlannedLaunch, run: Run, error: VsmlError | None) -> None:
         self.runs.append(run)

@@ -97,11 +97,11 @@ def test_nccl_is_started_by_mpirun_whatever_starts_the_others() -> None:
 
 
 def test_a_record_that_could_not_be_read_is_refused_before_it_is_measured() -> None:
-    spec = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "18750"}})
-    check_wish(spec)  # 18750 steps × 32 ranks × 5 launches × 2 times
+    spec = BenchSpec(nodes=(4,), slots=8, repeats=5, options={Workload.TRAIN: {"steps": "7500"}})
+    check_wish(spec)  # 7500 steps × 32 ranks × 5 launches × 5 times
     with pytest.raises(ConfigError) as refusal:
-        check_wish(replace(spec, options={Workload.TRAIN: {"steps": "18751"}}))
-    assert (refusal.value.code, refusal.value.hint) == ("usage", "--steps 18750")
+        check_wish(replace(spec, options={Workload.TRAIN: {"steps": "7501"}}))
+    assert (refusal.value.code, refusal.value.hint) == ("usage", "--steps 7500")
 
 
 def test_as_many_step_times_as_are_measured_can_be_read() -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import os
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from vsphere_ml.bench.launch import remote_job
-from vsphere_ml.bench.workloads import allreduce
+from vsphere_ml.bench.workloads import allreduce, rank, train
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SCRIPTS = sorted(remote_job.WORKLOADS.glob("[a-z]*.py"))
@@ -105,3 +108,68 @@ def test_counters_are_those_of_adapters_alone(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(allreduce, "ADAPTERS", str(tmp_path))
     assert allreduce.read_counters() == {"eth0": (1000, 10)}
     assert allreduce.differences({"eth0": (400, 4), "eth1": (1, 1)}, {"eth0": (1000, 10)}) == {"eth0": [600, 6]}
+
+
+class Ticking:
+    """A clock that goes on by so much each time somebody does something."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def read(self) -> float:
+        return self.now
+
+    def spend(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def told_by_training(
+    monkeypatch: pytest.MonkeyPatch, path: Path, *, steps: int, local_every: int
+) -> list[dict[str, Any]]:
+    """Return what `train` tells whose batches take 2 ms, steps 50 ms, lines 1 ms, and local steps 40 ms."""
+    clock = Ticking()
+    monkeypatch.setattr(train, "time", SimpleNamespace(perf_counter=clock.read, monotonic=clock.read))
+    monkeypatch.setenv("VSML_BENCH_FILE", str(path))
+
+    def batches() -> Iterator[tuple[str]]:
+        while True:
+            clock.spend(0.002)
+            yield ("batch",)
+
+    def step(_batch: str) -> float:
+        clock.spend(0.050)
+        return 1.25
+
+    def local(_batch: str) -> tuple[float, float]:
+        clock.spend(0.040)
+        return 0.030, 0.010
+
+    def emit(kind: str, **what: object) -> None:
+        clock.spend(0.001)
+        written(kind, **what)
+
+    written = train.emit
+    monkeypatch.setattr(train, "emit", emit)
+    given = argparse.Namespace(steps=steps, until="", local_every=local_every)
+    train.train(None, batches(), step, local, given)
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_periods_of_training_come_to_its_wall_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lines = told_by_training(monkeypatch, tmp_path / "rank-0.jsonl", steps=10, local_every=4)
+    kinds = [each["kind"] for each in lines]
+    assert (kinds.count("step"), kinds.count("local"), kinds[-1]) == (10, 2, "wall")
+    periods = sum(each["seconds"] for each in lines[:-1])
+    assert periods == pytest.approx(lines[-1]["seconds"], rel=0.005)
+    second = lines[1]
+    assert (second["input_s"], second["work_s"], second["seconds"], second["loss"]) == (0.002, 0.05, 0.053, 1.25)
+    assert [(each["compute_s"], each["exchange_s"]) for each in lines if each["kind"] == "local"] == [(0.03, 0.01)] * 2
+
+
+def test_what_kept_cpus_from_running_is_a_share_of_what_passed() -> None:
+    before = {"time_s": 10.0, "cpu_ticks": 1000.0, "steal_ticks": 5.0, "pressure_s": 1.0}
+    after = {"time_s": 20.0, "cpu_ticks": 3000.0, "steal_ticks": 105.0, "pressure_s": 3.5}
+    assert rank.contention(before, after) == {"steal": 0.05, "pressure": 0.25}
+    del after["pressure_s"]  # a kernel without PSI
+    assert rank.contention(before, after) == {"steal": 0.05}
+    assert set(rank.cpu_counters()) >= {"time_s", "cpu_ticks", "steal_ticks"}

@@ -14,7 +14,7 @@ from vsphere_ml.bench.launch.events import BenchEvent, PrecisionReached
 from vsphere_ml.bench.model.record import Outcome, Run, Workload
 from vsphere_ml.bench.records import store
 from vsphere_ml.bench.stats.stop import Stop
-from vsphere_ml.core.errors import BenchError, GuestError, NotPossible
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VSphereError
 from vsphere_ml.flows.bench import launch
 from vsphere_ml.flows.bench import series as bench
 from vsphere_ml.flows.bench.watch import Enough
@@ -59,6 +59,13 @@ class Hands:
         return replace(run, sweep=points), None
 
 
+class SilentVCenter:
+    """A vCenter that does not answer any more."""
+
+    def cpu_times(self, _vms: object, _seconds: float) -> None:
+        raise VSphereError("vCenter does not answer", code="vcenter.unreachable", target="vcenter")
+
+
 @dataclass
 class Made:
     """A series that was made: what lies in its record, and what listeners were told."""
@@ -80,7 +87,8 @@ def series(
     settings = launch.LaunchSettings(enough_launches=Enough(half_width=half_width, seconds=seconds))
     resolved: Any = type("Ground", (), {"folder": folder, "means": settings, "clock": hands})()
     events: list[BenchEvent] = []
-    made = bench._Series(ground=resolved, wish=spec, tell=events.append, began=hands.now())
+    vcenter: Any = SilentVCenter()
+    made = bench._Series(ground=resolved, vcenter=vcenter, wish=spec, tell=events.append, began=hands.now())
     left = made.make([each for each in matrix.plan(spec, ()) if each.done is None])
     return Made(series=made, left=left, told=events, recorded=store.read(folder))
 
@@ -169,3 +177,10 @@ def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
     link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
     with pytest.raises(kind):
         made._wire(link)
+
+
+def test_a_launch_is_kept_though_vcenter_does_not_tell_what_cpus_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = series(monkeypatch, tmp_path, Hands(), repeats=1)
+    assert made.series._cpu_times(["node-1"], 10.0) == {}

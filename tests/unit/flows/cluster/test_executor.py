@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.device_counts import Ask, Counts, Place
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.plan.changes import Change
@@ -91,6 +92,9 @@ class Clockwork:
         raise NotImplementedError
 
     def counts(self, asks: Mapping[Place, Sequence[Ask]]) -> Counts:
+        raise NotImplementedError
+
+    def cpu_times(self, vms: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
         raise NotImplementedError
 
     def file_size(self, file: str) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
-from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables
+from vsphere_ml.cli.views.bench.study import head, link_table, notes, scaling_table, sweep_tables, time_tables
 from vsphere_ml.cli.views.layout.envelope import plain_value
 from vsphere_ml.cli.views.layout.text import line
 
@@ -34,6 +34,7 @@ def data(seen: Study, diagnostics: Sequence[Remark]) -> dict[str, Any]:
 def _parts(seen: Study, diagnostics: Sequence[Remark]) -> Iterator[RenderableType]:
     yield from head(seen)
     yield from scaling_table(seen)
+    yield from time_tables(seen)
     yield from sweep_tables(seen)
     yield from link_table(seen)
     if not diagnostics:

@@ -30,6 +30,14 @@ def scaling_table(seen: Study) -> Iterator[RenderableType]:
         yield from curves(seen)
 
 
+def time_tables(seen: Study) -> Iterator[RenderableType]:
+    """Yield where the time of steps goes, and what CPUs were kept from, where that was told."""
+    for made in (tables.step_parts(seen), tables.contention(seen)):
+        if made.rows:
+            yield line((made.heading, "bold"))
+            yield _table(made)
+
+
 def sweep_tables(seen: Study) -> Iterator[RenderableType]:
     """Yield each sweep's table and the line through it."""
     for sweep in seen.sweeps:

@@ -26,6 +26,7 @@ import (
 //	POST   /lab/hosts/NAME        {"connection": "notResponding", "reboot_ms": 1500, "faults": ["no-return"]}
 //	POST   /lab/vms/NAME          {"guest_ip": "192.0.2.7"}: the guest reports an address, or "" for none;
 //	                              {"shutdown_ms": 2000}: how long it takes to shut down, -1 for ever
+//	                              {"ready_ms": 3000, "costop_ms": 0}: what its CPUs wait for in each 20 s
 //
 // Replies are JSON. A refused request answers {"error": "..."} with 400 or 404.
 func (l *Lab) control() http.Handler {
@@ -169,6 +170,8 @@ func (l *Lab) postVM(w http.ResponseWriter, r *http.Request) {
 	var change struct {
 		GuestIP    *string `json:"guest_ip"`
 		ShutdownMS *int    `json:"shutdown_ms"`
+		ReadyMS    *int64  `json:"ready_ms"`
+		CoStopMS   *int64  `json:"costop_ms"`
 	}
 	if !read(w, r, &change) {
 		return
@@ -179,6 +182,12 @@ func (l *Lab) postVM(w http.ResponseWriter, r *http.Request) {
 		}
 		if change.ShutdownMS != nil {
 			l.shutdowns.set(machine.Name, *change.ShutdownMS)
+		}
+		if change.ReadyMS != nil {
+			l.waits.set(machine.Name, func(w *waiting) { w.Ready = *change.ReadyMS })
+		}
+		if change.CoStopMS != nil {
+			l.waits.set(machine.Name, func(w *waiting) { w.CoStop = *change.CoStopMS })
 		}
 	}
 	reply(w, map[string]int{"changed": len(machines)})

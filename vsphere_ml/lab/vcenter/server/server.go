@@ -51,6 +51,7 @@ type Lab struct {
 
 	shells         shells
 	shutdowns      shutdowns
+	waits          waits
 	hook           *powerHook // nil when there is none
 	provisioning   provisioning
 	customizations customizations

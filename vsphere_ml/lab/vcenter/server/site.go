@@ -37,7 +37,7 @@ func (l *Lab) build() error {
 	repairCollector(l.Context)
 	l.Context.Map.AddHandler(newcomers{l})
 	for _, step := range []func() error{
-		l.addDirectPath, l.addDatacenter, l.addClusters, l.addHosts, l.addDatastores, l.addSwitches, l.addTemplates, l.addStandingVMs, l.restoreFreeSpace, l.openShells,
+		l.addDirectPath, l.addPerformance, l.addDatacenter, l.addClusters, l.addHosts, l.addDatastores, l.addSwitches, l.addTemplates, l.addStandingVMs, l.restoreFreeSpace, l.openShells,
 	} {
 		if err := step(); err != nil {
 			return err
