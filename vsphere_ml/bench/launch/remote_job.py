@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,7 @@ WORKLOADS = Path(__file__).parents[1] / "workloads"
 CHUNK = 900_000  # bytes of an answer; `ask` keeps a mebibyte
 PIECE = 200_000  # of what is looked at while it runs
 SHOWN = 30_000  # of an output that is shown
+NODE_VARIABLES = "node.json"  # that ranks of this node get, as rank.py reads them
 OUTPUTS = ("job.out", "job.err")
 NOTHING_PRINTED: Mapping[str, int] = {}
 KILLS = 10  # times, a second apart, that what does not end is killed
@@ -201,6 +203,8 @@ def lay_out(shell: Shell, job: Job, how: Launch, script: Path | None = None) -> 
         shell.put(script, f"{job.folder}/{SCRIPT}/{script.name}")
     for name, text in how.files.items():
         shell.write(f"{job.folder}/{name}", text, mode=0o755, owner=owner)
+    if own := job.node_variables.get(shell.name):
+        shell.write(f"{job.folder}/{NODE_VARIABLES}", json.dumps(dict(own)), owner=owner)
 
 
 def start(shell: Shell, job: Job, how: Launch) -> int:

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.probe import rdma
 from vsphere_ml.core.errors import NotPossible
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.bench.probe.survey import Surveyed
 
 
-def variables(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NcclSettings:
+    """NCCL's variables: those of all ranks, and by node those in which nodes differ."""
+
+    common: Mapping[str, str]
+    by_node: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def nccl_settings(
     transport: Transport, interface: str, surveyed: Sequence[Surveyed], traffic_class: int | None = None
-) -> Mapping[str, str]:
+) -> NcclSettings:
     """Return NCCL's settings; `traffic_class` is what RDMA packets are to be marked with.
 
-    NotPossible `bench.no-rdma` or `bench.rdma-differs` when RDMA is asked for where it cannot be. Without a GPU NCCL is
-    not used and reads none of them.
+    NotPossible `bench.no-rdma` when RDMA is asked for where it cannot be. Without a GPU NCCL is not used and reads none
+    of them.
     """
     log = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET,P2P,SHM", "NCCL_SOCKET_IFNAME": f"={interface}"}
     if not transport.spec.rdma:
-        return log | dict(transport.spec.nccl)
+        return NcclSettings(common=log | dict(transport.spec.nccl))
     without = [each.node for each in surveyed if not each.gpus]
     if without:
         raise NotPossible(
@@ -33,11 +42,18 @@ def variables(
             target=without[0],
             hint="`vsml verify` tells what a node has; --transport tcp needs none",
         )
-    ports, index = rdma.common({each.node: rdma.rails(each.ports) for each in surveyed})
-    # NCCL before 2.21 does not find a RoCE v2 GID itself.
-    gid = {} if index is None else {"NCCL_IB_GID_INDEX": str(index)}
-    found = {"NCCL_IB_HCA": f"={','.join(ports)}"} | gid | _traffic_class(traffic_class)
-    return log | found | dict(transport.spec.nccl)
+    ports = rdma.nccl_settings({each.node: rdma.rails(each.ports) for each in surveyed})
+    alike = _in_all(ports.values())
+    return NcclSettings(
+        common=log | alike | _traffic_class(traffic_class) | dict(transport.spec.nccl),
+        by_node={node: rest for node, each in ports.items() if (rest := dict(each.items() - alike.items()))},
+    )
+
+
+def _in_all(settings: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return the variables that all nodes have with the same value."""
+    first, *others = settings
+    return {name: value for name, value in first.items() if all(each.get(name) == value for each in others)}
 
 
 def _traffic_class(byte: int | None) -> dict[str, str]:

@@ -77,6 +77,7 @@ class Job:
     limit_s: float
     least_nodes: int = 0  # elastic: the job goes on while so many are left; 0: it fails when one is lost
     variables: Mapping[str, str] = field(default_factory=dict)
+    node_variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by node, what is not alike in all
 
     @property
     def ranks(self) -> int:

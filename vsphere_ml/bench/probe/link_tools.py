@@ -57,7 +57,6 @@ def ends(node: Peer, each: Surveyed, transport: Transport, within: RunIn) -> tup
             tool=each.perftest,
             rail=rail,
             within=within,
-            mtu=each.mtu.get(rail.gid.interface),
             gpu=0 if transport.spec.gpu_memory else None,
             dma_buf=not each.peermem,
         )

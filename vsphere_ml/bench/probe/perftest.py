@@ -26,23 +26,13 @@ PROBE = "command -v ib_write_bw && { ib_write_bw --help 2>&1 | grep -o -- '--use
 # Memory is locked for the device; root may lift the limit. The server begins to listen when it finds the time.
 _SERVE = "ulimit -l unlimited 2>/dev/null; {variables} setsid timeout 90 {command} </dev/null >/dev/null 2>&1 &"
 _MEASURE = """\
-{check_mtu}ulimit -l unlimited 2>/dev/null
+ulimit -l unlimited 2>/dev/null
 for turn in 1 2 3 4 5 6 7 8 9 10; do
     out=$({variables} timeout 80 {command} 2>&1) && break
     sleep 0.5
 done
 printf '%s' "$out"
 """
-
-
-# A packet of the interface's full MTU that nobody may cut. A switch with a smaller one drops it, and large messages of
-# RDMA with it, while everything small goes through. ping's -s is without the 20 bytes of IPv4 and the 8 of ICMP.
-_TOO_LARGE = "vsml: too large"
-_CHECK_MTU = """\
-if command -v ping >/dev/null && ! ping -q -c 3 -i 0.3 -W 1 -M do -s {payload} -I {interface} {address} >/dev/null 2>&1
-then echo '{too_large}'; exit; fi
-"""
-_PING_HEADERS = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +53,6 @@ class End:
     rail: Rail
     within: RunIn
     gpu: int | None = None
-    mtu: int | None = None  # bytes, of the interface; None: it could not be read
     traffic_class: int | None = None  # of the packets; None is the program's own, 0
     dma_buf: bool = False  # by which the GPU's memory is reached; otherwise by nvidia-peermem
 
@@ -96,15 +85,11 @@ def serve(shell: Shell, end: End, run_id: str) -> None:
 def measure(shell: Shell, end: End, receiver: End, run_id: str) -> LinkResult:
     """Return what gets through for the largest message; the receiver must be served.
 
-    BenchError `bench.packet-size` when no packet of full size does; `bench.link` when nothing does, or when a GPU's
-    memory was asked for and not used.
+    BenchError `bench.link` when nothing does, or when a GPU's memory was asked for and not used.
     """
     call = shlex.join(command(end, receiver.node.address))
-    script = _MEASURE.format(check_mtu=_check_mtu(end, receiver), variables=_variables(end, run_id), command=call)
-    text = _run(shell, end, script, 900)
-    if text.strip() == _TOO_LARGE:
-        raise _too_large(end, receiver)
-    return parse_link_result(text, end, receiver)
+    script = _MEASURE.format(variables=_variables(end, run_id), command=call)
+    return parse_link_result(_run(shell, end, script, 900), end, receiver)
 
 
 def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
@@ -126,17 +111,6 @@ def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
         receiver=receiver.node.name,
         device=end.rail.port.name,
         line_rate_bits_per_s=slowest,
-    )
-
-
-def _check_mtu(end: End, receiver: End) -> str:
-    if end.mtu is None:
-        return ""
-    return _CHECK_MTU.format(
-        payload=end.mtu - _PING_HEADERS,
-        interface=shlex.quote(end.rail.gid.interface),
-        address=receiver.rail.gid.address,
-        too_large=_TOO_LARGE,
     )
 
 
@@ -162,17 +136,4 @@ def _measure_error(end: End, receiver: End, why: str) -> BenchError:
         code="bench.link",
         target=ends,
         hint=f"vsml verify; vsml ssh {receiver.node.name} -- show_gids; look for a firewall between the nodes",
-    )
-
-
-def _too_large(end: End, receiver: End) -> BenchError:
-    ends = f"{end.node.name} to {receiver.node.name}"
-    gid = receiver.rail.gid
-    return BenchError(
-        f"no packet of {end.mtu} bytes gets from {end.node.name} ({end.rail.gid.interface}) to {receiver.node.name} "
-        f"({gid.address} on {gid.interface}) in one piece",
-        code="bench.packet-size",
-        target=ends,
-        hint=f"the MTU is smaller between them: vsml ssh {receiver.node.name} -- ip link; vsml plan tells that of the "
-        "distributed switch; look at the physical switches",
     )

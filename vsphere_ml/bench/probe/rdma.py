@@ -89,27 +89,22 @@ def rails(ports: Sequence[Port]) -> tuple[Rail, ...]:
     )
 
 
-def common(of: Mapping[str, Sequence[Rail]]) -> tuple[tuple[str, ...], int | None]:
-    """Return the ports' names and the GID index that all nodes have in common; None where indexes differ.
+def nccl_settings(of: Mapping[str, Sequence[Rail]]) -> Mapping[str, Mapping[str, str]]:
+    """Return NCCL's settings for the ports of each node.
 
-    NCCL takes one list of ports and one index for all. Without an index each rank finds the RoCE v2 GID of each of its
-    ports itself, from NCCL 2.21 on (net_ib/connect.cc: IB_GID_INDEX is -1, IB_ROCE_VERSION_NUM is 2). NotPossible
-    `bench.no-rdma` when a node has no such port, `bench.rdma-differs` when the ports' names differ.
+    It takes one GID index for all ports of a node. Without one each rank finds the RoCE v2 GID of each of its ports
+    itself, from NCCL 2.21 on (net_ib/connect.cc: IB_GID_INDEX is -1, IB_ROCE_VERSION_NUM is 2). NotPossible
+    `bench.no-rdma` when a node has no such port.
     """
-    missing = [node for node, each in of.items() if not each]
-    if missing:
+    if missing := [node for node, each in of.items() if not each]:
         raise none_on(missing)
-    names = {tuple(rail.port.name for rail in each) for each in of.values()}
-    indexes = {rail.gid.index for each in of.values() for rail in each}
-    if len(names) > 1:
-        raise NotPossible(
-            "NCCL is told one list of RDMA ports for all nodes, and theirs differ",
-            code="bench.rdma-differs",
-            target=next(iter(of)),
-            hint='name the device to use: [guest] settings = { rdma_device = "mlx5_0" }',
-            details=tuple(f"{node}: {', '.join(map(_describe_rail, each))}" for node, each in of.items()),
-        )
-    return names.pop(), indexes.pop() if len(indexes) == 1 else None
+    return {node: _nccl_settings(each) for node, each in of.items()}
+
+
+def _nccl_settings(own: Sequence[Rail]) -> dict[str, str]:
+    indexes = {rail.gid.index for rail in own}
+    ports = {"NCCL_IB_HCA": f"={','.join(rail.port.name for rail in own)}"}
+    return ports | ({"NCCL_IB_GID_INDEX": str(indexes.pop())} if len(indexes) == 1 else {})
 
 
 def none_on(nodes: Sequence[str]) -> NotPossible:
@@ -120,10 +115,6 @@ def none_on(nodes: Sequence[str]) -> NotPossible:
         target=nodes[0],
         hint='`vsml configure` with the playbook "roce", `vsml verify` for what lacks; --transport tcp needs none',
     )
-
-
-def _describe_rail(rail: Rail) -> str:
-    return f"{rail.port.name} GID index {rail.gid.index} ({rail.gid.address} on {rail.gid.interface})"
 
 
 def _port(cells: list[str], gids: list[PortGid]) -> Port:

@@ -97,6 +97,12 @@ def blank(context: LaunchContext) -> Run:
     )
 
 
+def _record_variables(job: Job, common: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of all ranks, and as NAME@NODE those that only a node's ranks have."""
+    own = {f"{name}@{node}": value for node, each in job.node_variables.items() for name, value in each.items()}
+    return {**common, **own}
+
+
 def environment(context: LaunchContext, logs: Sequence[RankLog], log: str = "") -> Environment:
     """Return what ran the launch; ranks know their versions better than the survey."""
     how = launch(context.job) if context.job.program else None
@@ -106,7 +112,7 @@ def environment(context: LaunchContext, logs: Sequence[RankLog], log: str = "") 
         versions |= nccl.groupdict()
     return Environment(
         versions=versions,
-        variables=dict(how.variables) if how else {},
+        variables=_record_variables(context.job, how.variables) if how else {},
         command=how.command if how else (),
         invocation=context.origin.invocation,
         git_commit=context.origin.git_commit,

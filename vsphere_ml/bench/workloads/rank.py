@@ -48,7 +48,7 @@ def main() -> int:
     tell(file, place(rank, given.interface))
     before, began = sent_by_device(), cpu_counters()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
-    env = {**os.environ, "VSML_BENCH_FILE": str(file)}
+    env = {**of_node(Path(given.folder)), **os.environ, "VSML_BENCH_FILE": str(file)}
     program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, lambda number, _frame: program.send_signal(number))
@@ -57,6 +57,12 @@ def main() -> int:
         tell(file, {"kind": "contention", **contention(began, cpu_counters())})
     tell(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
     return end_like(program.returncode)
+
+
+def of_node(folder: Path) -> dict[str, str]:
+    """The variables in which nodes differ, such as the names of their adapters."""
+    file = folder / "node.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def end_like(status: int) -> int:

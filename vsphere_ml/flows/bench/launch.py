@@ -181,8 +181,8 @@ def _prepare_job(session: BenchSession, job: Job) -> Job:
     if asked.workload is Workload.LINK:
         _check_link_tool(asked.transport, surveyed)
         return job
-    asks = transports.variables(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
-    job = replace(job, variables={**asks, **job.variables})
+    asks = transports.nccl_settings(asked.transport, session.interface, surveyed, session.spec.roce.traffic_class)
+    job = replace(job, variables={**asks.common, **job.variables}, node_variables=asks.by_node)
     tests = _nccl_tests(job, surveyed) if asked.workload is Workload.NCCL else None
     job = programs.with_program(job, session.means.script, session.means.arguments, tests)
     launched(job)

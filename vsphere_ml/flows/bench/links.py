@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.model.transports import Transport
-from vsphere_ml.bench.probe import link, link_tools, perftest
+from vsphere_ml.bench.probe import link, link_tools, packet_size, perftest
 from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.flows.bench.launch import in_each
@@ -46,6 +46,17 @@ def wire(session: BenchSession, asked: Configuration, calibrated: Calibrated) ->
         calibrated[key] = MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
         measured = replace(calibrated[key], failure=error)
     return replace(measured, remarks=(*measured.remarks, *_other_link_tools(session, asked)))
+
+
+def check_packet_sizes(session: BenchSession, nodes: int) -> None:
+    """Raise BenchError `bench.packet-size` unless packets of full size get from every port to its counterparts."""
+    surveyed = session.surveyed[:nodes]
+    asks = packet_size.commands(surveyed)
+    places = [each for each in session.places if each.name in asks]
+    answers = in_each(
+        session.guests, places, lambda shell: shell.run(asks[shell.name], timeout_s=packet_size.TIMEOUT_S).out
+    )
+    packet_size.check(surveyed, answers)
 
 
 def _lack(session: BenchSession, nodes: int, transport: Transport) -> str | None:

@@ -29,7 +29,7 @@ from vsphere_ml.flows.bench.launch import (
     refused_run,
     run_launch,
 )
-from vsphere_ml.flows.bench.links import Calibrated, where_possible, wire
+from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, where_possible, wire
 from vsphere_ml.flows.cluster.plan import look
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
@@ -131,6 +131,7 @@ class _Series:
     runs: list[Run] = field(default_factory=list)
     errors: list[VsmlError] = field(default_factory=list)
     calibrated: Calibrated = field(default_factory=dict)
+    lost_packets: dict[int, VsmlError | None] = field(default_factory=dict)  # by number of nodes
 
     def make(self, launches: Sequence[PlannedLaunch]) -> Sequence[PlannedLaunch]:
         """Make them, and return those that were not: guests that cannot be measured in end the series."""
@@ -138,6 +139,9 @@ class _Series:
             stop = self._enough(each.configuration) if each.launch > 1 else None
             if stop is not None:
                 self.tell(PrecisionReached(launch=each, why=stop))
+                continue
+            if (lost := self._find_lost_packets(each.configuration)) is not None:
+                self._keep(each, refused_run(self.ground, self.wish, each, lost), lost)
                 continue
             try:
                 clean = clean_slate(self.ground)
@@ -150,6 +154,18 @@ class _Series:
             )
             self._keep(each, *run_launch(self.ground, self.wish, each, measurements))
         return ()
+
+    def _find_lost_packets(self, asked: Configuration) -> VsmlError | None:
+        """Return that packets of full size are lost where RDMA is to go; it is looked at once."""
+        if not asked.transport.spec.rdma:
+            return None
+        if asked.nodes not in self.lost_packets:
+            try:
+                check_packet_sizes(self.ground, asked.nodes)
+                self.lost_packets[asked.nodes] = None
+            except VsmlError as error:
+                self.lost_packets[asked.nodes] = error
+        return self.lost_packets[asked.nodes]
 
     def _enough(self, asked: Configuration) -> Stop | None:
         """Return why this configuration needs no more launches; None when it does."""

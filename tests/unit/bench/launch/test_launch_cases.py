@@ -13,7 +13,7 @@ from tests.unit.bench.jobs import job
 from tests.unit.bench.sites import rdma_nodes
 from vsphere_ml.bench.launch.launchers import launch
 from vsphere_ml.bench.launch.programs import with_program
-from vsphere_ml.bench.launch.transports import variables
+from vsphere_ml.bench.launch.transports import nccl_settings
 from vsphere_ml.bench.model.job import Job, RunIn, Runtime
 from vsphere_ml.bench.model.record import Workload
 from vsphere_ml.bench.model.transports import Transport
@@ -35,7 +35,7 @@ def job_of(case: dict[str, Any]) -> Job:
     )
     made = job(Workload(case["workload"]), case["launcher"], case["backend"], runtime, slots=case.get("slots", 1))
     asked = replace(made.configuration, options=case.get("options", {}), transport=Transport(case["transport"]))
-    nccl = variables(asked.transport, made.interface, rdma_nodes(gpus=made.slots))
+    nccl = nccl_settings(asked.transport, made.interface, rdma_nodes(gpus=made.slots)).common
     options = frozenset(case.get("all_reduce_perf", ()))
     tests = AllReducePerf(path="/opt/nccl-tests/build/all_reduce_perf", over_mpi=True, options=options)
     return with_program(

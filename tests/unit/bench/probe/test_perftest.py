@@ -5,7 +5,6 @@ Its output is written by hand after perftest's sources; what needs an RDMA devic
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -27,7 +26,6 @@ from vsphere_ml.bench.probe import link_tools, perftest, rdma
 from vsphere_ml.bench.probe.perftest import End, Perftest
 from vsphere_ml.bench.report.tables import links
 from vsphere_ml.core.errors import BenchError
-from vsphere_ml.core.model.guest import CommandAnswer
 
 if TYPE_CHECKING:
     from vsphere_ml.bench.probe.survey import Surveyed
@@ -55,29 +53,6 @@ def test_each_end_is_told_its_device_port_and_gid() -> None:
 def test_each_end_marks_its_packets_as_the_hosts_trust_them() -> None:
     (end, _) = ends(Transport.ROCE)
     assert "--tclass=106" in perftest.command(replace(end, traffic_class=106))
-
-
-@pytest.mark.parametrize(("largest", "code"), [(9000, "bench.link"), (1500, "bench.packet-size")])
-def test_a_packet_of_full_size_must_get_through_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int, code: str
-) -> None:
-    # As iputils' ping: -s is what follows 28 bytes of headers, and -M do forbids to cut the packet.
-    ping = f'for word; do test "$size" != -s || test $((word + 28)) -le {largest} || exit 1; size=$word; done'
-    (tmp_path / "ping").write_text(f"#!/bin/sh\nsize=\n{ping}\n")
-    (tmp_path / "ping").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    sender, receiver = (replace(each, tool=replace(TOOL, path="true")) for each in ends(Transport.ROCE))
-    with pytest.raises(BenchError) as refused:
-        perftest.measure(_Here(), sender, receiver, "run")  # type: ignore[arg-type]
-    assert (refused.value.code, refused.value.target) == (code, "node-1 to node-2")
-
-
-class _Here:
-    """Runs what a guest would on this machine."""
-
-    def run(self, script: str, *, timeout_s: float) -> CommandAnswer:
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=timeout_s)
-        return CommandAnswer(0, done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -61,24 +61,21 @@ def test_a_guest_without_rdma_has_no_ports(tmp_path: Path) -> None:
     assert seen(tmp_path / "none") == ()
 
 
-def test_nccl_is_told_what_all_nodes_have_in_common() -> None:
+def settings(*ports: rdma.Port) -> dict[str, str]:
+    return dict(rdma.nccl_settings({"node-1": rdma.rails(ports)})["node-1"])
+
+
+def test_nccl_gets_the_names_of_the_ports_and_the_gid_index_that_they_have_in_common() -> None:
     two = (port(), port("mlx5_1", interface="eth2"))
-    assert rdma.common({"node-1": rdma.rails(two), "node-2": rdma.rails(two)}) == (("mlx5_0:1", "mlx5_1:1"), 3)
-    assert rdma.common({"node-1": rdma.rails(rdma.ports_of_device(two, "mlx5_1"))}) == (("mlx5_1:1",), 3)
+    assert settings(*two) == {"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1", "NCCL_IB_GID_INDEX": "3"}
+    assert settings(*rdma.ports_of_device(two, "mlx5_1"))["NCCL_IB_HCA"] == "=mlx5_1:1"
 
 
-def test_nodes_that_differ_are_told_with_what_each_has() -> None:
-    with pytest.raises(NotPossible) as refused:
-        rdma.common({"node-1": rdma.rails([port()]), "node-2": rdma.rails([port("mlx5_1", index=5)])})
-    assert refused.value.code == "bench.rdma-differs"
-    assert refused.value.details[1] == "node-2: mlx5_1:1 GID index 5 (10.1.0.11 on eth1)"
-
-
-def test_indexes_that_differ_are_left_to_nccl() -> None:
-    assert rdma.common({"node-1": rdma.rails([port()]), "node-2": rdma.rails([port(index=5)])}) == (("mlx5_0:1",), None)
+def test_indexes_that_differ_between_ports_are_left_to_nccl() -> None:
+    assert settings(port(), port("mlx5_1", index=5)) == {"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
 
 
 def test_a_node_without_any_is_named() -> None:
     with pytest.raises(NotPossible, match="node-2: no active RDMA port") as refused:
-        rdma.common({"node-1": rdma.rails([port()]), "node-2": ()})
+        rdma.nccl_settings({"node-1": rdma.rails([port()]), "node-2": ()})
     assert refused.value.code == "bench.no-rdma"

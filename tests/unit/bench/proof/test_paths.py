@@ -342,27 +342,40 @@ def test_ranks_that_nobody_saw_talk_are_not_proven() -> None:
 
 def test_each_transport_asks_nccl_for_itself() -> None:
     both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
-    assert transports.variables(Transport.TCP, "eth0", both)["NCCL_IB_DISABLE"] == "1"
-    roce = transports.variables(Transport.ROCE, "eth0", both)
+    assert transports.nccl_settings(Transport.TCP, "eth0", both).common["NCCL_IB_DISABLE"] == "1"
+    roce = transports.nccl_settings(Transport.ROCE, "eth0", both).common
     assert (roce["NCCL_IB_HCA"], roce["NCCL_IB_GID_INDEX"], roce["NCCL_NET_GDR_LEVEL"]) == ("=mlx5_0:1", "3", "LOC")
-    assert transports.variables(Transport.GPUDIRECT, "eth0", both)["NCCL_NET_GDR_READ"] == "1"
+    assert transports.nccl_settings(Transport.GPUDIRECT, "eth0", both).common["NCCL_NET_GDR_READ"] == "1"
 
 
-def test_nccl_finds_the_gid_itself_where_no_index_is_right_for_all_nodes() -> None:
-    other = replace(PORT, gids=(replace(PORT.gids[0], index=5),))
+@pytest.mark.parametrize(
+    ("device", "index", "by_node"),
+    [
+        ("mlx5_0", 3, {}),
+        ("mlx5_0", 5, {"a": {"NCCL_IB_GID_INDEX": "3"}, "b": {"NCCL_IB_GID_INDEX": "5"}}),
+        ("mlx5_2", 3, {"a": {"NCCL_IB_HCA": "=mlx5_0:1"}, "b": {"NCCL_IB_HCA": "=mlx5_2:1"}}),
+    ],
+)
+def test_each_node_gets_the_settings_in_which_it_differs(
+    device: str, index: int, by_node: dict[str, dict[str, str]]
+) -> None:
+    other = replace(PORT, device=device, gids=(replace(PORT.gids[0], index=index),))
     both = [Surveyed(node=name, runtime=True, ports=(each,), gpus=1) for name, each in (("a", PORT), ("b", other))]
-    asked = transports.variables(Transport.ROCE, "eth0", both)
-    assert (asked["NCCL_IB_HCA"], "NCCL_IB_GID_INDEX" in asked) == ("=mlx5_0:1", False)
+    asked = transports.nccl_settings(Transport.ROCE, "eth0", both)
+    assert asked.by_node == by_node
+    named = {name for each in by_node.values() for name in each}
+    assert named.isdisjoint(asked.common)
+    assert {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX"} <= {*asked.common, *named}
 
 
 @pytest.mark.parametrize(("roce", "wanted"), [({}, None), ({"dscp": 26}, "104"), ({"dscp": 26, "ecn": True}, "106")])
 def test_rdma_packets_are_marked_as_the_hosts_trust_them(roce: dict[str, Any], wanted: str | None) -> None:
     both = [Surveyed(node=name, runtime=True, **RDMA) for name in ("node-1", "node-2")]  # type: ignore[arg-type]
-    asked = transports.variables(Transport.GPUDIRECT, "eth0", both, RoceSpec(**roce).traffic_class)
+    asked = transports.nccl_settings(Transport.GPUDIRECT, "eth0", both, RoceSpec(**roce).traffic_class).common
     assert asked.get("NCCL_IB_TC") == wanted
 
 
 def test_rdma_is_refused_where_a_guest_has_none() -> None:
     with pytest.raises(NotPossible) as refused:
-        transports.variables(Transport.ROCE, "eth0", [Surveyed(node="node-1", runtime=True)])
+        transports.nccl_settings(Transport.ROCE, "eth0", [Surveyed(node="node-1", runtime=True)])
     assert (refused.value.code, refused.value.target) == ("bench.no-rdma", "node-1")

@@ -83,6 +83,21 @@ def test_a_rank_tells_its_place_and_becomes_its_program(tmp_path: Path) -> None:
     assert '"name": "lo"' in line
 
 
+@pytest.mark.parametrize(("asked", "value"), [({}, "=mlx5_2:1"), ({"NCCL_IB_HCA": "=mlx5_9"}, "=mlx5_9")])
+def test_a_rank_has_its_nodes_variables_unless_the_launch_sets_them(
+    tmp_path: Path, asked: dict[str, str], value: str
+) -> None:
+    (tmp_path / "node.json").write_text('{"NCCL_IB_HCA": "=mlx5_2:1"}')
+    done = subprocess.run(
+        [sys.executable, remote_job.WORKLOADS / "rank.py", "--folder", tmp_path, "--", "sh", "-c", "echo $NCCL_IB_HCA"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **asked},
+    )
+    assert done.stdout == f"{value}\n"
+
+
 def test_a_rank_leaves_open_what_mpichs_launcher_talks_by(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     program = [sys.executable, "-c", "import os; os.write(int(os.environ['PMI_FD']), b'init')"]

@@ -16,6 +16,7 @@ from vsphere_ml.bench.model.job import RunIn, Runtime, Tools
 from vsphere_ml.bench.model.record import Cluster, Configuration, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.perftest import Perftest
+from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import RoceSpec
 from vsphere_ml.core.ports.vcenter import GuestPlace
@@ -93,6 +94,15 @@ def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate
     assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
     assert all("--tclass=104" in command for _, command in guests.commands if "ib_write_bw" in command)
     assert all("VSML_BENCH_RUN=link" in command for _, command in guests.commands if "ib_write_bw" in command)
+
+
+def test_no_packet_of_full_size_may_be_lost_between_any_ports() -> None:
+    guests = Told(answers={"ping": "eth1 10.1.0.12\n"})
+    with pytest.raises(BenchError) as lost:
+        links.check_packet_sizes(ground(guests), 2)
+    assert lost.value.code == "bench.packet-size"
+    assert [name for name, _ in guests.commands] == ["node-1", "node-2"]
+    links.check_packet_sizes(ground(Told(answers={})), 2)
 
 
 def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> None:
