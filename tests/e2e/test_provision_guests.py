@@ -125,3 +125,14 @@ playbooks = ["./mine.toml"]
         assert "customize the guest at its first boot: Linux preparation" in made.err
         assert shell.vsml("run", "--", "hostname; cat /etc/vsml-test/first").out == "node-1 (1 node)\nnode-1\nhello\n"
         assert shell.vsml("provision", "--yes", "--detailed-exitcode").status == 0
+
+
+def test_one_boot_of_a_clone_tells_what_the_template_has_and_the_clone_is_gone_again(shell: Shell) -> None:
+    unasked = shell.here("check", "--template", "--boot", "-o", "json")
+    assert (unasked.status, unasked.document["errors"][0]["code"]) == (2, "confirm.needed")
+    checked = shell.here("check", "--template", "--boot", "--yes", "-o", "json")
+    verdicts = {each["name"]: each["verdict"] for each in checked.document["data"]["template"]}
+    assert verdicts["answers by SSH"] == verdicts["VMware Tools"] == "ready", checked.err
+    assert verdicts["cloud-init's VMware datasource"] == "ready"
+    there = shell.here("inventory", "-o", "json").document["data"]["vms"]
+    assert not [vm["name"] for vm in there if vm["name"].endswith("-template")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Output, command
+from vsphere_ml.cli.options import DEFAULT_FILE, ClusterFile, Output, WaitOrNot, Yes, command
 from vsphere_ml.cli.terminal import Answer, Terminal
 
 if TYPE_CHECKING:
@@ -22,19 +22,30 @@ def check(
     template: Annotated[
         bool, typer.Option("--template", help="Also say what vCenter knows of the template; boots nothing.")
     ] = False,
+    boot: Annotated[
+        bool,
+        typer.Option(
+            "--boot",
+            help="With --template, also boot a clone in the first node's place, and delete it again.",
+        ),
+    ] = False,
+    wait: WaitOrNot = 600.0,
+    yes: Yes = False,
 ) -> Answer:
     """Validate a cluster file without a vCenter, and show the nodes it describes.
 
     Every mistake is reported at once, with its line; so is every rule of `vsml rules` that the file alone breaks. The
-    playbooks it names are read, too. With `--template` vCenter is asked what the template has and what is missing.
+    playbooks it names are read, too. With `--template` vCenter is asked what the template has and what is missing; with
+    `--boot` also what only a boot shows, whose plan is shown first.
 
-    Example: `vsml check cluster.toml`
+    Example: `vsml check cluster.toml`, or `vsml check cluster.toml --template --boot`
     """
     from vsphere_ml.cli.views.cluster import nodes, templates
     from vsphere_ml.cli.views.layout.envelope import plain_value
     from vsphere_ml.cli.views.site import rules
     from vsphere_ml.cli.wiring import guest_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.errors import ConfigError
     from vsphere_ml.core.rules import check as judge
 
     spec = load(file)
@@ -42,7 +53,11 @@ def check(
     if spec.guest.playbooks:
         guest_wiring.playbooks(spec)
     diagnostics = judge.of_file(spec)
+    if boot and not template:
+        raise ConfigError("--boot needs --template", code="usage", target="--boot", hint="add --template")
     facts = _template(spec, terminal) if template else ()
+    if boot:
+        facts = _boot_template(spec, terminal, facts, wait_s=wait, yes=yes)
     errors = templates.errors(spec.source.template, facts)
     status = errors[0].status if errors else 0
     if terminal.settings.output is not Output.JSON:
@@ -61,3 +76,32 @@ def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]
 
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as events:
         return check_template(spec, vcenter, events=events, clock=site_wiring.SystemClock())
+
+
+def _boot_template(
+    spec: ClusterSpec, terminal: Terminal, known: tuple[TemplateFact, ...], *, wait_s: float, yes: bool
+) -> tuple[TemplateFact, ...]:
+    """Return the facts with what one boot of a clone tells; its plan is shown and agreed to before."""
+    from vsphere_ml.cli import consent
+    from vsphere_ml.cli.views.cluster import proposal
+    from vsphere_ml.cli.views.progress.apply_progress import following_both
+    from vsphere_ml.cli.wiring import guest_wiring, site_wiring
+    from vsphere_ml.core.rules.template_boot import combine
+    from vsphere_ml.flows.cluster.template import boot_template, trial_spec
+
+    trial, clock = trial_spec(spec), site_wiring.SystemClock()
+    approve = consent.approval(terminal, proposal.text, yes=yes)
+    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
+        booted = boot_template(
+            trial,
+            vcenter,
+            guest_wiring.guests(trial, clock),
+            first=spec.nodes[0].name,
+            approve=both.before(approve),
+            notify=both.site,
+            notify_guest=both.guests,
+            clock=clock,
+            given=guest_wiring.for_guests(trial, both.guests, clock, skip=True),
+            wait_s=wait_s,
+        )
+    return combine(known, booted)

@@ -1,21 +1,95 @@
-"""What a cluster's template is missing, as far as vCenter knows it: nothing is booted, nothing is written."""
+"""What a cluster's template is missing: as far as vCenter knows it, and by one boot of a clone, deleted again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.placement.resolve import find_source
+from vsphere_ml.core.rules.template_boot import PROBES, booted_facts, silent_facts
 from vsphere_ml.core.rules.template_facts import template_facts
+from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.guests import boot
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from vsphere_ml.core.model.guest import CommandAnswer, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
     from vsphere_ml.core.rules.template_facts import TemplateFact
+    from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal
+    from vsphere_ml.guest.events import GuestListener
 
 
 def check_template(spec: ClusterSpec, vcenter: VCenter, *, events: Listener, clock: Clock) -> tuple[TemplateFact, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
     inventory = look(spec, vcenter, notify=events, clock=clock, why="first", devices=False)
     return template_facts(find_source(spec, inventory), spec)
+
+
+def trial_spec(spec: ClusterSpec) -> ClusterSpec:
+    """Return a cluster of one node, like the first one, for one boot of the template."""
+    first = spec.nodes[0]
+    node = replace(first, name=f"{first.name}-template", roce_address=None, more_roce_addresses=())
+    return replace(spec, name=f"{spec.name}-template", nodes=(node,))
+
+
+def boot_template(
+    trial: ClusterSpec,
+    vcenter: VCenter,
+    guests: Guests,
+    *,
+    first: str,
+    approve: Callable[[Proposal], bool],
+    notify: Listener,
+    notify_guest: GuestListener,
+    clock: Clock,
+    given: GuestConfig,
+    wait_s: float,
+) -> tuple[TemplateFact, ...]:
+    """Return what one boot of a clone tells; the clone is deleted again, whatever became of it.
+
+    `first` is the node whose place and address the clone takes. NotPossible `source.node-exists` when its VM is there
+    already, and what a provision raises.
+    """
+    inventory = look(trial, vcenter, notify=notify, clock=clock, why="first", devices=False)
+    if trial.nodes[0].address is not None and any(vm.name == first for vm in inventory.vms):
+        raise NotPossible(
+            f"{first} is there already, and a clone for a boot would have its address",
+            code="source.node-exists",
+            target=first,
+            hint="leave out --boot, or give the first node an address by DHCP",
+        )
+    try:
+        report = provision(trial, vcenter, approve=approve, notify=notify, clock=clock, given=given)
+        if report.error is not None:
+            return silent_facts(report.error)
+        return _ask(trial, vcenter, guests, notify, notify_guest, clock, wait_s)
+    finally:
+        destroy(trial, vcenter, approve=lambda _: True, notify=notify, clock=clock)
+
+
+def _ask(  # noqa: PLR0917
+    trial: ClusterSpec,
+    vcenter: VCenter,
+    guests: Guests,
+    notify: Listener,
+    notify_guest: GuestListener,
+    clock: Clock,
+    wait_s: float,
+) -> tuple[TemplateFact, ...]:
+    def ask(shell: Shell) -> Mapping[str, CommandAnswer]:
+        return shell.ask(PROBES)
+
+    (node,) = trial.nodes
+    deadline = boot.start_deadline(wait_s, clock)
+    site = boot.first_look(trial, vcenter, notify, clock)
+    found = boot.wait_ready(trial, site, vcenter, guests, deadline, notify=notify_guest)
+    outcomes = boot.run_with_retry(guests, found.places, ask, deadline.left_s, notify=notify_guest)
+    outcome = outcomes.get(node.name) or found.errors[node.name]
+    return silent_facts(outcome) if isinstance(outcome, VsmlError) else booted_facts(outcome, node.name, trial)
