@@ -12,11 +12,11 @@ _CALLS = """
     options.maxObjects CreateContainerView.type objectSet.selectSet.name Fetch.prop missingSet.path
     ExecuteSoap.method ExecuteSoap.moid ExecuteSoap.version privId argument.name option
     QueryConfiguredModuleOptionString.name missingSet.fault.fault.name StartService.id StopService.id
-    QueryOptions.name faultcode faultstring about.apiType about.apiVersion about.build about.fullName
-    about.licenseProductName about.licenseProductVersion about.localeBuild about.localeVersion about.name
-    about.osType about.productLineId about.vendor about.version namespace.name namespace.version
-    priorVersions.version returnval.callCount returnval.locale returnval.messageLocale
-    QueryConfigOptionDescriptorResponse.returnval.key QueryConfigOptionDescriptorResponse.returnval.description
+    QueryOptions.name faultcode about.apiType about.apiVersion about.build about.fullName about.licenseProductName
+    about.licenseProductVersion about.localeBuild about.localeVersion about.name about.osType about.productLineId
+    about.vendor about.version namespace.name namespace.version priorVersions.version returnval.callCount
+    returnval.locale returnval.messageLocale QueryConfigOptionDescriptorResponse.returnval.key
+    QueryConfigOptionDescriptorResponse.returnval.description
 """
 # Hosts: hardware, drivers, settings.
 _HOSTS = """
@@ -53,7 +53,8 @@ _HOSTS = """
     returnval.fbSizeInGib returnval.profileClass returnval.profileName returnval.profileSharing
     RetrieveVgpuProfileInfoResponse.returnval.name vgpuProfileInfo.name vgpuProfileInfo.profileName
     vgpuProfileInfo.profileClass vgpuProfileInfo.profileSharing vgpuProfileInfo.fbSizeInGib
-    vgpuProfileInfo.deviceVendorId returnval.deviceGroupName returnval.name vendorDeviceGroupInfo.name
+    vgpuProfileInfo.deviceVendorId RetrieveVendorDeviceGroupInfoResponse.returnval.deviceGroupName
+    RetrieveVendorDeviceGroupInfoResponse.returnval.name vendorDeviceGroupInfo.name
     vendorDeviceGroupInfo.deviceGroupName deviceGroupDescription componentDeviceInfo.deviceName
     componentDeviceInfo.type componentDeviceInfo.vendorName componentDeviceInfo.device.key allowedDevice.deviceId
     allowedDevice.vendorId allowedDevice.subDeviceId allowedDevice.subVendorId backing.vgpu dynamicPassthrough.name
@@ -76,7 +77,7 @@ _VMS = """
     deviceGroupInfo.sequenceId VirtualDevice.addressType VirtualDevice.busNumber VirtualDevice.deviceInfo.label
     VirtualDevice.capacityInBytes VirtualDevice.capacityInKB VirtualDevice.controllerKey VirtualDevice.device
     VirtualDevice.key VirtualDevice.unitNumber VirtualDevice.numaNode VirtualDevice.deviceProtocol
-    VirtualDevice.graphicsMemorySizeInKB VirtualDevice.videoRamSizeInKB VirtualDevice.numDisplays VirtualDevice.id
+    VirtualDevice.graphicsMemorySizeInKB VirtualDevice.videoRamSizeInKB VirtualDevice.numDisplays
     VirtualDevice.sharedBus VirtualDevice.use3dRenderer backing.diskMode backing.deviceId backing.vendorId
     backing.id backing.vgpu backing.assignedId physicalFunctionBacking.id physicalFunctionBacking.deviceId
     physicalFunctionBacking.vendorId virtualFunctionBacking.id resourceAllocation.limit

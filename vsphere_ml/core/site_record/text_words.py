@@ -13,7 +13,7 @@ _FIELDS = """
     Graphics; SM; Memory; Video; Image Version; GSP Firmware Version; VBIOS Version; Volatile; SRAM Uncorrectable;
     DRAM Uncorrectable; state; active_mtu; max_mtu; transport; fw_ver; vendor_part_id; hw_ver; link_layer;
     phys_state; active_speed; active_width; phys_port_cnt; port; port_lid; sm_lid; gid_tbl_len; device type;
-    description; name of firmware; version; srcversion; vermagic; license; parm; depends; status; detail;
+    description; name of firmware; version; srcversion; vermagic; license; parm; depends; status;
     boot_status_code; extended_status; Graphics Device; Graphics Type; Default Graphics Type; Shared Passthru
     Assignment Policy; Memory Size in KB; Module; ATSCap; ATSCtl; LnkCap; LnkSta; DevCap; DevCtl; IOVCap; IOVCtl;
     Kernel driver in use; Kernel modules; NUMA node

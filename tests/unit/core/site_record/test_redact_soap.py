@@ -85,6 +85,13 @@ def test_options_pass_by_their_key(redactor: SoapRedactor) -> None:
     assert not re.search("aGVsbG8|acme|bob", seen)
 
 
+def test_sentences_of_faults_may_name_anything_and_go(redactor: SoapRedactor) -> None:
+    fault = "<e:Fault><faultcode>ServerFaultCode</faultcode><faultstring>No host acme-7 in bob.</faultstring></e:Fault>"
+    seen = redactor.redact(f"<e:Envelope xmlns:e='urn:e'><e:Body>{fault}</e:Body></e:Envelope>")
+    assert "ServerFaultCode" in texts(seen)
+    assert not re.search("acme|bob", seen)
+
+
 def test_passwords_and_tickets_are_struck_out(redactor: SoapRedactor) -> None:
     login = (
         f"<e:Envelope xmlns:e='urn:e' {XSI}><e:Body><Login><userName>bob</userName><password>abc123</password></Login>"
