@@ -41,6 +41,7 @@ class RankLog:
     weights: str = ""
     finite: bool = True  # whether the weights were numbers to the end
     sent: Mapping[str, int] = field(default_factory=dict)  # bytes by network adapter and RDMA device
+    priorities: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by interface: see `marking`
     clocks: list[Mapping[str, str]] = field(default_factory=list)  # of its node's GPUs, a row a GPU and look
     contention: Mapping[str, float] = field(default_factory=dict)  # what its node's guest told: `CpuContention`
     peers: tuple[Mapping[str, Any], ...] = ()  # own and other address, and how many sockets between them
@@ -136,6 +137,12 @@ def _sync(log: RankLog, line: Mapping[str, Any]) -> None:
     log.finite = bool(line.get("finite", True))
 
 
+def _priorities(log: RankLog, line: Mapping[str, Any]) -> None:
+    log.priorities = {
+        str(name): {"device": each["device"], "sent": each["sent"]} for name, each in line["ports"].items()
+    }
+
+
 def _traffic(log: RankLog, line: Mapping[str, Any]) -> None:
     log.sent = {str(name): int(count) for name, count in line["bytes"].items()}
     log.peers = tuple(line["peers"])
@@ -165,6 +172,7 @@ _READERS: Mapping[str, Callable[[RankLog, Mapping[str, Any]], None]] = {
     "sweep": _sweep,
     "sync": _sync,
     "traffic": _traffic,
+    "priorities": _priorities,
     "contention": _contention,
     "clocks": _clocks,
     "elastic": _elastic,

@@ -207,6 +207,27 @@ class TrafficCount:
     verdict: TrafficVerdict
 
 
+class Marking(StrEnum):
+    """Whether RDMA packets were in the priority that hosts and switches keep lossless."""
+
+    MARKED = "marked"
+    UNMARKED = "unmarked"
+    NOT_KNOWN = "not-known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityCount:
+    """What a node's RDMA port sent during a launch, by the port's counters of priorities."""
+
+    node: str
+    interface: str
+    priority: int  # that is to be lossless, by the cluster file
+    priority_bytes: int
+    counted_bytes: int  # in all priorities
+    rdma_bytes: int  # by the RDMA device's own counter
+    verdict: Marking
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkResult:
     """What a point-to-point tool measured between two nodes."""
@@ -291,6 +312,7 @@ class Run:
     sweep: tuple[SweepPoint, ...] = ()
     link_results: tuple[LinkResult, ...] = ()
     traffic: tuple[TrafficCount, ...] = ()  # by node and message size
+    priorities: tuple[PriorityCount, ...] = ()  # by node and RDMA port
     contention: tuple[CpuContention, ...] = ()  # by node
     proofs: tuple[Proof, ...] = ()
     paths: tuple[Path, ...] = ()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.launch import causes
 from vsphere_ml.bench.model.record import LocalSteps, Outcome, Remark, Run, Steps, SweepPoint, Verdict, Workload, World
-from vsphere_ml.bench.proof import channels, ledger, paths
+from vsphere_ml.bench.proof import channels, ledger, marking, paths
 from vsphere_ml.bench.proof import ranks as proof
 from vsphere_ml.bench.proof.contention import contention
 from vsphere_ml.bench.proof.launch_context import blank, environment, method, version_mismatches
@@ -35,7 +35,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
     went = channels.of_nccl(log) or paths.of_sockets(job, logs)
     by = paths.proof(job, logs, went, context.surveyed, log)
     proofs = tuple(each for each in (*proof.proofs(job, logs), by, context.clean) if each is not None)
-    counts = ledger.count(job, logs)
+    counts, marked = ledger.count(job, logs), marking.count(job, logs, context.priority)
     failed = [each for each in proofs if each.verdict is Verdict.NO]
     return replace(
         blank(context),
@@ -49,6 +49,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
         worlds=_worlds(logs),
         sweep=() if failed else _sweep(logs),
         traffic=counts,
+        priorities=marked,
         contention=contention(job, logs, context.cpu_times),
         proofs=proofs,
         paths=went,
@@ -60,6 +61,7 @@ def run(context: LaunchContext, logs: Sequence[RankLog], log: str, stop: Stop | 
             *_stopped_early(job, stop),
             *lost,
             *ledger.diagnose(counts),
+            *marking.diagnose(marked),
         ),
     )
 

@@ -72,6 +72,7 @@ class LaunchContext:
     wire: MeasuredLinks = MeasuredLinks()
     origin: Origin = Origin()
     cpu_times: Mapping[str, CpuTimes] = field(default_factory=dict)  # vCenter's, by node
+    priority: int | None = None  # of RDMA packets, that is to be lossless
     clean: Proof | None = None  # that nothing else ran in the guests when it began
 
     @property

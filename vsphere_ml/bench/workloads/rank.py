@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -46,7 +47,7 @@ def main() -> int:
     rank = number(RANK)
     file = Path(given.folder) / f"rank-{rank}.jsonl"
     tell(file, place(rank, given.interface))
-    before, began = sent_by_device(), cpu_counters()
+    before, prioritized, began = sent_by_device(), sent_by_priority(), cpu_counters()
     # MPICH's launcher talks to the program by a descriptor that PMI_FD names: it must stay open.
     env = {**of_node(Path(given.folder)), **os.environ, "VSML_BENCH_FILE": str(file)}
     program = subprocess.Popen(given.program, env=env, close_fds=False)  # noqa: S603 - that is what it is for
@@ -55,6 +56,7 @@ def main() -> int:
     seen = watch_program(program, file if number(LOCAL_RANK) == 0 else None)
     if number(LOCAL_RANK) == 0:
         tell(file, {"kind": "contention", **contention(began, cpu_counters())})
+        tell(file, {"kind": "priorities", "ports": priority_differences(prioritized, sent_by_priority())})
     tell(file, {"kind": "traffic", "bytes": differences(before, sent_by_device()), "peers": peers(seen)})
     return end_like(program.returncode)
 
@@ -210,6 +212,38 @@ def sent_by_device() -> dict[str, int]:
 
 def differences(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: count - before.get(name, 0) for name, count in after.items() if name != "lo"}
+
+
+def sent_by_priority() -> dict[str, dict[str, int]]:
+    """Return the bytes that the interface of each RDMA device has sent in each priority, where its driver counts them."""
+    return {folder.name: priority_counters(folder.name) for folder in rdma_interfaces()}
+
+
+def rdma_interfaces() -> list[Path]:
+    return sorted(Path("/sys/class/infiniband").glob("*/device/net/*"))
+
+
+def priority_counters(interface: str) -> dict[str, int]:
+    try:
+        text = subprocess.run(  # noqa: S603 - the name is the kernel's
+            ["ethtool", "-S", interface],  # noqa: S607 - the guest's own PATH
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    return {number: int(count) for number, count in re.findall(r"^\s*tx_prio(\d)_bytes: (\d+)$", text, re.MULTILINE)}
+
+
+def priority_differences(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> dict[str, object]:
+    devices = {folder.name: folder.parts[4] for folder in rdma_interfaces()}
+    return {
+        name: {"device": devices[name], "sent": differences(before.get(name, {}), counts)}
+        for name, counts in after.items()
+        if name in devices
+    }
 
 
 def cpu_counters() -> dict[str, float]:

@@ -301,6 +301,11 @@ class RoceSpec:
         return self.pfc_priority is not None or self.dscp is not None or self.ecn is not None
 
     @property
+    def priority(self) -> int | None:
+        """The priority of RoCE packets: the one that is paused, else a DSCP's own, of which mlx5 takes the upper bits."""
+        return self.pfc_priority if self.pfc_priority is not None or self.dscp is None else self.dscp >> 3
+
+    @property
     def traffic_class(self) -> int | None:
         """The traffic class byte of RoCE packets: DSCP (RFC 2474), and ECT(0) under ECN (RFC 3168)."""
         return None if self.dscp is None else self.dscp << 2 | (_ECT_0 if self.ecn else 0)

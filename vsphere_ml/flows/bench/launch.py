@@ -210,6 +210,7 @@ def _scene(session: BenchSession, job: Job, launch: int, began: str, clean: Proo
         machines=session.machines,
         surveyed=_surveyed_nodes(session, job),
         origin=session.means.origin,
+        priority=session.spec.roce.priority,
         clean=clean,
     )
 

@@ -98,6 +98,17 @@ def test_a_rank_has_its_nodes_variables_unless_the_launch_sets_them(
     assert done.stdout == f"{value}\n"
 
 
+def test_counters_of_priorities_are_those_that_ethtool_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = (
+        "NIC statistics:\n     tx_packets: 9\n     rx_prio3_bytes: 8\n     tx_prio3_bytes: 7\n     tx_prio0_bytes: 6\n"
+    )
+    (tmp_path / "ethtool").write_text(f'#!/bin/sh\ntest "$*" = "-S eth1" && printf %s "{printed}"\n')
+    (tmp_path / "ethtool").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert rank.priority_counters("eth1") == {"3": 7, "0": 6}
+    assert rank.priority_counters("eth2") == {}
+
+
 def test_a_rank_leaves_open_what_mpichs_launcher_talks_by(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     program = [sys.executable, "-c", "import os; os.write(int(os.environ['PMI_FD']), b'init')"]
