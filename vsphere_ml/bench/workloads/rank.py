@@ -215,7 +215,7 @@ def differences(before: dict[str, int], after: dict[str, int]) -> dict[str, int]
 
 
 def sent_by_priority() -> dict[str, dict[str, int]]:
-    """Return the bytes that the interface of each RDMA device has sent in each priority, where its driver counts them."""
+    """Return the bytes that each RDMA device's interface has sent by priority, where its driver counts them."""
     return {folder.name: priority_counters(folder.name) for folder in rdma_interfaces()}
 
 

@@ -302,7 +302,7 @@ class RoceSpec:
 
     @property
     def priority(self) -> int | None:
-        """The priority of RoCE packets: the one that is paused, else a DSCP's own, of which mlx5 takes the upper bits."""
+        """The priority of RoCE packets: the one that is paused, else the DSCP's own, its upper three bits in mlx5."""
         return self.pfc_priority if self.pfc_priority is not None or self.dscp is None else self.dscp >> 3
 
     @property
