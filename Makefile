@@ -6,7 +6,7 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-first-hour fuzz lock clean
+.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ bench-placement: setup ## CPU time of placing 64 to 512 VMs on 1,000 hosts
 
 bench-boots: setup ## how soon 64 lab guests stand, and what they take (needs root on Linux)
 	$(BIN)/python -m benchmarks.boots
+
+bench-large-files: setup ## CPU time of checking 8,000 nodes, and memory of commands that read 256 MiB
+	$(BIN)/python -m benchmarks.large_files
 
 fuzz: setup ## hostile inputs for FUZZ_SECONDS (60) a target: files, templates, logs, topologies
 	$(BIN)/python -m tests.fuzz

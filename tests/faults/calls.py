@@ -51,7 +51,7 @@ ALL = TROUBLES | LATE
 OFFSET = "VSML_FAULTS_OFFSET"
 EACH = "VSML_FAULTS_EACH"
 TIMEOUT_S = 60.0
-SHORT_TIMEOUT_S = 6.0  # longer than an honest answer of a lab takes, on a busy machine either
+SHORT_TIMEOUT_S = 15.0  # longer than an honest answer of a lab takes, on a busy machine either
 # Calls that change something and are not made twice: what became of them is not known when their answer is lost.
 CHANGES = frozenset(
     {

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tests.integration.proxy import Proxy
 
 pytestmark = [pytest.mark.lab, pytest.mark.faults]
-PARTS = 2  # of a provision's and of a destroy's positions
+PARTS = 6  # of a provision's and of a destroy's positions
 AS_MUCH = frozenset({"vcenter.interrupted", "provision.incomplete", "destroy.incomplete"})
 
 

@@ -95,7 +95,8 @@ def test_a_lock_of_a_live_process_here_keeps_others_out(gateway: Gateway, sessio
 
 
 @pytest.mark.parametrize(
-    "why", ["a dead process of this machine", "no beat for over a minute", "an unreadable beat", "no holder"]
+    "why",
+    ["a dead process of this machine", "no beat for over a minute", "an unreadable beat", "no time zone", "no holder"],
 )
 def test_a_dead_lock_is_taken_over(
     gateway: Gateway, session: Session, why: str, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +109,8 @@ def test_a_dead_lock_is_taken_over(
             leave_a_lock(session, beat="2020-01-01T00:00:00+00:00")
         case "an unreadable beat":
             leave_a_lock(session, beat="soon")
+        case "no time zone":
+            leave_a_lock(session, beat="2020-01-01T00:00:00")
         case _:
             vm_folder(session).CreateFolder(LOCK_FOLDER + CLUSTER)
     with gateway.hold(CLUSTER):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from vsphere_ml.config.positions import KeyPath
-    from vsphere_ml.config.schema import NodeKeys
+    from vsphere_ml.config.schema import FileTable, NodeKeys
 
     Keys: TypeAlias = Mapping[KeyPath, "Written"]
 
@@ -17,8 +17,7 @@ T = TypeVar("T")
 _WHOLE = frozenset({"hosts", "name", "use", "count"})  # of one block, never merged
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """A value and where it was written."""
 
     value: Any
@@ -60,13 +59,20 @@ def compose(blocks: list[tuple[KeyPath, Keys]]) -> Composed:
 
 def flatten_block(at: KeyPath, block: NodeKeys) -> Keys:
     """Return the keys of a block, each under its path inside the block and with the place it was written at."""
-    return dict(_flatten_table(block.model_dump(exclude_unset=True, exclude=set(_WHOLE)), (), at))
+    return dict(_flatten_table(((key, value) for key, value in _written_keys(block) if key not in _WHOLE), (), at))
 
 
-def _flatten_table(table: dict[str, Any], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
-    for key, value in table.items():
+def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPath) -> Iterator[tuple[KeyPath, Written]]:
+    for key, value in table:
         path = (*inside, key)
         if isinstance(value, dict):
-            yield from _flatten_table(value, path, at)
+            yield from _flatten_table(value.items(), path, at)
+        elif hasattr(value, "model_fields_set"):
+            yield from _flatten_table(_written_keys(value), path, at)
         else:
             yield path, Written(value, (*at, *path))
+
+
+def _written_keys(table: FileTable) -> Iterator[tuple[str, Any]]:
+    """Yield the keys that stand in a table, in the schema's order."""
+    return ((key, value) for key, value in table if key in table.model_fields_set)

@@ -30,10 +30,12 @@ def _clean_items(table: dict[str, Any], at: KeyPath, mistakes: Mistakes) -> Iter
         path = (*at, key)
         if isinstance(value, dict):
             yield key, dict(_clean_items(value, path, mistakes))
-        elif _SECRET_KEY.search(key) or any(_is_secret(text) for text in _texts(value)):
+            continue
+        texts = _texts(value)
+        if _SECRET_KEY.search(key) or any(map(_is_secret, texts)):
             hint = _IN_VCENTER if at == ("vcenter",) else _ELSEWHERE
             mistakes.add(path, "a secret must not stand in this file", hint)
-        elif not _FREE.intersection(at) and (blank := _blank(value)):
+        elif not _FREE.intersection(at) and (blank := _blank(texts)):
             mistakes.add(path, f"`{blank}` is still to be filled in")
         else:
             yield key, _list(value, path, mistakes) if isinstance(value, list) else value
@@ -50,11 +52,13 @@ def _is_secret(text: str) -> bool:
     return bool(_SECRET_URL.search(text) or _PRIVATE_KEY.search(text))
 
 
-def _blank(value: object) -> str | None:
-    found = (_PLACEHOLDER.search(text) for text in _texts(value))
+def _blank(texts: list[str]) -> str | None:
+    found = map(_PLACEHOLDER.search, texts)
     return next((match[0] for match in found if match), None)
 
 
 def _texts(value: object) -> list[str]:
     """Return the texts of a value: itself, or those of a list."""
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.imports.prefixes import strip_prefixes, without_names
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def _document(lines: list[str], name: str) -> Any:
     if sum(map(len, lines)) > LARGEST_JSON:
         raise too_large(name, "of JSON", "give one run a file")
     try:
-        return json.loads("\n".join(lines))
-    except (ValueError, RecursionError):
+        return json_text.parse("\n".join(lines))
+    except ValueError:
         return None
 
 

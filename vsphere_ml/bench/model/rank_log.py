@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def read(texts: Mapping[str, str]) -> tuple[RankLog, ...]:
                     logs.append(current)
                 elif current is not None:
                     _add(current, line)
-            except (KeyError, TypeError, ValueError) as error:
+            except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
                 raise _bad_line_error(node, line, error) from error
     return tuple(sorted(logs, key=lambda each: each.rank))
 
@@ -73,7 +75,7 @@ def lines(text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the lines that are whole, each an object with a `kind`; a cut job leaves half a line."""
     for line in text.splitlines():
         try:
-            value = json.loads(line)
+            value = json_text.parse(line)
         except ValueError:
             continue
         if isinstance(value, dict) and isinstance(value.get("kind"), str):
@@ -90,9 +92,24 @@ def _place(node: str, line: Mapping[str, Any]) -> RankLog:
         local_rank=int(line["local_rank"]),
         hostname=str(line["hostname"]),
         boot_id=str(line["boot_id"]),
-        interface=line["interface"] or {},
-        gpus=tuple(line["gpus"]),
+        interface=_table(line["interface"] or {}),
+        gpus=tuple(map(_table, line["gpus"])),
     )
+
+
+def _table(value: Any, *keys: str) -> Mapping[str, Any]:
+    """Return a value that is a table with these keys; ValueError when it is none."""
+    if not isinstance(value, dict) or not value.keys() >= set(keys):
+        raise ValueError(f"no table{' with ' if keys else ''}{', '.join(keys)}")
+    return value
+
+
+def _seconds(value: Any) -> float:
+    """Return a time; ValueError for one that cannot have been measured."""
+    seconds = float(value)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{seconds} seconds")
+    return seconds
 
 
 def _add(log: RankLog, line: Mapping[str, Any]) -> None:
@@ -102,11 +119,12 @@ def _add(log: RankLog, line: Mapping[str, Any]) -> None:
 
 
 def _model(log: RankLog, line: Mapping[str, Any]) -> None:
+    _table(line.get("versions") or {})
     log.model = line
 
 
 def _step(log: RankLog, line: Mapping[str, Any]) -> None:
-    log.step_s.append(float(line["seconds"]))
+    log.step_s.append(_seconds(line["seconds"]))
     for key in ("input_s", "work_s", "compute_s", "loss"):
         if key in line:
             getattr(log, key).append(float(line[key]))
@@ -116,15 +134,15 @@ def _step(log: RankLog, line: Mapping[str, Any]) -> None:
 
 def _local_step(log: RankLog, line: Mapping[str, Any]) -> None:
     exchange = float(line["exchange_s"]) if "exchange_s" in line else None
-    log.local.append((float(line["seconds"]), float(line["compute_s"]), exchange))
+    log.local.append((_seconds(line["seconds"]), float(line["compute_s"]), exchange))
 
 
 def _wall(log: RankLog, line: Mapping[str, Any]) -> None:
-    log.wall_s = float(line["seconds"])
+    log.wall_s = _seconds(line["seconds"])
 
 
 def _sweep(log: RankLog, line: Mapping[str, Any]) -> None:
-    log.sweep.append((int(line["size_bytes"]), tuple(float(each) for each in line["seconds"])))
+    log.sweep.append((int(line["size_bytes"]), tuple(map(_seconds, line["seconds"]))))
     if "sent" in line:
         counters = {str(name): (int(count), int(packets)) for name, (count, packets) in line["sent"].items()}
         log.sent_by_size[int(line["size_bytes"])] = (int(line["exchanges"]), counters)
@@ -145,7 +163,7 @@ def _priorities(log: RankLog, line: Mapping[str, Any]) -> None:
 
 def _traffic(log: RankLog, line: Mapping[str, Any]) -> None:
     log.sent = {str(name): int(count) for name, count in line["bytes"].items()}
-    log.peers = tuple(line["peers"])
+    log.peers = tuple(_table(each, "own", "other", "sockets") for each in line["peers"])
 
 
 def _contention(log: RankLog, line: Mapping[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.model.job import MARK
 from vsphere_ml.bench.model.record import LinkResult
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ def measure(shell: Shell, sender: Peer, receiver: Peer) -> LinkResult:
 def parse_iperf3(text: str, sender: Peer, receiver: Peer) -> float:
     """Return the bytes per second that arrived, from the tool's JSON."""
     try:
-        document: dict[str, Any] = json.loads(text)
+        document: dict[str, Any] = json_text.parse(text)
         if "error" not in document:
-            return float(document["end"]["sum_received"]["bits_per_second"]) / 8
+            rate = float(document["end"]["sum_received"]["bits_per_second"])
+            if not 0 <= rate < math.inf:
+                raise ValueError(f"{rate} bits a second")  # noqa: TRY301 - told like every other broken answer
+            return rate / 8
         why = str(document["error"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, OverflowError) as error:
         why = f"{type(error).__name__}: {error}"
     raise BenchError(
         f"iperf3 from {sender.name} to {receiver.name} ({receiver.address}, port {PORT}) measured nothing: {why}",

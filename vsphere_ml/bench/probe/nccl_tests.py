@@ -6,7 +6,6 @@ since 2026), so its own help is asked. What it prints is read by `imports.nccl_t
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from vsphere_ml.bench.imports.parsed import first_group as found_in
 from vsphere_ml.bench.imports.prefixes import strip_prefixes
 from vsphere_ml.bench.model.job import RunIn
 from vsphere_ml.bench.model.record import Remark
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError, ConfigError, NotPossible
 from vsphere_ml.core.nodes.container import NAME
 
@@ -133,7 +133,7 @@ def parse_result(log: str, result: str, ranks: int) -> Parsed:
     BenchError `bench.no-samples` when it told nothing, or not of one job of so many ranks.
     """
     try:
-        parsed = imports.json(json.loads(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
+        parsed = imports.json(json_text.parse(result), _OURS) if result else imports.text(_bare_lines(log), _OURS)
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, ConfigError) as error:
         raise _nothing(f"all_reduce_perf told nothing that can be read: {error}") from error
     if {each.rank for each in parsed.devices} != set(range(ranks)):

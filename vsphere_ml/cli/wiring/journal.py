@@ -19,6 +19,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from vsphere_ml.cli.wiring.guest_wiring import home
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.hosts.host_changes import HostChange, describe_host_change
 from vsphere_ml.core.model.marks import CLUSTER_KEY, NODE_KEY
@@ -187,8 +188,8 @@ def _read_lines(path: Path) -> list[bytes]:
 
 def _parse_entry(line: bytes) -> dict[str, Any] | None:
     try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
+        entry = json_text.parse(line)
+    except ValueError:
         return None
     texts = ("time", "run", "user", "machine", "cluster", "command", "event", "change", "object", "what")
     if not isinstance(entry, dict) or entry.get("schema") != SCHEMA:

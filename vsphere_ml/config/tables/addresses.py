@@ -9,6 +9,8 @@ from vsphere_ml.core.model.spec import Address as Given
 from vsphere_ml.core.model.spec import NicKind
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
     from vsphere_ml.config.compose import Composed
     from vsphere_ml.config.mistakes import Mistakes
 
@@ -69,19 +71,19 @@ def _report_unused_gateway(gateway: str | None, composed: Composed, mistakes: Mi
 
 
 def _check_reachable(gateway: str, addresses: tuple[str, ...], composed: Composed, mistakes: Mistakes) -> None:
-    outside = [each for each in addresses if ip_address(gateway) not in ip_interface(each).network]
-    if outside:
-        mistakes.add(composed.place("network", "gateway"), f"{gateway} is not in the network of {outside[0]}")
-    elif _is_of_network(gateway, addresses[0]):
-        mistakes.add(composed.place("network", "gateway"), f"{gateway} is the network's own or its broadcast address")
-    elif any(ip_interface(each).ip == ip_address(gateway) for each in addresses):
-        mistakes.add(composed.place("network", "gateway"), f"{gateway} is also the address of a node")
+    ip, interfaces, place = ip_address(gateway), [*map(ip_interface, addresses)], composed.place("network", "gateway")
+    outside = next((each for each in interfaces if ip not in each.network), None)
+    if outside is not None:
+        mistakes.add(place, f"{gateway} is not in the network of {outside}")
+    elif _is_end_of(interfaces[0].network, ip):
+        mistakes.add(place, f"{gateway} is the network's own or its broadcast address")
+    elif any(each.ip == ip for each in interfaces):
+        mistakes.add(place, f"{gateway} is also the address of a node")
 
 
-def _is_of_network(gateway: str, address: str) -> bool:
-    network = ip_interface(address).network
+def _is_end_of(network: IPv4Network | IPv6Network, ip: IPv4Address | IPv6Address) -> bool:
     ends = (network.network_address, network.broadcast_address)
-    return network.num_addresses > 2 and ip_address(gateway) in ends  # noqa: PLR2004
+    return network.num_addresses > 2 and ip in ends  # noqa: PLR2004
 
 
 def _count(number: int, noun: str) -> str:

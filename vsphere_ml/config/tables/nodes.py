@@ -16,7 +16,6 @@ from vsphere_ml.core.catalog.profiles import board_of
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.rules import check
-from vsphere_ml.core.rules.rule import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +29,10 @@ _NEEDED = (("cpus",), ("memory",), ("network", "port_group"))
 _EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "device": '"A100"', "port_group": '"vm-mgmt"'}
 _DIRECT_PATH = frozenset({GpuKind.PASSTHROUGH, GpuKind.DYNAMIC})
 _DEFAULT_MODEL = NicRequest().model
+# Keys that a node's pattern does not hold; lists among them.
+_OF_EACH = frozenset(
+    {("host",), ("network", "address"), ("network", "gateway"), ("network", "dns"), ("nic", "address")}
+)
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class NodeNames:
     _flat: dict[KeyPath, Keys] = field(default_factory=dict)
     _gateways: dict[str, KeyPath] = field(default_factory=dict)
     _names: dict[str, KeyPath] = field(default_factory=dict)
+    _patterns: dict[tuple[object, ...], NodeSpec] = field(default_factory=dict)  # those with nothing wrong
     _addresses: dict[str, tuple[str, KeyPath]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,8 +60,6 @@ class NodeNames:
         composed = self._composed(at, block)
         complete = self._needed(composed)
         self._mmio(composed)
-        if complete:
-            self._gpus(composed)
         given = addresses.deal_addresses(composed, called, len(written), self.mistakes)
         self._distinct({name: each.address for name, each in given.items()}, composed.place("network", "address"))
         self._gateway(composed)
@@ -67,8 +69,7 @@ class NodeNames:
             self._distinct(of_one, composed.place("nic", "address"))
         hosts = self._hosts(at, block, called)
         if complete:
-            self._legal(composed)
-            pattern = _node(composed)  # its parts are shared by all nodes of the block
+            pattern = self._pattern(composed)  # its parts are shared by all nodes of the block
             for name in called:
                 host = hosts.get(name) or composed.get("host")
                 first, *more = fast.get(name) or (None,)
@@ -143,9 +144,20 @@ class NodeNames:
                 f"mmio_gib = {least}, or leave it out",
             )
 
-    def _gpus(self, composed: Composed) -> None:
-        """Tell when no site can give such GPUs, or not beside such a NIC."""
-        asked, nic = _gpu(composed), _nic(composed)
+    def _pattern(self, composed: Composed) -> NodeSpec:
+        """Return a node of the block without what each node has of its own; what is wrong with it is told."""
+        alike = tuple((path, each.value) for path, each in composed.keys.items() if path not in _OF_EACH)
+        pattern = self._patterns.get(alike)
+        if pattern is None:
+            pattern = _node(composed)
+            right = [self._possible(composed, pattern), self._legal(composed, pattern)]  # each says what is wrong
+            if all(right):
+                self._patterns[alike] = pattern
+        return pattern
+
+    def _possible(self, composed: Composed, pattern: NodeSpec) -> bool:
+        """Return whether a site can give such GPUs, also beside such a NIC; why none can is told."""
+        asked, nic = pattern.gpu, pattern.nic
         if (why := gpu.refusal(asked)) is not None:
             self.mistakes.add(composed.place("gpu", _contradicting_key(composed, asked)), why)
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
@@ -154,6 +166,8 @@ class NodeNames:
         if (meant := adapters.suggest_model(nic.model)) and nic.kind is not NicKind.NONE:
             text = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
             self.mistakes.add(composed.place("nic", "model"), text)
+            return False
+        return why is None
 
     def _gateway(self, composed: Composed) -> None:
         """Keep the gateway of static addresses, which no node of any block may have."""
@@ -167,13 +181,12 @@ class NodeNames:
             if gateway in self._addresses:
                 self.mistakes.add(place, f"{gateway} is also the address of a node")
 
-    def _legal(self, composed: Composed) -> None:
-        """Tell which rules the block breaks whatever site its nodes come to; the others are told with a plan."""
-        for diagnostic in check.of_node(_node(composed)):
-            if diagnostic.severity is Severity.ERROR:
-                self.mistakes.add(
-                    composed.place(*diagnostic.key), diagnostic.words, f"vsml rules why {diagnostic.rule}"
-                )
+    def _legal(self, composed: Composed, pattern: NodeSpec) -> bool:
+        """Return whether its nodes break no rule on any site; which one is told. The others are told with a plan."""
+        broken = [*check.errors_of_node(pattern)]
+        for each in broken:
+            self.mistakes.add(composed.place(*each.key), each.words, f"vsml rules why {each.rule}")
+        return not broken
 
     def _distinct(self, given: Mapping[str, str], place: KeyPath) -> None:
         for name, each in given.items():

@@ -12,6 +12,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import json_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -48,7 +50,7 @@ class Record:
 def parse(text: str) -> Record | None:
     """Return the record that an attribute holds; None when it holds none that this version can read."""
     try:
-        fields = json.loads(text)
+        fields = json_text.parse(text)
         if fields["v"] != VERSION:
             return None
         former = {str(key): str(value) for key, value in fields["was"].items()}
@@ -59,5 +61,5 @@ def parse(text: str) -> Record | None:
             former=former,
             ready=fields.get("for") == READY,
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -9,7 +9,7 @@ from vsphere_ml.core.rules.rule import Breach, Severity
 from vsphere_ml.core.rules.table import RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from vsphere_ml.core.model.inventory import Host, Inventory, Vm
     from vsphere_ml.core.model.placement import Placement
@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from vsphere_ml.core.rules.rule import Rule, Words
 
 _OF_NODES = tuple((rule, rule.of_node) for rule in RULES if rule.of_node is not None)
+_ERRORS_OF_NODES = tuple((rule, of_this) for rule, of_this in _OF_NODES if rule.severity is Severity.ERROR)
 _OF_HOSTS = tuple((rule.id, rule.of_host) for rule in RULES if rule.of_host is not None)
 
 
 def of_node(node: NodeSpec) -> Iterator[Breach]:
     """Yield the rules that a node's wish breaks by itself."""
-    for rule, of_this in _OF_NODES:
+    return _hold(node, _OF_NODES)
+
+
+def errors_of_node(node: NodeSpec) -> Iterator[Breach]:
+    """Yield those of them that no plan can be made with."""
+    return _hold(node, _ERRORS_OF_NODES)
+
+
+def _hold(node: NodeSpec, rules: Iterable[tuple[Rule, Callable[[NodeSpec], Iterable[Words]]]]) -> Iterator[Breach]:
+    for rule, of_this in rules:
         for each in of_this(node):
             yield _breach(rule, each, (node.name,))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from vsphere_ml.core import json_memory
+from vsphere_ml.core import json_memory, json_text
 from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import Evacuation
 from vsphere_ml.core.nodes.firstboot import FirstBoot, in_words
@@ -71,8 +71,8 @@ def load(text: str, file: str) -> SavedPlan:
     if json_memory.memory(text) > json_memory.MOST:
         raise _unreadable_error(file, f"reading it takes more than {json_memory.MOST >> 20} MiB of memory")
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = json_text.parse(text)
+    except ValueError as error:
         raise _unreadable_error(file, f"it is not JSON: {error}") from None
     if not isinstance(document, dict) or not str(document.get("schema", "")).startswith("vsml.plan/"):
         raise _unreadable_error(file, "it is not a plan that `vsml plan --save` wrote")

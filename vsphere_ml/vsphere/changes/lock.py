@@ -15,13 +15,14 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyVmomi import vim, vmodl
 
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import NotPossible, VsmlError, VSphereError
 from vsphere_ml.core.model.marks import LOCK_FOLDER
 from vsphere_ml.vsphere.connection.endpoint import BROKEN
@@ -61,12 +62,17 @@ class Holder:
         return self.host == socket.gethostname() and self.where == _where() and not _is_alive(self.pid)
 
 
+_KINDS = {each.name: int if each.name == "pid" else str for each in fields(Holder)}
+
+
 def parse(text: str | None) -> Holder | None:
     """Return the holder that an attribute tells of; None when it tells of none."""
     try:
-        return Holder(**json.loads(text or ""))
-    except (ValueError, TypeError):
+        found = json_text.parse(text or "")
+    except ValueError:
         return None
+    is_one = isinstance(found, dict) and {key: type(value) for key, value in found.items()} == _KINDS
+    return Holder(**found) if is_one else None
 
 
 def _where() -> str:
@@ -241,7 +247,7 @@ class Lock:
             beat = datetime.fromisoformat(holder.beat)
         except ValueError:
             return DEAD_S + 1
-        return (self._now() - beat).total_seconds()
+        return (self._now() - beat.replace(tzinfo=beat.tzinfo or UTC)).total_seconds()
 
     def release(self) -> None:
         """Give the lock back. Never raises: at worst it dies a minute later."""

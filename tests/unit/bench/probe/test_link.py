@@ -29,6 +29,10 @@ def test_what_arrived_counts_and_not_what_was_sent() -> None:
         ('{"start": {}, "end": {}, "error": "unable to connect to server: Connection refused"}', "Connection refused"),
         ('{"end": {}}', "KeyError"),
         ("", "JSONDecodeError"),
+        ("[" * 100_000, "ValueError"),
+        ('{"end": []}', "TypeError"),
+        *((GOOD.replace("9.56e8", odd), "ValueError") for odd in ("NaN", "1e999", "-1")),
+        (GOOD.replace("9.56e8", "9" * 400), "OverflowError"),
     ],
 )
 def test_nothing_measured_is_an_error_with_the_reason(text: str, why: str) -> None:

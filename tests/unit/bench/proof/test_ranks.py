@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -121,10 +122,30 @@ def test_ranks_that_did_not_come_to_their_end_gave_no_samples() -> None:
     assert failed.value.code == "bench.no-samples"
 
 
-def test_a_line_that_cannot_be_meant_is_an_error_with_its_node() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(told(kind="step", seconds=each) for each in ("soon", math.nan, math.inf, -1, 10**400)),
+        told(kind="sweep", size_bytes=math.inf, seconds=[1], right=True),
+        told(kind="sweep", size_bytes=8, seconds=[1], right=True, sent={"eth0": []}, exchanges=1),
+        told(kind="traffic", bytes=[], peers=[]),
+        told(kind="traffic", bytes={}, peers=["node-1"]),
+        told(kind="traffic", bytes={}, peers=[{"own": "10.0.0.1"}]),
+        told(kind="model", versions=["2.15"]),
+        told(kind="clocks", gpus=["GPU-1"]),
+        place(1, interface="eth0"),
+        place(1, gpus=["GPU-1"]),
+    ],
+)
+def test_a_line_that_cannot_be_meant_is_an_error_with_its_node(line: str) -> None:
     with pytest.raises(BenchError) as failed:
-        rank_log.read({"node-2": place(1) + told(kind="step", seconds="soon")})
+        rank_log.read({"node-2": place(1) + line})
     assert (failed.value.code, failed.value.target) == ("bench.bad-line", "node-2")
+
+
+def test_a_line_that_is_nested_beyond_reading_is_none_of_ours() -> None:
+    (log,) = rank_log.read({"node-2": place(1) + '{"kind":' + "[" * 100_000 + "\n"})
+    assert log.rank == 1
 
 
 def test_nccls_version_and_its_cuda_are_read_from_its_log() -> None:

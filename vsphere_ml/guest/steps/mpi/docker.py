@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import StepNeed
 from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
@@ -98,7 +99,7 @@ class Docker:
 def _settings(text: str) -> dict[str, Any] | None:
     """Return what stands in Docker's file; None when it is not there or no JSON."""
     try:
-        read = json.loads(text)
+        read = json_text.parse(text)
     except ValueError:
         return None
     return read if isinstance(read, dict) else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core import json_text
 from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -91,7 +91,7 @@ def addresses(facts: GuestFacts) -> str:
 def link(answer: CommandAnswer) -> RdmaLink:
     """Return what the answer to `addresses` shows."""
     try:
-        read = json.loads(answer.text)[0]
+        read = json_text.parse(answer.text)[0]
         found = tuple(f"{each['local']}/{each['prefixlen']}" for each in read["addr_info"] if each["family"] == "inet")
         return RdmaLink(name=read["ifname"], mtu=read["mtu"], addresses=found)
     except (ValueError, LookupError, TypeError):
