@@ -83,7 +83,8 @@ class Golden:
                 sections.get(title, "").split("\n"), shown.split("\n"), "golden", "shown", lineterm=""
             )
             pytest.fail(
-                "\n".join([f"{title} differs from {self.path}; --renew-golden writes what is shown now", *diff])
+                "\n".join([f"{title} differs from {self.path}; --renew-golden writes what is shown now", *diff]),
+                pytrace=False,
             )
 
     def end(self) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,17 +32,17 @@ def clean(clone: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([clone / "scripts" / "clean"], capture_output=True, text=True, check=True)
 
 
-def test_the_cache_goes_first_and_each_thing_is_named_with_its_size(clone: Path) -> None:
+def test_the_cache_goes_first_and_each_thing_is_named_with_its_size(clone: Path, golden: Golden) -> None:
     texts = clean(clone).stdout.splitlines()
-    assert texts[0] == "vsml lab build --clean"
+    golden(texts[0])
     removed = {line.removeprefix("removed ").partition(", ")[::2] for line in texts[1:]}
     assert {name for name, _ in removed} == {".venv", ".mypy_cache", "htmlcov", ".coverage.host.1"}
     assert all(size[:1].isdigit() for _, size in removed)
     assert {each.name for each in clone.iterdir()} == {"scripts", "vsphere_ml"}
 
 
-def test_a_second_time_says_that_the_cache_was_left_alone(clone: Path) -> None:
+def test_a_second_time_says_that_the_cache_was_left_alone(clone: Path, golden: Golden) -> None:
     clean(clone)
     again = clean(clone)
     assert again.stdout == ""
-    assert ".venv is not here" in again.stderr
+    golden(again.stderr)

@@ -7,9 +7,12 @@ import sys
 import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 FILE = Path(__file__).parents[2] / "scripts" / "rings.py"
 PROJECT = FILE.parents[1] / "pyproject.toml"
@@ -56,9 +59,9 @@ def test_a_ring_that_ended_before_its_report_has_no_tests(rings: Any, tmp_path: 
     assert dict(rings.durations(tmp_path / "none.xml")) == {}
 
 
-def test_a_ring_that_does_not_exist_is_refused(rings: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_ring_that_does_not_exist_is_refused(rings: Any, capsys: pytest.CaptureFixture[str], golden: Golden) -> None:
     assert rings.main(["nowhere"]) == 2
-    assert "there is no nowhere" in capsys.readouterr().err
+    golden(capsys.readouterr().err)
 
 
 def test_the_faults_run_beside_each_other_and_what_is_timed_runs_alone(rings: Any, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.golden import Golden
     from tests.unit.cli.conftest import Ended
 
 
@@ -46,10 +47,10 @@ def test_a_mistake_in_the_command_line_is_an_envelope_where_json_was_asked(
     assert document["errors"][0]["hint"].endswith("--help")
 
 
-def test_a_mistake_in_the_command_line_says_what_to_type(vsml: Callable[..., Ended]) -> None:
+def test_a_mistake_in_the_command_line_says_what_to_type(vsml: Callable[..., Ended], golden: Golden) -> None:
     ended = vsml("lab", "upp")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == "error: no such command 'upp'. Did you mean 'up'?\nhint: vsml lab --help\n"
+    golden(ended.err)
 
 
 def test_no_command_at_all_shows_the_help(vsml: Callable[..., Ended]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,9 @@ from vsphere_ml.core.errors import GuestError
 from vsphere_ml.guest.converge import Convergence, StepState, check, converge, converge_as_far
 from vsphere_ml.guest.events import Applied, Applying, GuestChecked, GuestEvent, Rebooting
 from vsphere_ml.guest.playbooks.select import Selection
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 THREE = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
 
@@ -32,39 +37,40 @@ def test_a_guest_that_lacks_nothing_costs_one_round_trip() -> None:
     assert states(done) == ["ok", "ok", "ok"]
 
 
-def test_only_what_lacks_is_applied_and_in_order() -> None:
+def test_only_what_lacks_is_applied_and_in_order(golden: Golden) -> None:
     guest = Lamps(lit={"b"})
     done = converge(THREE, guest, NODE_1, ignore)
     assert guest.history == ["set a", "set c"]
     assert states(done) == ["changed", "ok", "changed"]
-    assert done.outcomes[0].lack == "a is dark"
+    golden(done.outcomes[0].lack)
     assert guest.questions == 1 + 2 + 1  # the first look, one after each apply, and one at everything
 
 
-def test_a_check_tells_every_lack_in_one_round_trip_and_changes_nothing() -> None:
+def test_a_check_tells_every_lack_in_one_round_trip_and_changes_nothing(golden: Golden) -> None:
     guest = Lamps(lit={"b"})
     seen = check(THREE, guest, NODE_1)
-    assert [(each.step, each.lack) for each in seen.lacking] == [("lamp a", "a is dark"), ("lamp c", "c is dark")]
+    assert [each.step for each in seen.lacking] == ["lamp a", "lamp c"]
+    golden([each.lack for each in seen.lacking])
     assert (guest.questions, guest.history) == (1, [])
     assert seen.outcomes[1].state is StepState.OK
 
 
-def test_an_apply_that_succeeds_and_does_nothing_is_not_believed() -> None:
+def test_an_apply_that_succeeds_and_does_nothing_is_not_believed(golden: Golden) -> None:
     guest = Lamps(deaf={"set a"})
     with pytest.raises(GuestError) as raised:
         converge(THREE, guest, NODE_1, ignore)
     assert raised.value.code == "guest.step-failed"
-    assert raised.value.message == "node-1: step `lamp a` failed: it was applied, and still a is dark"
+    golden(raised.value)
     assert raised.value.details == ("asked: a",)
     assert guest.history == ["set a"]  # nothing after it was tried
 
 
-def test_a_command_that_fails_is_told_with_step_command_and_last_lines() -> None:
+def test_a_command_that_fails_is_told_with_step_command_and_last_lines(golden: Golden) -> None:
     guest = Lamps(broken={"set b"})
     with pytest.raises(GuestError) as raised:
         converge(THREE, guest, NODE_1, ignore)
     assert raised.value.code == "guest.step-failed"
-    assert raised.value.message == "node-1: step `lamp b` failed: `set b` ended with 1"
+    golden(raised.value)
     assert raised.value.details == ("last words",)
     assert isinstance(raised.value.__cause__, GuestError)
 
@@ -80,29 +86,28 @@ def test_several_steps_share_one_reboot_and_those_that_need_it_wait() -> None:
     assert states(done) == ["changed"] * 4
 
 
-def test_a_guest_is_never_rebooted_twice() -> None:
+def test_a_guest_is_never_rebooted_twice(golden: Golden) -> None:
     guest = Lamps(deaf={"later driver"})
-    with pytest.raises(GuestError, match="asks for a reboot again"):
+    with pytest.raises(GuestError) as caught:
         converge(playbook(Lit(lamp="driver", boot=True)), guest, NODE_1, ignore)
+    assert (caught.value.code, caught.value.target) == ("guest.step-failed", "node-1")
+    golden(caught.value)
     assert guest.reboots == 1
 
 
-def test_steps_that_undo_each_other_are_told() -> None:
+def test_steps_that_undo_each_other_are_told(golden: Golden) -> None:
     guest = Lamps()
-    with pytest.raises(GuestError, match="a later step undid it: a is dark"):
+    with pytest.raises(GuestError) as caught:
         converge(playbook(Lit(lamp="a"), Lit(lamp="b", dims="a")), guest, NODE_1, ignore)
+    assert (caught.value.code, caught.value.target) == ("guest.step-failed", "node-1")
+    golden(caught.value)
 
 
-def test_listeners_hear_what_happens() -> None:
+def test_listeners_hear_what_happens(golden: Golden) -> None:
     events: list[GuestEvent] = []
     converge(playbook(Lit(lamp="a", boot=True)), Lamps(), NODE_1, events.append)
-    assert events == [
-        GuestChecked(node="node-1", playbook="lamps", steps=1, lacking=1),
-        Applying(node="node-1", playbook="lamps", number=1, steps=1, step="lamp a", lack="a is dark"),
-        Applied(node="node-1", step="lamp a", needs_reboot=True),
-        Rebooting(node="node-1", because=("lamp a",)),
-        GuestChecked(node="node-1", playbook="lamps", steps=1, lacking=0),
-    ]
+    assert [type(event) for event in events] == [GuestChecked, Applying, Applied, Rebooting, GuestChecked]
+    golden(events)
 
 
 def test_only_chosen_steps_are_asked_about_and_applied() -> None:

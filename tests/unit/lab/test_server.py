@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.golden import Golden
+
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
@@ -53,11 +55,13 @@ def test_up_twice_leaves_the_running_one_alone(install: Callable[[str], None]) -
     assert again == first
 
 
-def test_up_with_another_topology_refuses_rather_than_pretend(install: Callable[[str], None]) -> None:
+def test_up_with_another_topology_refuses_rather_than_pretend(install: Callable[[str], None], golden: Golden) -> None:
     install(standin.GOOD)
     server.start_lab("quad-8.0u3")
-    with pytest.raises(NotPossible, match="runs another topology") as refusal:
+    with pytest.raises(NotPossible) as refusal:
         server.start_lab("seed-7.0u2")
+    assert (refusal.value.code, refusal.value.target) == ("lab.other-topology", "default")
+    golden(refusal.value)
     assert refusal.value.code == "lab.other-topology"
 
 
@@ -111,20 +115,20 @@ def test_another_process_with_the_same_id_is_not_taken_for_the_lab(install: Call
     assert not state.runs(lab.pid, state.folder("default"))  # the one we started is ended all the same
 
 
-def test_a_refused_topology_shows_the_programs_own_words(install: Callable[[str], None]) -> None:
+def test_a_refused_topology_shows_the_programs_own_words(install: Callable[[str], None], golden: Golden) -> None:
     install(standin.REFUSING)
     with pytest.raises(ConfigError) as refusal:
         server.start_lab()
     assert refusal.value.code == "lab.topology-invalid"
-    assert refusal.value.details == ("topology.toml:3: unknown key `hots`",)
+    golden(refusal.value.details)
     assert not state.folder("default").exists()
 
 
-def test_a_lab_that_ends_at_once_shows_its_last_words(install: Callable[[str], None]) -> None:
+def test_a_lab_that_ends_at_once_shows_its_last_words(install: Callable[[str], None], golden: Golden) -> None:
     install(standin.CRASHING)
     with pytest.raises(NotPossible, match="status 3") as failure:
         server.start_lab()
-    assert failure.value.details == ("panic: out of memory",)
+    golden(failure.value.details)
 
 
 @pytest.mark.parametrize("variable", ["VSML_STATE_DIR", "VSML_CACHE_DIR"])
@@ -141,23 +145,25 @@ def test_a_folder_that_cannot_be_written_is_named_with_a_way_out(
     assert variable in refusal.value.hint
 
 
-def test_an_unknown_topology_names_the_nearest(install: Callable[[str], None]) -> None:
+def test_an_unknown_topology_names_the_nearest(install: Callable[[str], None], golden: Golden) -> None:
     install(standin.GOOD)
     with pytest.raises(ConfigError) as refusal:
         server.start_lab("quad-8.0u2")
-    assert refusal.value.hint == "did you mean `quad-8.0u3`?"
+    golden(refusal.value.hint)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 60])
-def test_a_name_that_could_leave_the_folder_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="cannot be the name of a lab"):
+def test_a_name_that_could_leave_the_folder_is_refused(name: str, golden: Golden) -> None:
+    with pytest.raises(ConfigError) as caught:
         server.start_lab(name=name)
+    assert caught.value.code == "lab.bad-name"
+    golden(caught.value)
 
 
 def test_asking_for_a_lab_that_does_not_run_says_how_to_start_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
 ) -> None:
     monkeypatch.setenv("VSML_STATE_DIR", str(tmp_path))
     with pytest.raises(NotPossible) as refusal:
         state.running_lab("seed")
-    assert refusal.value.hint == "vsml lab up --name seed"
+    golden(refusal.value.hint)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.errors import VSphereError
 from vsphere_ml.vsphere.faults import translate
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 _fault: Any = vim.fault
 
@@ -38,9 +41,10 @@ def test_each_kind_of_fault_has_its_code(fault: Any, code: str) -> None:
     assert (error.code, error.target, error.__cause__) == (code, "n-1", fault)
 
 
-def test_vcenters_own_sentence_is_kept() -> None:
+def test_vcenters_own_sentence_is_kept(golden: Golden) -> None:
     error = translate(_fault.Timedout(msg="Operation timed out."), "n-1", "cloning")
-    assert error.message == "cloning failed: vCenter could not do it (Operation timed out)"
+    assert (error.code, error.target) == ("vsphere.task-failed", "n-1")
+    golden(error)
 
 
 def test_a_sentence_without_end_is_clipped_and_made_printable() -> None:
@@ -54,17 +58,19 @@ def test_a_fault_without_a_sentence_is_named() -> None:
         assert "(Timedout)" in translate(_fault.Timedout(msg=empty), "n-1").message
 
 
-def test_a_missing_privilege_is_named_with_the_object_that_lacks_it() -> None:
+def test_a_missing_privilege_is_named_with_the_object_that_lacks_it(golden: Golden) -> None:
     fault = _fault.NoPermission(object=vim.Datastore("datastore-1", None), privilegeId="Datastore.AllocateSpace")
     error = translate(fault, "n-1", names={"datastore-1": "vsan"})
-    assert error.details == ("privilege Datastore.AllocateSpace on vsan",)
+    assert (error.code, error.target) == ("vsphere.no-permission", "n-1")
+    golden(error)
 
 
-def test_every_hosts_reason_is_told_by_the_hosts_name() -> None:
+def test_every_hosts_reason_is_told_by_the_hosts_name(golden: Golden) -> None:
     full = _fault.InsufficientGraphicsResourcesFault(msg="No graphics left.")
     fault = _fault.NoCompatibleHost(host=[vim.HostSystem(f"host-{n}", None) for n in (1, 2)], error=[full, full])
     error = translate(fault, "n-1", names={"host-1": "esx-01"})
-    assert error.details == ("esx-01: No graphics left", "host-2: No graphics left")
+    assert (error.code, error.target) == ("vsphere.no-compatible-host", "n-1")
+    golden(error)
 
 
 def test_an_error_of_ours_stays_what_it_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from tests.unit.bench import synthetic
 from tests.unit.bench.synthetic import Machine
 from vsphere_ml.bench.gate import selftest
 from vsphere_ml.bench.model.record import LinkResult, Outcome, Proof, Run, SweepPoint, Verdict
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 RATE = 100e6
 WIRE = 100e6 / 8 * 1448 / 1514  # tc's token bucket counts 14 bytes besides an MTU of 1500; TCP and IP take 52 of it
@@ -50,14 +54,14 @@ def test_faster_than_the_wire_is_a_tool_that_counts_wrong() -> None:
     assert broken((at(2, 1.03), *swept()[1:])) == ["bound, 2 nodes"]
 
 
-def test_far_from_the_bound_in_the_best_repeat() -> None:
+def test_far_from_the_bound_in_the_best_repeat(golden: Golden) -> None:
     # Also the bus bandwidth is another one then.
-    assert broken((*swept()[:2], at(4, 0.8))) == ["near the bound, 4 nodes", "bus bandwidth"]
+    golden(broken((*swept()[:2], at(4, 0.8))))
 
 
-def test_another_launch_mends_what_a_busy_machine_spoilt_and_nothing_else() -> None:
+def test_another_launch_mends_what_a_busy_machine_spoilt_and_nothing_else(golden: Golden) -> None:
     spoilt = (*swept(iperf3=0.6)[:2], at(4, 0.5, iperf3=0.6))
-    assert broken(spoilt) == ["link", "near the bound, 4 nodes", "bus bandwidth"]
+    golden(broken(spoilt))
     assert broken((*spoilt, *swept())) == []
     assert broken((at(2, 1.03), *swept())) == ["bound, 2 nodes"]
 
@@ -78,9 +82,7 @@ def test_a_slowed_link_that_is_not_found_and_one_that_is_blamed_wrongly() -> Non
 
 def test_a_launch_that_failed_or_was_not_proven() -> None:
     two, three, four = swept()
-    assert broken(
-        (replace(two, outcome=Outcome.FAILED, reason="mpirun ended with status 1", sweep=()), three, four)
-    ) == ["proven"]
+    assert broken((replace(two, outcome=Outcome.FAILED, reason="status 1", sweep=()), three, four)) == ["proven"]
     unproven = (Proof(name="placement", verdict=Verdict.UNKNOWN), *two.proofs[:1], *two.proofs[2:])
     assert broken((replace(two, proofs=unproven), three, four)) == ["proven"]
 

@@ -17,6 +17,7 @@ from vsphere_ml.bench.network.sweeps import COLLECTIVES, bus_factor, sizes
 from vsphere_ml.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.bench.imports.parsed import Parsed
 
 MADE = [each for each in COLLECTIVES if each != "alltoallv"]
@@ -194,11 +195,12 @@ def test_iterations_stand_beside_the_tools_mean_without_those_it_skipped() -> No
     assert list(point.iterations_s) == pytest.approx([110e-6, 120e-6])
 
 
-def test_a_process_with_more_gpus_than_there_can_be_is_refused_at_once() -> None:
+def test_a_process_with_more_gpus_than_there_can_be_is_refused_at_once(golden: Golden) -> None:
     made = document("all_reduce", 2, [100.0])
     made["config"] |= {"nthreads": 10**9, "ngpus": 10**9}
-    with pytest.raises(ValueError, match="GPUs of one process"):
+    with pytest.raises(ValueError, match="GPUs") as caught:
         nccl_tests.json(made, Asked())
+    golden(caught.value)
 
 
 def test_two_tables_in_one_file_are_refused_though_no_device_is_listed() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 from dataclasses import replace
@@ -19,6 +18,7 @@ from vsphere_ml.core.errors import NotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
     from vsphere_ml.bench.model.job import Runtime
 
 
@@ -83,15 +83,19 @@ def test_hydra_is_told_the_nodes_the_interface_and_which_variables_ranks_get() -
     assert not any(name.startswith(("OMPI_", "PRTE_")) for name in made.variables)
 
 
-def test_horovodrun_does_not_start_mpich() -> None:
-    with pytest.raises(NotPossible, match="MPICH by its mpirun alone") as refused:
+def test_horovodrun_does_not_start_mpich(golden: Golden) -> None:
+    with pytest.raises(NotPossible) as refused:
         launch(job(backend="mpi", runtime=HYDRA))
+    assert (refused.value.code, refused.value.target) == ("bench.horovodrun-mpi", "/opt/mpich/bin/mpirun")
+    golden(refused.value)
     assert refused.value.code == "bench.horovodrun-mpi"
 
 
-def test_horovodrun_does_not_start_open_mpi_5() -> None:
-    with pytest.raises(NotPossible, match=re.escape("horovodrun 0.28.1 cannot start Open MPI 5.0.11")) as refused:
+def test_horovodrun_does_not_start_open_mpi_5(golden: Golden) -> None:
+    with pytest.raises(NotPossible) as refused:
         launch(job(backend="mpi", runtime=OPEN_MPI_5))
+    assert (refused.value.code, refused.value.target) == ("bench.horovodrun-mpi", "/opt/openmpi/bin/mpirun")
+    golden(refused.value)
     assert refused.value.code == "bench.horovodrun-mpi"
 
 

@@ -18,6 +18,8 @@ from vsphere_ml.bench.probe import clocks
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
+
 # Rows as `nvidia-smi --format=csv,noheader` prints them; written by hand.
 ROWS = (
     {"uuid": "GPU-1", "sm": "1410 MHz", "memory": "1215 MHz", "throttle": "0x0000000000000000", "ecc": "Enabled"},
@@ -26,12 +28,9 @@ ROWS = (
 )
 
 
-def test_a_throttled_gpu_is_told_with_its_range_and_reasons() -> None:
+def test_a_throttled_gpu_is_told_with_its_range_and_reasons(golden: Golden) -> None:
     texts = {"node-1": place(0) + "".join(told(kind="clocks", gpus=[row]) for row in ROWS), "node-2": place(1)}
-    assert clocks.by_node(rank_log.read(texts)) == {
-        "node-1": "GPU-1: SM 1095 to 1410 MHz, memory 1215 MHz, throttled: power cap, software thermal, ECC Enabled; "
-        "GPU-2: SM not told, memory not told, throttled: not told, ECC [N/A]"
-    }
+    golden(clocks.by_node(rank_log.read(texts)))
 
 
 def row(sm: int, throttle: str) -> dict[str, str]:

@@ -28,6 +28,7 @@ from vsphere_ml.bench.report.tables import links
 from vsphere_ml.core.errors import BenchError
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.bench.probe.survey import Surveyed
 
 TOLD = (Path(__file__).parents[3] / "cases" / "imports" / "ib-write-bw.txt").read_text(encoding="utf-8")
@@ -84,17 +85,23 @@ def test_the_largest_message_counts_against_what_headers_leave_at_the_rdma_mtu()
     assert "bench.slow-link" in [each.code for each in explain(study([slow]))]
 
 
-def test_host_memory_is_not_taken_for_a_gpus() -> None:
-    with pytest.raises(BenchError, match="it used host memory, which was not asked for") as refused:
+def test_host_memory_is_not_taken_for_a_gpus(golden: Golden) -> None:
+    with pytest.raises(BenchError) as refused:
         perftest.parse_link_result(TOLD.replace("allocating GPU buffer\n", ""), *ends(Transport.GPUDIRECT))
+    assert (refused.value.code, refused.value.target) == ("bench.link", "node-1 to node-2")
+    golden(refused.value)
     assert refused.value.code == "bench.link"
-    with pytest.raises(BenchError, match="it used GPU memory"):
+    with pytest.raises(BenchError) as caught:
         perftest.parse_link_result(TOLD, *ends(Transport.ROCE))
+    assert (caught.value.code, caught.value.target) == ("bench.link", "node-1 to node-2")
+    golden(caught.value)
 
 
-def test_nothing_measured_is_told_in_the_tools_own_words() -> None:
-    with pytest.raises(BenchError, match=r"mlx5_0:1\) measured nothing: Couldn't connect") as refused:
+def test_nothing_measured_is_told_in_the_tools_own_words(golden: Golden) -> None:
+    with pytest.raises(BenchError) as refused:
         perftest.parse_link_result("\nCouldn't connect to 10.0.0.12:24602\n----\n", *ends(Transport.ROCE))
+    assert (refused.value.code, refused.value.target) == ("bench.link", "node-1 to node-2")
+    golden(refused.value)
     assert refused.value.target == "node-1 to node-2"
 
 

@@ -14,6 +14,8 @@ from vsphere_ml.core.errors import NotPossible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
+
 IPV4 = "0000:0000:0000:0000:0000:ffff:0a01:000b"
 LINK_LOCAL = "fe80:0000:0000:0000:0250:56ff:fe00:0001"
 
@@ -75,7 +77,8 @@ def test_indexes_that_differ_between_ports_are_left_to_nccl() -> None:
     assert settings(port(), port("mlx5_1", index=5)) == {"NCCL_IB_HCA": "=mlx5_0:1,mlx5_1:1"}
 
 
-def test_a_node_without_any_is_named() -> None:
-    with pytest.raises(NotPossible, match="node-2: no active RDMA port") as refused:
+def test_a_node_without_any_is_named(golden: Golden) -> None:
+    with pytest.raises(NotPossible) as refused:
         rdma.nccl_settings({"node-1": rdma.rails([port()]), "node-2": ()})
-    assert refused.value.code == "bench.no-rdma"
+    assert (refused.value.code, refused.value.target) == ("bench.no-rdma", "node-2")
+    golden(refused.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +18,9 @@ from vsphere_ml.bench.probe.survey import Surveyed
 from vsphere_ml.bench.proof import evidence, ranks
 from vsphere_ml.bench.proof.launch_context import LaunchContext
 from vsphere_ml.core.errors import BenchError, PlacementError
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 HOSTS = {"node-1": "esx-01", "node-2": "esx-02"}
 
@@ -115,10 +119,12 @@ def test_a_sweep_counts_the_slowest_rank_of_each_repeat() -> None:
     assert wrong.proof(ranks.IN_SYNC) is Verdict.NO
 
 
-def test_ranks_that_did_not_come_to_their_end_gave_no_samples() -> None:
+def test_ranks_that_did_not_come_to_their_end_gave_no_samples(golden: Golden) -> None:
     cut = trained(1).partition(told(kind="end"))[0] + '{"kind": "st'
-    with pytest.raises(BenchError, match="ranks 1 did not come to their end") as failed:
+    with pytest.raises(BenchError) as failed:
         record({"node-1": trained(0), "node-2": cut})
+    assert (failed.value.code, failed.value.target) == ("bench.no-samples", "node-1")
+    golden(failed.value)
     assert failed.value.code == "bench.no-samples"
 
 

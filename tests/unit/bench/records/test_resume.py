@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +12,9 @@ from vsphere_ml.bench.model.record import Cluster, Outcome, Run
 from vsphere_ml.bench.probe.machines import Machine
 from vsphere_ml.bench.records.resume import Conditions, check_cluster, check_conditions
 from vsphere_ml.core.errors import ConfigError, NotPossible
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 HERE = Conditions(plan_digest="sha256:aa", interface="eth0", machines={"node-0": Machine(), "node-1": Machine()})
 
@@ -37,8 +41,10 @@ def test_a_record_of_another_cluster_is_not_gone_on_with(name: str, lab: bool) -
     assert caught.value.code == "record.other-cluster"
 
 
-def test_launches_over_another_interface_do_not_count_as_made() -> None:
-    assert refused(run(interface="eth1")).details == ("interface: eth1 in the record, eth0 now",)
+def test_launches_over_another_interface_do_not_count_as_made(golden: Golden) -> None:
+    error = refused(run(interface="eth1"))
+    assert (error.code, error.target) == ("record.other-conditions", "synthetic-allreduce-2-1")
+    golden(error)
 
 
 def test_launches_of_a_cluster_that_was_planned_otherwise_do_not_count_as_made() -> None:
@@ -46,14 +52,15 @@ def test_launches_of_a_cluster_that_was_planned_otherwise_do_not_count_as_made()
     assert refused(run(digest="sha256:bb")).details == (text,)
 
 
-def test_launches_on_other_nodes_do_not_count_as_made() -> None:
+def test_launches_on_other_nodes_do_not_count_as_made(golden: Golden) -> None:
     others = replace(HERE, machines={"node-2": Machine(), "node-3": Machine()})
     with pytest.raises(NotPossible) as caught:
         check_conditions([run()], others)
-    assert caught.value.details == ("nodes: node-0, node-1 in the record, node-2, node-3 now",)
+    assert (caught.value.code, caught.value.target) == ("record.other-conditions", "synthetic-allreduce-2-1")
+    golden(caught.value)
 
 
-def test_launches_on_vms_with_other_settings_do_not_count_as_made() -> None:
+def test_launches_on_vms_with_other_settings_do_not_count_as_made(golden: Golden) -> None:
     def on(cpus: str, host: str, cookie: str) -> dict[str, str]:
         return {"cpus": cpus, "esxi_host": host, "numa.autosize.cookie": cookie}
 
@@ -63,7 +70,8 @@ def test_launches_on_vms_with_other_settings_do_not_count_as_made() -> None:
     machines = {"node-0": Machine(), "node-1": Machine(settings=on("16", "esx-2", "160"))}
     with pytest.raises(NotPossible) as caught:
         check_conditions([made], replace(HERE, machines=machines))
-    assert caught.value.details == ("VM of node-1: cpus 8 in the record, 16 now",)
+    assert (caught.value.code, caught.value.target) == ("record.other-conditions", "synthetic-allreduce-2-1")
+    golden(caught.value)
     moved = {"node-0": Machine(), "node-1": Machine(settings=on("8", "esx-2", "160"))}
     check_conditions([made], replace(HERE, machines=moved))
 

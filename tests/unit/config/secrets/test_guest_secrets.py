@@ -30,7 +30,7 @@ network = { port_group = "vm-mgmt" }
 
 
 def read(source: SecretSource, environ: dict[str, str] | None = None) -> str:
-    return secret("token", source, "token@train", environ or {}, lambda *_: "of the ring").reveal()
+    return secret("token", source, "token@train", environ or {}, lambda *_: "ring value").reveal()
 
 
 def test_each_source_gives_its_own(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_each_source_gives_its_own(tmp_path: Path) -> None:
     assert read(SecretSource(file=file)) == "one line"
     file.write_text("-----BEGIN-----\nx\n-----END-----\n")
     assert read(SecretSource(file=file)) == "-----BEGIN-----\nx\n-----END-----\n"
-    assert read(SecretSource(env="TOKEN"), {"TOKEN": "of the environment"}) == "of the environment"
-    assert read(SecretSource(keyring="vsml")) == "of the ring"
+    assert read(SecretSource(env="TOKEN"), {"TOKEN": "env value"}) == "env value"
+    assert read(SecretSource(keyring="vsml")) == "ring value"
 
 
 def test_what_is_missing_open_or_no_text_is_told_and_not_repeated(tmp_path: Path) -> None:

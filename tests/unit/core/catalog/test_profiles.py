@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,9 @@ from tests.counted import checked, counted
 from tests.fakes.pictures import A100_PROFILES
 from vsphere_ml.core.catalog.boards import BY_CODE
 from vsphere_ml.core.catalog.profiles import ProfileName, find_profile, parse
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 
 @pytest.mark.parametrize("name", ["A100-40C", "a100-40c", "grid_a100-40c", "nvidia_a100-40c", "GRID_A100-40C"])
@@ -39,9 +43,10 @@ def test_a_mig_name_is_taken_apart() -> None:
     assert str(parts) == "A100-1-5CME"
 
 
-def test_what_is_no_profile_says_what_one_looks_like() -> None:
-    with pytest.raises(ValueError, match=r"`A10040C` is not a vGPU profile; .* did you mean `A100-40C`\?"):
+def test_what_is_no_profile_says_what_one_looks_like(golden: Golden) -> None:
+    with pytest.raises(ValueError, match="A10040C") as caught:
         parse("A10040C")
+    golden(caught.value)
 
 
 LIKE_PROFILES = st.from_regex(r"(grid_)?[A-Z][0-9]{1,3}[A-Z]?-([1-7]-)?[0-9]{1,3}[A-Z]", fullmatch=True)

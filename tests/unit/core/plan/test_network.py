@@ -16,6 +16,7 @@ from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceSpec
 from vsphere_ml.core.plan.changes import CreateFolder, SetSwitchMtu
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.core.model.spec import ClusterSpec
 
 RAISED = RoceSpec(raise_mtu=True)
@@ -31,21 +32,22 @@ def codes(spec: ClusterSpec, site: Inventory) -> list[str]:
     return [each.code for each in planned(spec, site).findings]
 
 
-def test_a_switch_of_too_small_an_mtu_is_a_finding_with_the_command_to_type() -> None:
+def test_a_switch_of_too_small_an_mtu_is_a_finding_with_the_command_to_type(golden: Golden) -> None:
     plan = planned(cluster(2), with_mtu(1500))
     (finding,) = plan.findings
     assert (finding.code, finding.target) == ("network.mtu", "dvs-gpu")
-    assert finding.message == "its MTU is 1500, and the fast NICs on `roce` are to have 9000"
-    assert "`govc dvs.change -mtu 9000 dvs-gpu`" in finding.hint
+    golden(finding)
     assert SetSwitchMtu not in kinds(plan)
 
 
-def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_there_is_nothing_to_do() -> None:
+def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_there_is_nothing_to_do(
+    golden: Golden,
+) -> None:
     spec = cluster(2, roce=RAISED)
     plan = planned(spec, with_mtu(1500))
     assert next(plan.changes) == SetSwitchMtu(switch=DVS, name="dvs-gpu", mtu=9000, was=1500)
     assert kinds(plan)[1] is CreateFolder
-    assert plan.notes[0].startswith("switch dvs-gpu carries 2 port groups, whose MTU is raised with it")
+    golden(plan.notes[0])
     done = applied(plan.changes, with_mtu(1500))
     again = planned(spec, done)
     assert not again

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.inventory import PciAddress
 from vsphere_ml.core.tools import mft
 from vsphere_ml.core.tools.mft import FirmwareValue, MstDevice
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 STATUS = """\
 MST devices:
@@ -125,10 +130,10 @@ def test_a_tool_that_is_not_installed_is_told_from_one_that_fails(answer: Comman
     assert mft.is_missing(answer) is so
 
 
-def test_the_tools_own_error_is_told_whatever_else_was_printed() -> None:
+def test_the_tools_own_error_is_told_whatever_else_was_printed(golden: Golden) -> None:
     answer = CommandAnswer(3, "Applying...\n-E- The device refuses\n", "warning: a new kernel\n")
-    assert mft.words(answer) == "-E- The device refuses"
-    assert mft.words(CommandAnswer(1, "", "no such file\n")) == "no such file"
+    golden(mft.words(answer))
+    golden(mft.words(CommandAnswer(1, "", "no such file\n")))
 
 
 def test_only_whole_functions_of_a_guest_count() -> None:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-SAID = {"log": "the last words\n"}
+
+SAID = {"log": "last words\n"}
 
 
 @dataclass
@@ -148,4 +149,4 @@ def test_a_launch_whose_script_vanished_is_failed(tmp_path: Path) -> None:
     run, error = Site(tmp_path, lambda: "gone\n").launch()
     assert error is not None
     assert (run.outcome, error.code) == (Outcome.FAILED, "bench.no-status")
-    assert (tmp_path / f"{run.run_id}.log").read_text() == "the last words\n"
+    assert (tmp_path / f"{run.run_id}.log").read_text() == SAID["log"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from vsphere_ml.flows.bench.launch import BenchSession, LaunchSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tests.golden import Golden
     from vsphere_ml.core.model.guest import Shell
 
 IMPORTS = Path(__file__).parents[3] / "cases" / "imports"
@@ -127,20 +129,20 @@ def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:
     assert len(guests.commands) == 8
 
 
-def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in() -> None:
+def test_what_the_guests_have_no_tool_for_is_in_the_record_and_another_tool_does_not_stand_in(golden: Golden) -> None:
     measured_links = links.wire(ground(Told(), perftest=None), asked(Workload.NCCL, Transport.ROCE), {})
     assert (measured_links.bytes_per_s, measured_links.links) == (None, ())
-    assert [each.message for each in measured_links.remarks] == ["not measured: node-1, node-2: no ib_write_bw"]
+    golden([each.message for each in measured_links.remarks])
 
 
-def test_a_tool_that_fails_ends_its_own_launch_and_no_other() -> None:
+def test_a_tool_that_fails_ends_its_own_launch_and_no_other(golden: Golden) -> None:
     guests, calibrated = Told(answers={"ib_write_bw": "Couldn't connect to 10.0.0.12:24602"}), links.Calibrated()
     failed = links.wire(ground(guests), asked(Workload.LINK, Transport.ROCE), calibrated)
     assert failed.failure is not None
     assert failed.failure.code == "bench.link"
     after = links.wire(ground(guests), asked(Workload.TRAIN, Transport.ROCE), calibrated)
     assert (after.failure, after.bytes_per_s) == (None, None)
-    assert "measured nothing: Couldn't connect" in after.remarks[0].message
+    golden(after.remarks[0].message)
 
 
 def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
@@ -149,12 +151,9 @@ def test_what_a_launch_of_links_leaves_out_is_not_said_of_others() -> None:
     assert links.wire(there, asked(Workload.TRAIN), calibrated).remarks == ()
 
 
-def test_a_launch_of_links_alone_says_all_that_it_leaves_out() -> None:
+def test_a_launch_of_links_alone_says_all_that_it_leaves_out(golden: Golden) -> None:
     measured_links = links.wire(ground(Told(), ports=()), asked(Workload.LINK), {})
-    assert [(each.target, each.message) for each in measured_links.remarks] == [
-        ("ib_write_bw", "not measured: node-1, node-2: no RDMA device"),
-        ("ib_write_bw from GPU memory", "not measured: node-1, node-2: no RDMA device"),
-    ]
+    golden([(each.target, each.message) for each in measured_links.remarks])
 
 
 def test_links_are_measured_by_every_tool_that_is_there() -> None:
@@ -169,4 +168,5 @@ def test_links_are_measured_by_every_tool_that_is_there() -> None:
 def test_in_containers_perftest_is_called_there() -> None:
     guests = Told()
     links.wire(ground(guests, RunIn.CONTAINER), asked(Workload.NCCL, Transport.ROCE), {})
-    assert all(command.startswith("docker exec vsml-worker sh -c ") for _, command in guests.commands)
+    within = ["docker", "exec", "vsml-worker", "sh", "-c"]
+    assert all(shlex.split(command)[:5] == within for _, command in guests.commands)

@@ -16,6 +16,7 @@ from vsphere_ml.core.plan.changes import CloneVm
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tests.golden import Golden
     from vsphere_ml.core.ports.vcenter import TaskHandle, Update
 
 
@@ -28,12 +29,9 @@ class Breaking(FakeVCenter):
         return super().wait(tasks, timeout_s)
 
 
-def test_what_may_still_be_at_work_is_named() -> None:
+def test_what_may_still_be_at_work_is_named(golden: Golden) -> None:
     site = Breaking(quad_8u3())
     with pytest.raises(VSphereError) as caught:
         provision(cluster(2), site)
     assert caught.value.code == "vcenter.unreachable"
-    assert caught.value.details == (
-        "may still be at work in vCenter: clone of node-1",
-        "may still be at work in vCenter: clone of node-2",
-    )
+    golden(caught.value)

@@ -18,6 +18,7 @@ from vsphere_ml.core.plan.changes import AttachDevices, CloneVm, MakeRule, Power
 from vsphere_ml.core.ports.events import Acting, Finished, ReadingInventory, Skipped, Started
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.core.plan.changes import Change
     from vsphere_ml.core.plan.plan import Plan
 
@@ -142,7 +143,7 @@ def test_two_runs_at_once_the_second_refuses() -> None:
     assert report.done
 
 
-def test_a_failed_vm_never_hides_the_others() -> None:
+def test_a_failed_vm_never_hides_the_others(golden: Golden) -> None:
     site = refusing(CloneVm, "node-2")
     report = provision(cluster(4), site)
 
@@ -153,7 +154,7 @@ def test_a_failed_vm_never_hides_the_others() -> None:
     assert report.error is not None
     assert report.error.code == "provision.incomplete"
     assert report.error.status == 4
-    assert "node-2: clone of node-2 failed: the disk is on fire" in report.error.details
+    golden(report.error)
     assert not any(line.startswith(("node-1", "node-3", "node-4")) for line in report.error.details)
 
 
@@ -182,11 +183,11 @@ def test_one_vm_that_is_left_of_two_runs_without_a_rule() -> None:
     assert [each.name for each in site.inventory.vms if each.powered_on and each.cluster_mark] == ["node-1"]
 
 
-def test_without_the_rule_that_was_asked_for_nobody_is_powered_on() -> None:
+def test_without_the_rule_that_was_asked_for_nobody_is_powered_on(golden: Golden) -> None:
     site = refusing(MakeRule)
     report = provision(cluster(3), site)
     assert not any(each.powered_on and each.cluster_mark for each in site.inventory.vms)
-    assert {each.because for each in report.left_out} == {"making of rule vsml-train failed"}
+    golden({each.because for each in report.left_out})
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_without_the_rule_that_was_asked_for_nobody_is_powered_on() -> None:
         ("extraConfig:pciPassthru.allowP2P", "pciPassthru.allowP2P not set → TRUE"),
     ],
 )
-def test_what_the_server_drops_is_reported_and_never_powered_on(dropped: str, words: str) -> None:
+def test_what_the_server_drops_is_reported_and_never_powered_on(dropped: str, words: str, golden: Golden) -> None:
     site = FakeVCenter(quad_8u3(), drops=frozenset({dropped}))
     answers = Told()
     report = provision(cluster(2), site, event=answers)
@@ -208,7 +209,8 @@ def test_what_the_server_drops_is_reported_and_never_powered_on(dropped: str, wo
     skipped = [event.change for event in answers if isinstance(event, Skipped)]
     assert skipped == [PowerOn(vm="node-1"), PowerOn(vm="node-2")]
     assert report.error is not None
-    assert any(line.startswith("node-1: not powered on") and words in line for line in report.error.details)
+    assert any(words in line for line in report.error.details)
+    golden(report.error)
 
 
 def test_what_the_server_drops_once_is_topped_up_before_power_on() -> None:
@@ -287,7 +289,7 @@ def test_a_gpu_lost_on_the_way_is_told_after_all_others_were_made() -> None:
     assert not report.done
 
 
-def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done() -> None:
+def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done(golden: Golden) -> None:
     site = FakeVCenter(quad_8u3())
 
     class Cleaner(Told):
@@ -299,7 +301,7 @@ def test_a_cluster_that_cannot_be_compared_in_the_end_is_not_called_done() -> No
     assert not report.failed
     assert not report.done
     assert report.error is not None
-    assert report.error.details[0].startswith("source.template: no template `ubuntu-22.04-gpu`")
+    golden(report.error)
 
 
 def test_a_new_vm_on_a_far_gpu_is_started_anew_and_a_degraded_one_is_never_done() -> None:

@@ -18,6 +18,7 @@ from vsphere_ml.flows.guests.nccl import shape_of, with_topologies
 from vsphere_ml.guest.playbooks import playbook
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.core.model.inventory import Inventory
 
 SPEC = cluster(1)
@@ -38,9 +39,11 @@ def test_a_running_node_has_the_functions_its_host_tells_of() -> None:
     assert [place.label for place in shape_of(SPEC, running(), "node-1").places] == ["GPU0", "NIC0"]
 
 
-def test_a_node_whose_gpus_are_not_told_has_none() -> None:
-    with pytest.raises(NotPossible, match=r"has 1 GPUs, and .* tells of 0") as refused:
+def test_a_node_whose_gpus_are_not_told_has_none(golden: Golden) -> None:
+    with pytest.raises(NotPossible) as refused:
         shape_of(SPEC, running(gpus=0), "node-1")
+    assert (refused.value.code, refused.value.target) == ("nccl.unknown", "node-1")
+    golden(refused.value)
     assert refused.value.code == "nccl.unknown"
 
 

@@ -19,6 +19,7 @@ from vsphere_ml.guest.steps.system.files import File
 from vsphere_ml.guest.steps.system.packages import Packages
 
 if TYPE_CHECKING:
+    from tests.golden import Golden
     from vsphere_ml.core.model.guest import Playbook
 
 CASES = sorted((Path(__file__).parents[3] / "cases" / "playbooks").glob("*.toml"))
@@ -109,11 +110,11 @@ def test_the_shipped_ones_are_those_of_the_issue() -> None:
     assert playbook.names() == ("base", "container", "driver", "mpi", "nccl", "roce", "roce-mlnx-ofed", "runtime")
 
 
-def test_a_driver_has_no_default_since_it_is_not_public() -> None:
+def test_a_driver_has_no_default_since_it_is_not_public(golden: Golden) -> None:
     with pytest.raises(ConfigError) as raised:
         playbook.load(playbook.find("driver", Path()), positions=positions)
     assert [problem.key for problem in raised.value.problems] == ["step[0].source"]
-    assert "wants the value `driver_file`" in raised.value.problems[0].message
+    golden(raised.value.problems[0].message)
 
 
 def test_files_to_bring_are_known_before_any_guest_is_touched(tmp_path: Path) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.unit.guest.toys import Lit, playbook
 from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.guest.playbooks.select import Selection
+
+if TYPE_CHECKING:
+    from tests.golden import Golden
 
 BOOK = playbook(Lit(lamp="a"), Lit(lamp="b"), Lit(lamp="c"))
 
@@ -27,8 +32,8 @@ def test_what_is_named_is_chosen_in_the_playbooks_order(selection: Selection, ch
     assert [step.title[-1] for step in selection.of(BOOK)] == list(chosen)
 
 
-def test_a_name_of_no_step_is_answered_with_those_there_are() -> None:
+def test_a_name_of_no_step_is_answered_with_those_there_are(golden: Golden) -> None:
     with pytest.raises(ConfigError) as raised:
         Selection(steps=("lamp x",)).of(BOOK)
     assert raised.value.code == "guest.unknown-step"
-    assert raised.value.hint == "name one of 1: lamp a, 2: lamp b, 3: lamp c"
+    golden(raised.value)

@@ -18,6 +18,8 @@ from vsphere_ml.guest.steps.system.hosts import HostsFile
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
+
 
 def sh(command: str, shims: Path | None = None) -> CommandAnswer:
     path = f"{shims}:{os.environ['PATH']}" if shims else os.environ["PATH"]
@@ -39,17 +41,17 @@ def shim(folder: Path, name: str, prints: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["plain", "it's a $(name)", "-rf", "ü"])
-def test_a_file_is_known_by_mode_owner_and_content(tmp_path: Path, name: str) -> None:
+def test_a_file_is_known_by_mode_owner_and_content(tmp_path: Path, name: str, golden: Golden) -> None:
     path = tmp_path / name
     path.write_text("text\n")
     path.chmod(0o640)
     right = Content(path=str(path), text="text\n", mode=0o640, owner=owner_of(path))
     assert right.lack(sh(right.probe)) is None
-    assert right.lack(sh(Content(path=f"{path}-not", text="").probe)) == f"{path} is not there"
+    golden(right.lack(sh(Content(path=f"{path}-not", text="").probe)))
     other = Content(path=str(path), text="text", mode=0o640, owner=owner_of(path))
-    assert other.lack(sh(other.probe)) == f"{path} has other content"
+    golden(other.lack(sh(other.probe)))
     stricter = Content(path=str(path), text="text\n", mode=0o600, owner=owner_of(path))
-    assert stricter.lack(sh(stricter.probe)) == f"{path} has mode 640, not 600"
+    golden(stricter.lack(sh(stricter.probe)))
 
 
 def test_an_owner_with_a_colon_means_the_users_own_group(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from vsphere_ml.ssh.keys.key_pairs import key_pair, read_key_pair
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
+
 needs_keygen = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen (openssh-client)")
 
 
@@ -48,12 +50,13 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
 
 
 @needs_keygen
-def test_a_key_with_a_passphrase_goes_to_the_agent(tmp_path: Path) -> None:
+def test_a_key_with_a_passphrase_goes_to_the_agent(tmp_path: Path, golden: Golden) -> None:
     private = tmp_path / "id"
     keygen("-q", "-t", "ed25519", "-N", "secret words", "-f", str(private))
     with pytest.raises(GuestError) as caught:
         read_key_pair(private)
-    assert caught.value.hint == f"ssh-add {private}, and use the agent"
+    assert caught.value.code == "guest.key-unusable"
+    golden(caught.value)
 
 
 @pytest.mark.parametrize("text", [None, "", "no key\n", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"])

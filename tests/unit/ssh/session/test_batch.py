@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -32,10 +33,10 @@ def answers(
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_status_and_both_outputs_come_back_by_snippet(shell: str) -> None:
-    assert answers("echo one", "echo two >&2; exit 7", "printf three", shell=shell) == [
-        CommandAnswer(0, "one\n"),
-        CommandAnswer(7, "", "two\n"),
-        CommandAnswer(0, "three"),
+    assert answers("echo 1", "echo 2 >&2; exit 7", "printf 3", shell=shell) == [
+        CommandAnswer(0, "1\n"),
+        CommandAnswer(7, "", "2\n"),
+        CommandAnswer(0, "3"),
     ]
 
 
@@ -47,7 +48,7 @@ def test_what_the_shell_says_does_not_name_our_script(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     missing, syntax = answers("no-such-program", "echo )")
     assert missing.status == 127
-    assert missing.err in {"sh: no-such-program: not found\n", "sh: no-such-program: command not found\n"}
+    assert re.fullmatch("sh: no-such-program: (command )?not found\n", missing.err)
     assert syntax.err.startswith("sh: ")
 
 

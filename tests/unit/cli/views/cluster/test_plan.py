@@ -116,6 +116,7 @@ def test_the_last_line_counts_every_thing_that_is_shown(shown: Callable[..., Sho
     golden(last)
     without = tuple(each for each in every if not isinstance(each, kinds.DeleteVm))
     last = text(Plan(stages=(Stage(title="all", changes=without),)), shown).splitlines()[-1]
+    golden(last)
 
 
 def test_many_vms_that_get_the_same_are_one_line(shown: Callable[..., Shown]) -> None:
