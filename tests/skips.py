@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 GPU = "needs an NVIDIA GPU"
 RDMA = "needs an RDMA device"
 USER = "needs a user other than root"
+CPU_QUOTA = "needs control groups with the kernel's CPU quota"
 # The closed list: each is a reason as a whole, after the colon where it explains another one.
 UNAVOIDABLE = (
     GPU,
     RDMA,
     USER,
+    CPU_QUOTA,
     "lab guests need Linux namespaces",
     "lab guests need root, for network namespaces and mounts",
     "lab guests need overlayfs, which this kernel does not offer",

@@ -213,7 +213,7 @@ class VCenterContract:
         rig.look()
         assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {}
         rig.do(PowerOn(vm="n-1"))
-        assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {"n-1": CpuTimes(ready=0.001, costop=0.0)}
+        assert rig.vcenter.cpu_times(["n-1", "nobody"], 60.0) == {"n-1": CpuTimes(ready=0.001, costop=0.0001)}
 
     def test_a_guest_is_customized_before_its_first_boot_and_telling_it_again_is_no_failure(self, rig: Rig) -> None:
         rig.equip("n-1", rig.nic())

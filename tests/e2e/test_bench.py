@@ -50,6 +50,7 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
         )
         assert_made_again_from(run)
     assert [len(rank) for rank in learned["steps"]["step_s"]] == [30, 30]
+    assert_time_adds_up(learned)
     assert [point["size_bytes"] for point in reduced["sweep"]] == [1048576, 4194304]
     # The second time the record has it all, and nothing is launched.
     again = bench(cluster, *wanted)
@@ -60,6 +61,17 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     settings(cluster, "openmpi-5")
     refused = bench(cluster, *wanted)
     assert (refused.status, refused.document["errors"][0]["code"]) == (3, "record.other-conditions")
+
+
+def assert_time_adds_up(run: dict[str, Any]) -> None:
+    """Assert that each rank's periods come to its wall time, and that what kept CPUs from running stands beside."""
+    steps = run["steps"]
+    assert [len(rank) for rank in steps["local"]["compute_s"]] == [6, 6]
+    for rank, wall in enumerate(steps["wall_s"]):
+        periods = sum(steps["step_s"][rank]) + sum(steps["local"]["period_s"][rank])
+        assert periods == pytest.approx(wall, rel=0.005)
+    assert [each["node"] for each in run["contention"]] == ["node-1", "node-2"]
+    assert all(each["steal"] is not None and each["pressure"] is not None for each in run["contention"])
 
 
 def assert_made_again_from(run: dict[str, Any]) -> None:

@@ -146,7 +146,7 @@ class FakeVCenter:
         self._live()
         self.asked_s.append(seconds)
         on = {vm.name for vm in self.inventory.vms if vm.powered_on}
-        return {name: self.waits.get(name, CpuTimes(ready=0.001, costop=0.0)) for name in vms if name in on}
+        return {name: self.waits.get(name, CpuTimes(ready=0.001, costop=0.0001)) for name in vms if name in on}
 
     def file_size(self, file: str) -> int:
         self._live()

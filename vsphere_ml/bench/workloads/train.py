@@ -159,7 +159,9 @@ def local_stepper(tf: Any, hvd: Any, given: argparse.Namespace) -> Any:
 
     @tf.function
     def exchange() -> Any:
-        averaged = [hvd.allreduce(each, compression=compression) for each in gradients]
+        # By names of our own: what a function holds from outside of it has none (TensorFlow 2.21).
+        named = enumerate(gradients)
+        averaged = [hvd.allreduce(each, compression=compression, name=f"local.{at}") for at, each in named]
         return tf.add_n([tf.reshape(each, [-1])[0] for each in averaged])
 
     @tf.function

@@ -22,7 +22,8 @@ const (
 // waiting is what a VM's CPUs wait for in each sample, in milliseconds, summed over its virtual CPUs.
 type waiting struct{ Ready, CoStop int64 }
 
-// waits has what VMs wait for, by name. A VM that is not there waits 20 ms for each virtual CPU: one thousandth.
+// waits has what VMs wait for, by name. A VM that is not there waits 20 ms of a sample for each virtual CPU, one
+// thousandth, and a tenth of that for its others.
 type waits struct {
 	mu   sync.Mutex
 	made map[string]waiting
@@ -34,7 +35,7 @@ func (w *waits) of(vm string, cpus int32) waiting {
 	if made, ok := w.made[vm]; ok {
 		return made
 	}
-	return waiting{Ready: 20 * int64(cpus)}
+	return waiting{Ready: 20 * int64(cpus), CoStop: 2 * int64(cpus)}
 }
 
 func (w *waits) set(vm string, change func(*waiting)) {
@@ -121,7 +122,7 @@ func (p *performance) ofVM(ctx *simulator.Context, machine *simulator.VirtualMac
 				series := &types.PerfMetricIntSeries{Value: make([]int64, len(ends))}
 				series.Id = types.PerfMetricId{CounterId: metric.CounterId, Instance: instance}
 				for at := range ends {
-					series.Value[at] = value / share
+					series.Value[at] = max(value/share, 1) // the encoder leaves a zero in a list out (govmomi 0.56.0)
 				}
 				answer.Value = append(answer.Value, series)
 			}
