@@ -55,10 +55,16 @@ def test_mig_and_sizes_are_as_nvidias_tables_have_them() -> None:
     assert (eighth.per_gpu, eighth.per_gpu_mixed) == (5, 4)
 
 
-def test_a_profile_of_no_table_is_told_without_a_number() -> None:
-    site = one_host(profiles=(VgpuProfile(name="nvidia_b200x-180c"),))
+def test_a_profile_whose_name_tells_no_size_has_no_number() -> None:
+    site = one_host(profiles=(VgpuProfile(name="nvidia_b200x"),))
     (strange,) = [each for each in stock(site) if each.sharing != GROUP]
     assert (strange.free, strange.per_gpu) == (None, None)
+
+
+def test_a_profile_of_no_table_is_counted_by_the_largest_of_its_board() -> None:
+    site = one_host(profiles=(VgpuProfile(name="nvidia_b200x-180c"), VgpuProfile(name="nvidia_b200x-90c")))
+    found = {each.name: (each.free, each.per_gpu) for each in stock(site) if each.sharing != GROUP}
+    assert found == {"nvidia_b200x-180c": (0, 1), "nvidia_b200x-90c": (0, 2)}  # none of its GPUs is of that board
 
 
 def test_whole_gpus_are_counted_by_label() -> None:
