@@ -32,6 +32,8 @@ from vsphere_ml.config.load import load
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.ports.events import InventoryRead
 from vsphere_ml.flows.guests import boot, configure, guests
+from vsphere_ml.flows.guests.guests import GuestPhase
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.guest.converge import check_all
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh.keys.key_pairs import key_pair
@@ -101,15 +103,15 @@ class Site:
                 began.append(time.monotonic())
 
         report = configure.configure(
-            self.spec,
-            self.playbooks,
-            self.gateway,
-            self.guests,
-            given=self.given,
+            RunContext(self.spec, self.gateway, tell, SystemClock()),
+            GuestPhase(
+                guests=self.guests,
+                playbooks=tuple(self.playbooks),
+                given=self.given,
+                tell=lambda _event: None,
+                wait_s=300.0,
+            ),
             approve=lambda _plan: False,
-            notify=tell,
-            notify_guest=lambda _event: None,
-            clock=SystemClock(),
             dry_run=True,
         )
         ended = time.monotonic()
@@ -213,8 +215,8 @@ def site(file: Path, lab: Lab) -> Site:
     given = guest_wiring.step_inputs(spec, playbooks)
     entered = guest_wiring.guests(spec, clock, PARALLEL)
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file, timeout_s=300))
-    read = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(spec, read, gateway, entered, boot.start_deadline(60.0, clock))
+    run = RunContext(spec, gateway, lambda _event: None, clock)
+    found = boot.wait_ready(run, boot.first_look(run), entered, boot.start_deadline(60.0, clock))
     facts = guests.facts(spec, found, entered, given)
     return Site(
         spec=spec,

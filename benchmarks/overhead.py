@@ -34,6 +34,7 @@ from vsphere_ml.cli.wiring import guest_wiring
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load
 from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import runtime, state
 from vsphere_ml.lab.guests import needs
 from vsphere_ml.ssh import openssh
@@ -168,8 +169,8 @@ def targets(file: Path) -> dict[str, SshTarget]:
     guests = guest_wiring.guests(spec, clock)
     lab = state.running_lab("bench")
     gateway = Gateway(connect(lab.address, lab.username, lab.password(), ca_file=lab.ca_file))
-    read = boot.first_look(spec, gateway, lambda _event: None, clock)
-    found = boot.wait_ready(spec, read, gateway, guests, boot.start_deadline(60.0, clock))
+    run = RunContext(spec, gateway, lambda _event: None, clock)
+    found = boot.wait_ready(run, boot.first_look(run), guests, boot.start_deadline(60.0, clock))
     return {place.name: guests.target(place) for place in found.places}
 
 

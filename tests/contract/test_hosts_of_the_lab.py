@@ -12,6 +12,7 @@ from tests.integration import control, labs
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import hosts as lab_hosts
 from vsphere_ml.ssh.esxi import EsxiShells
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
@@ -28,7 +29,7 @@ def hosts(tmp_path: Path) -> Iterator[HostsRig]:
     with labs.running(tmp_path / "state", "seed-7.0u2") as lab:
         gateway, session = labs.gateway(lab), labs.sign_in(lab)
         report = provision(
-            seed_cluster(2), gateway, approve=lambda _plan: True, notify=lambda _event: None, clock=SystemClock()
+            RunContext(seed_cluster(2), gateway, lambda _event: None, SystemClock()), approve=lambda _plan: True
         )
         assert report.done
         for name in ("node-1", "node-2"):  # without a guest nothing runs that could be asked to shut down

@@ -21,6 +21,7 @@ from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import plan
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.cluster.status import status
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 from vsphere_ml.vsphere.privileges import missing_privileges
@@ -80,11 +81,11 @@ def look_at(scope: Scope) -> Callable[[Session], Any]:
 
 
 def read_plan(session: Session) -> Any:
-    return plan(SPEC, Gateway(session), notify=lambda _: None, clock=SystemClock()).plan
+    return plan(RunContext(SPEC, Gateway(session), lambda _: None, SystemClock())).plan
 
 
 def read_status(session: Session) -> Any:
-    return status(SPEC, Gateway(session), notify=lambda _: None, clock=SystemClock())
+    return status(RunContext(SPEC, Gateway(session), lambda _: None, SystemClock()))
 
 
 def read_vgpu_managers(session: Session) -> Any:
@@ -123,7 +124,7 @@ def result(run: Callable[[], Any]) -> Any:
 def provisioned(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
     gateway = between.gateway(timeout_s=timeout_s)
     try:
-        return provision(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+        return provision(RunContext(SPEC, gateway, lambda _: None, SystemClock()), approve=lambda _: True)
     finally:
         gateway.close()
 
@@ -131,7 +132,7 @@ def provisioned(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
 def destroyed(between: Proxy, timeout_s: float = TIMEOUT_S) -> Report:
     gateway = between.gateway(timeout_s=timeout_s)
     try:
-        return destroy(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+        return destroy(RunContext(SPEC, gateway, lambda _: None, SystemClock()), approve=lambda _: True)
     finally:
         gateway.close()
 
@@ -140,7 +141,7 @@ def removed(between: Proxy) -> None:
     """Destroy the cluster, and see that nothing of it is left."""
     gateway = between.gateway()
     try:
-        assert destroy(SPEC, gateway, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
+        assert destroy(RunContext(SPEC, gateway, lambda _: None, SystemClock()), approve=lambda _: True).done
         left = gateway.look(Scope())
     finally:
         gateway.close()

@@ -13,9 +13,10 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.errors import VsmlError
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
+from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
 from vsphere_ml.flows.hosts.host_apply import StepTimeouts
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 from vsphere_ml.vsphere.gateway import Gateway
 
@@ -41,13 +42,13 @@ def run_on_host(between: Proxy, *, revert: bool = False, dry_run: bool = False) 
     session = between.sign_in()
     try:
         return enable_ats(
-            SPEC,
-            AtsSite(vcenter=Gateway(session), hosts=EsxHosts(session, pause_s=0.05)),
-            Task(named=(HOST,), revert=revert, dry_run=dry_run, patience=StepTimeouts()),
+            HostsReading(
+                RunContext(SPEC, Gateway(session), lambda _: None, SystemClock()),
+                HostAccesses(hosts=EsxHosts(session, pause_s=0.05)),
+                Task(named=(HOST,), revert=revert, dry_run=dry_run, patience=StepTimeouts()),
+                lambda _: None,
+            ),
             approve=lambda _: True,
-            notify=lambda _: None,
-            notify_host=lambda _: None,
-            clock=SystemClock(),
         )
     finally:
         session.close()

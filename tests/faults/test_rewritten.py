@@ -18,6 +18,7 @@ from tests.faults.replay import Recording
 from tests.faults.rewriting import EDITS, editable, edited
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.connection import endpoint
 from vsphere_ml.vsphere.connection import session as session_module
 from vsphere_ml.vsphere.connection.session import connect
@@ -35,7 +36,7 @@ CARRIED = frozenset({"unknown word"})  # a newer vSphere has more of them, so an
 
 
 def plan_larger(session: Any) -> Any:
-    return plan(calls.LARGER, Gateway(session), notify=lambda _: None, clock=SystemClock()).plan
+    return plan(RunContext(calls.LARGER, Gateway(session), lambda _: None, SystemClock())).plan
 
 
 # A plan makes the most of what a look finds, so it comes first.

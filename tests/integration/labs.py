@@ -10,6 +10,7 @@ import pytest
 from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.hosts.host_configuration import HostSession
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import server
 from vsphere_ml.vsphere.connection import session
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
@@ -81,7 +82,7 @@ def brought(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> Report:
     try:
         host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
         return provision(
-            spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock(), session=host_session
+            RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True, session=host_session
         )
     finally:
         session.close()

@@ -17,8 +17,9 @@ from vsphere_ml.config.load import load_text
 from vsphere_ml.core.model.marks import LOCK_FOLDER, is_marked
 from vsphere_ml.core.plan.anti_affinity import rule_name
 from vsphere_ml.core.ports.vcenter import Scope
-from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.cluster.provision import ProvisionTask, provision
 from vsphere_ml.flows.consent import Consent
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab import server
 from vsphere_ml.lab.server import topology_file
 
@@ -97,13 +98,9 @@ class Edited:
 
     def provision(self, *, dry_run: bool = False) -> Report:
         return provision(
-            load_text(self.text),
-            self.gateway,
+            RunContext(load_text(self.text), self.gateway, lambda _: None, SystemClock()),
             approve=lambda _: True,
-            notify=lambda _: None,
-            clock=SystemClock(),
-            consent=Consent(downtime=True, deletion=True),
-            dry_run=dry_run,
+            task=ProvisionTask(consent=Consent(downtime=True, deletion=True), dry_run=dry_run),
         )
 
 

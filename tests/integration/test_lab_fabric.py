@@ -14,6 +14,7 @@ from vsphere_ml.core.plan.changes import SetSwitchMtu
 from vsphere_ml.core.plan.outcome import Done
 from vsphere_ml.flows.cluster.plan import plan
 from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.inventory.collect import collect_below
 
 if TYPE_CHECKING:
@@ -86,18 +87,18 @@ def spec(*, raised: bool, more: str = "", kinds: str = "") -> ClusterSpec:
 
 
 def test_a_small_mtu_is_a_finding_until_it_may_be_raised(vcenter: Gateway) -> None:
-    made = plan(spec(raised=False), vcenter, notify=lambda _: None, clock=SystemClock())
+    made = plan(RunContext(spec(raised=False), vcenter, lambda _: None, SystemClock()))
     assert [(each.code, each.target) for each in made.plan.findings] == [("network.mtu", "dvs-gpu")]
     assert not any(isinstance(each, SetSwitchMtu) for each in made.plan.changes)
 
 
 def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway) -> None:
     cluster_spec = spec(raised=True)
-    report = provision(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+    report = provision(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
     assert report.done, report.error and report.error.details
     assert isinstance(next(each.change for each in report.outcomes if isinstance(each, Done)), SetSwitchMtu)
     assert report.findings == ()
-    again = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock())
+    again = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()))
     assert not again
     assert [(each.name, each.mtu, set(each.uplinks.values())) for each in again.inventory.switches] == [
         ("dvs-gpu", 9000, {("vmnic4", "vmnic5")})
@@ -108,11 +109,11 @@ def test_it_is_raised_once_read_back_and_nothing_is_left_to_do(vcenter: Gateway)
 
 def test_the_hosts_drivers_are_looked_at_when_the_file_asks_for_it(vcenter: Gateway) -> None:
     lossless = spec(raised=True, more=LOSSLESS)
-    made = plan(lossless, vcenter, notify=lambda _: None, clock=SystemClock())
+    made = plan(RunContext(lossless, vcenter, lambda _: None, SystemClock()))
     assert {each.code for each in made.plan.findings} == {"host.roce"}
     assert 'nmlx5_core -p "max_vfs=8,8 pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1"' in made.plan.findings[0].hint
     assert 'nmlx5_rdma -p "dscp_force=26"' in made.plan.findings[0].hint
-    unasked = plan(spec(raised=True), vcenter, notify=lambda _: None, clock=SystemClock())
+    unasked = plan(RunContext(spec(raised=True), vcenter, lambda _: None, SystemClock()))
     assert unasked.plan.findings == ()
     assert {each.module_options for each in unasked.inventory.hosts} == {None}
 
@@ -121,7 +122,7 @@ def test_hosts_get_the_drivers_options_and_keep_their_virtual_functions(lab: Lab
     cluster_spec = spec(raised=True, more=LOSSLESS, kinds='["roce"]')
     report = labs.brought(cluster_spec, lab, vcenter)
     assert report.done, report.error and report.error.details
-    seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
+    seen = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock())).inventory
     used = {placement.host for placement in report.placements}
     wanted = (
         ("nmlx5_core", "pfctx=0x08 pfcrx=0x08 trust_state=2 ecn=1 max_vfs=8,8"),

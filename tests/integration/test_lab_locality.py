@@ -11,6 +11,7 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def test_every_node_ends_beside_the_gpu_that_esxi_chose_or_is_named(lab: Lab, no
     spec, clock, vcenter = load_text(text), SystemClock(), labs.gateway(lab)
     try:
         report = labs.brought(spec, lab, vcenter)
-        seen = look(spec, vcenter, notify=lambda _: None, clock=clock, why="first")
-        destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=clock)
+        seen = look(RunContext(spec, vcenter, lambda _: None, clock), why="first")
+        destroy(RunContext(spec, vcenter, lambda _: None, clock), approve=lambda _: True)
     finally:
         vcenter.close()
     torn = {name for name, devices in _sockets(seen).items() if len(devices) > 1}

@@ -16,6 +16,7 @@ from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, Vgp
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.plan import plan
 from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 
@@ -129,14 +130,14 @@ def test_a_node_gets_the_nic_it_asks_for_and_keeps_it(name: str, lab: Lab, vcent
     try:
         made = labs.brought(cluster_spec, lab, vcenter)
         assert made.done, made.error and made.error.details
-        seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
+        seen = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock())).inventory
         assert [fast(seen, f"{name}-{number}") for number in (1, 2)] == [KINDS[name][2]] * 2
         settings = [vm.settings for vm in seen.vms if vm.settings is not None]
         macs = [card.mac for each in settings for card in each.devices if isinstance(card, EthernetCard)]
         assert len(set(macs)) == len(macs)
         assert not labs.brought(cluster_spec, lab, vcenter).acted
     finally:
-        assert destroy(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
+        assert destroy(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True).done
 
 
 def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> PlacedPlan:
@@ -145,7 +146,7 @@ def planned(spec: ClusterSpec, lab: Lab, vcenter: Gateway) -> PlacedPlan:
     try:
         host_session = HostSession(hosts=EsxHosts(session, pause_s=0.05), tell=lambda _: None)
         return plan(
-            spec, vcenter, notify=lambda _: None, clock=clock, ready=HostConfiguration(spec, host_session, clock)
+            RunContext(spec, vcenter, lambda _: None, clock), ready=HostConfiguration(spec, host_session, clock)
         )
     finally:
         session.close()
@@ -172,9 +173,9 @@ def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: 
     cluster_spec = spec("plain")
     try:
         assert labs.brought(cluster_spec, lab, vcenter).done
-        seen = plan(cluster_spec, vcenter, notify=lambda _: None, clock=SystemClock()).inventory
+        seen = plan(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock())).inventory
         ours = {vm.name: vm for vm in seen.vms if vm.cluster_mark == "plain"}
         found = [list(each.uplinks.values()) for each in machines(seen, ours).values()]
         assert found == [[Uplink(switch="dvs-gpu", bits_per_s=100e9)]] * 2
     finally:
-        destroy(cluster_spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+        destroy(RunContext(cluster_spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)

@@ -13,6 +13,7 @@ from vsphere_ml.core.report.capacity_report import Counter
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.provision import provision
 from vsphere_ml.flows.profiles import profiles
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,11 +70,11 @@ def test_the_counts_agree_when_more_is_taken(cluster: str, vcenter: Gateway) -> 
     before = sum(each.free or 0 for each in agreed(vcenter).hosts)
     spec = wish(cluster)
     try:
-        made = provision(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+        made = provision(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
         assert made.done, made.error
         assert sum(each.free or 0 for each in agreed(vcenter).hosts) < before
     finally:
-        assert destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
+        assert destroy(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True).done
 
 
 def test_an_older_vcenter_is_not_asked(tmp_path_factory: pytest.TempPathFactory) -> None:

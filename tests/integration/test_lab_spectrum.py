@@ -14,6 +14,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.destroy import destroy
 from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def wish(name: str, *, more: int = 0) -> ClusterSpec:
 
 
 def brought(spec: ClusterSpec, vcenter: Gateway) -> Report:
-    return provision(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+    return provision(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -76,7 +77,7 @@ def test_a_cluster_of_this_kind_is_made_to_the_last_seat_and_kept(name: str, vce
         assert len({placement.host for placement in made.lacking.placements}) == 2
         assert not brought(spec, vcenter).acted
     finally:
-        assert destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock()).done
+        assert destroy(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True).done
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -101,4 +102,4 @@ def test_sizes_are_mixed_on_a_gpu_where_the_host_mixes_them(vcenter: Gateway) ->
         assert users[2] == 2, "both sizes on the first GPU of each host, which consolidates"
     finally:
         for spec in (small, large):
-            destroy(spec, vcenter, approve=lambda _: True, notify=lambda _: None, clock=SystemClock())
+            destroy(RunContext(spec, vcenter, lambda _: None, SystemClock()), approve=lambda _: True)

@@ -12,6 +12,7 @@ from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.boards import BOARDS
 from vsphere_ml.core.rules import check
 from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def test_how_many_vgpus_a_vm_may_have_is_asked_of_the_hosts(lab: Lab) -> None:
     try:
         for count, most in ((4, None), (5, 16)):
             spec = load_text(wish(f'{{ profile = "{PROFILE.format(12)}", count = {count} }}', nic='{ kind = "none" }'))
-            seen = look(spec, vcenter, notify=lambda _: None, clock=SystemClock(), why="first")
+            seen = look(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
             assert {host.most_vgpus for host in seen.hosts} == {most}
     finally:
         vcenter.close()

@@ -14,6 +14,7 @@ from vsphere_ml.core.model.esxi_state import HostConnection
 from vsphere_ml.core.model.inventory import ComponentKind
 from vsphere_ml.core.ports.vcenter import Scope
 from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.vsphere.esxi.esx_hosts import EsxHosts
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def test_nothing_is_placed_on_a_host_that_does_not_answer_and_the_plan_names_it(
 ) -> None:
     spec = load_text(labs.cluster_file("silent", cluster="gpu", gpu=GPU))
     gateway = between.gateway()
-    placement = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan.placements[0]
+    placement = plan(RunContext(spec, gateway, lambda _: None, SystemClock())).plan.placements[0]
     with between.breaking("RetrieveVendorDeviceGroupInfo", trouble, nth=None, words=f"-{placement.host}<"):
-        found = plan(spec, gateway, notify=lambda _: None, clock=SystemClock()).plan
+        found = plan(RunContext(spec, gateway, lambda _: None, SystemClock())).plan
     gateway.close()
     assert [(each.code, each.target) for each in found.findings] == [("host.no-answer", placement.host_name)]
     assert found.placements[0].host != placement.host
@@ -80,7 +81,7 @@ def test_a_site_without_a_host_that_answers_says_why_of_each(between: Proxy) -> 
     gateway = between.gateway()
     silent = between.breaking("RetrieveVendorDeviceGroupInfo", SILENT["system error"], nth=None)
     with silent, pytest.raises(NotPossible) as refusal:
-        plan(spec, gateway, notify=lambda _: None, clock=SystemClock())
+        plan(RunContext(spec, gateway, lambda _: None, SystemClock()))
     gateway.close()
     assert sum("SystemError" in each for each in refusal.value.details) == 4
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from vsphere_ml.flows.cluster import destroy as destroying
 from vsphere_ml.flows.cluster import provision as provisioning
 from vsphere_ml.flows.cluster.executor import ApplyLimits
+from vsphere_ml.flows.cluster.provision import ProvisionTask
 from vsphere_ml.flows.consent import Consent
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,21 +54,20 @@ def provision(
     show: Callable[[Plan], None] | None = None,
 ) -> Report:
     return provisioning.provision(
-        spec,
-        site,
+        RunContext(spec, site, Told() if event is None else event, site.clock),
         approve=lambda proposal: approve(proposal.plan),
         given=given,
-        notify=Told() if event is None else event,
-        clock=site.clock,
-        rate=ApplyLimits(parallel=parallel),
-        consent=Consent(downtime=allow_downtime, deletion=allow_delete, confirmed=confirmed),
-        dry_run=dry_run,
-        saved=saved,
         show=None if show is None else lambda proposal: show(proposal.plan),
+        task=ProvisionTask(
+            rate=ApplyLimits(parallel=parallel),
+            consent=Consent(downtime=allow_downtime, deletion=allow_delete, confirmed=confirmed),
+            dry_run=dry_run,
+            saved=saved,
+        ),
     )
 
 
 def destroy(
     spec: ClusterSpec, site: FakeVCenter, *, approve: Callable[[Plan], bool] = yes, only: tuple[str, ...] = ()
 ) -> Report:
-    return destroying.destroy(spec, site, approve=approve, notify=Told(), clock=site.clock, only=only)
+    return destroying.destroy(RunContext(spec, site, Told(), site.clock), approve=approve, only=only)

@@ -12,8 +12,9 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster
 from tests.unit.flows.acting import provision
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
-from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
+from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading, Task
 from vsphere_ml.flows.hosts.enable_ats import enable_ats
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from tests.fakes.esx import FakeEsx
@@ -42,15 +43,13 @@ class Rig:
             return answer
 
         return enable_ats(
-            self.spec,
-            AtsSite(
-                vcenter=self.site, hosts=self.hosts, shells=self.hosts if self.shells else None, guests=self.guests
+            HostsReading(
+                RunContext(self.spec, self.site, lambda _event: None, self.site.clock),
+                HostAccesses(hosts=self.hosts, shells=self.hosts if self.shells else None, guests=self.guests),
+                Task(leave=leave, **task),  # type: ignore[arg-type]
+                self.told.append,
             ),
-            Task(leave=leave, **task),  # type: ignore[arg-type]
             approve=approve,
-            notify=lambda _event: None,
-            notify_host=self.told.append,
-            clock=self.site.clock,
         )
 
     def esx(self, number: int) -> FakeEsx:

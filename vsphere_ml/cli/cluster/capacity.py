@@ -16,14 +16,13 @@ def capacity(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
     Example: `vsml capacity cluster.toml`
     """
     from vsphere_ml.cli.views.cluster import capacity as view
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.placement.headroom import headroom
     from vsphere_ml.flows.cluster.plan import look
 
     spec = load(file)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as listener:
-        inventory = look(spec, vcenter, notify=listener, clock=site_wiring.SystemClock(), why="first")
+    with site_wiring.run_context(spec, terminal) as run:
+        inventory = look(run, why="first")
     found = headroom(spec, inventory)
     return Answer(text=view.text(spec, found), data=view.data(spec, found))

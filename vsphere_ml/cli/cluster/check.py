@@ -70,12 +70,11 @@ def check(
 
 
 def _template(spec: ClusterSpec, terminal: Terminal) -> tuple[TemplateFact, ...]:
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.template import check_template
 
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as events:
-        return check_template(spec, vcenter, events=events, clock=site_wiring.SystemClock())
+    with site_wiring.run_context(spec, terminal) as run:
+        return check_template(run)
 
 
 def _boot_template(
@@ -88,20 +87,18 @@ def _boot_template(
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.core.rules.template_boot import combine
     from vsphere_ml.flows.cluster.template import boot_template, trial_spec
+    from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
+    from vsphere_ml.flows.run_context import RunContext
 
     trial, clock = trial_spec(spec), site_wiring.SystemClock()
     approve = consent.approval(terminal, proposal.text, yes=yes)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
+        guests = guest_wiring.guests(trial, clock)
         booted = boot_template(
-            trial,
-            vcenter,
-            guest_wiring.guests(trial, clock),
+            RunContext(trial, vcenter, both.site, clock),
+            GuestPhase(guests=guests, playbooks=(), given=StepInputs(), tell=both.guests, wait_s=wait_s),
             first=spec.nodes[0].name,
             approve=both.before(approve),
-            notify=both.site,
-            notify_guest=both.guests,
-            clock=clock,
             given=guest_wiring.for_guests(trial, both.guests, clock, skip=True),
-            wait_s=wait_s,
         )
     return combine(known, booted)

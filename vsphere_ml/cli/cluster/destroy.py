@@ -42,6 +42,7 @@ def destroy(
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.cluster.destroy import destroy as take_away
     from vsphere_ml.flows.cluster.executor import ApplyLimits
+    from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
     shown = partial(plans.text, every_key=terminal.settings.verbose)
@@ -56,12 +57,10 @@ def destroy(
         site_wiring.vcenter(spec.vcenter, terminal) as vcenter,
         show_apply_progress(terminal.err, verbose=terminal.settings.verbose) as notify,
     ):
+        watched = journal_changes(vcenter, open_journal(spec, "destroy"))
         report = take_away(
-            spec,
-            journal_changes(vcenter, open_journal(spec, "destroy")),
+            RunContext(spec, watched, notify, site_wiring.SystemClock()),
             approve=approve,
-            notify=notify,
-            clock=site_wiring.SystemClock(),
             rate=ApplyLimits(parallel=parallel),
             only=tuple(only or ()),
             dry_run=dry_run,

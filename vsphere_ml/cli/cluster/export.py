@@ -69,12 +69,11 @@ def terraform(terminal: Terminal, file: ClusterFile = DEFAULT_FILE) -> Answer:
 
 
 def _look(spec: ClusterSpec, terminal: Terminal) -> Inventory:
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.cluster.plan import look
 
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
-        return look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock(), why="first")
+    with site_wiring.run_context(spec, terminal) as run:
+        return look(run, why="first")
 
 
 def _mark_lab(spec: ClusterSpec, text: str) -> str:

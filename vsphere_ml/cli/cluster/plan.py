@@ -43,6 +43,7 @@ def plan(
     from vsphere_ml.flows.cluster.proposal import propose
     from vsphere_ml.flows.cluster.saved import save as saved_text
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+    from vsphere_ml.flows.run_context import RunContext
 
     spec = select_nodes(load(file), only or ())
     clock = site_wiring.SystemClock()
@@ -50,7 +51,7 @@ def plan(
         given = guest_wiring.for_guests(spec, both.guests, clock, skip=skip_guests)
         with host_wiring.connect_site(spec, terminal) as (vcenter, session):
             ready = HostConfiguration(spec, session, clock) if session is not None else None
-            proposal = propose(spec, vcenter, given=given, notify=both.site, clock=clock, ready=ready)
+            proposal = propose(RunContext(spec, vcenter, both.site, clock), given=given, ready=ready)
     if save is not None:
         site_wiring.write(save, saved_text(proposal, spec))
         terminal.say(f"saved the plan; carry it out with: vsml provision {file} --plan {save}")

@@ -84,7 +84,9 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: Pr
     from vsphere_ml.core.plan.deletions import deleted_vms
     from vsphere_ml.flows.cluster import saved
     from vsphere_ml.flows.cluster.executor import ApplyLimits
+    from vsphere_ml.flows.cluster.provision import ProvisionTask
     from vsphere_ml.flows.cluster.provision import provision as bring
+    from vsphere_ml.flows.run_context import RunContext
 
     agreed = saved.load(site_wiring.read(given.plan), str(given.plan)) if given.plan else None
     spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))
@@ -113,16 +115,15 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: Pr
             session,
         ):
             report = bring(
-                spec,
-                journal_changes(vcenter, journal),
+                RunContext(spec, journal_changes(vcenter, journal), both.site, clock),
                 approve=both.before(approve),
-                notify=both.site,
-                clock=clock,
                 given=guest_config,
-                rate=ApplyLimits(parallel=given.parallel),
-                consent=given.consent(terminal),
-                dry_run=given.dry_run,
-                saved=agreed,
+                task=ProvisionTask(
+                    rate=ApplyLimits(parallel=given.parallel),
+                    consent=given.consent(terminal),
+                    dry_run=given.dry_run,
+                    saved=agreed,
+                ),
                 session=session,
                 show=both.before(say),
             )

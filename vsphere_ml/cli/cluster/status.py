@@ -20,14 +20,13 @@ def status(
     """
     from vsphere_ml.cli import exits
     from vsphere_ml.cli.views.cluster import status as view
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.cluster.status import status as look
 
     spec = select_nodes(load(file), only or ())
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
-        seen = look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock())
+    with site_wiring.run_context(spec, terminal) as run:
+        seen = look(run)
     differs = exits.DIFFERENCES if detailed_exitcode and not seen.whole else 0
     return Answer(text=view.text(seen), data=view.data(seen), status=differs)

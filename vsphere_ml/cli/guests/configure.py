@@ -40,6 +40,8 @@ def configure(
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.flows.guests import configure as flow
+    from vsphere_ml.flows.guests.guests import GuestPhase
+    from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
     playbooks = flow.choose_steps(guest_wiring.playbooks(spec), step or (), from_step)
@@ -48,17 +50,10 @@ def configure(
     given = guest_wiring.step_inputs(spec, playbooks)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
         report = flow.configure(
-            spec,
-            playbooks,
-            vcenter,
-            guests,
-            given=given,
+            RunContext(spec, vcenter, both.site, clock),
+            GuestPhase(guests=guests, playbooks=playbooks, given=given, tell=both.guests, wait_s=wait),
             approve=both.before(consent.approval(terminal, view.plan, yes=yes)),
-            notify=both.site,
-            notify_guest=both.guests,
-            clock=clock,
             only=only or (),
-            wait_s=wait,
             dry_run=dry_run,
         )
     return view.answer(report, dry_run=dry_run)

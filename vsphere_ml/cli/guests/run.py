@@ -34,6 +34,7 @@ def run(
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
+    from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.flows.guests import command as flow
     from vsphere_ml.ssh.openssh import line
 
@@ -44,13 +45,14 @@ def run(
     guests = guest_wiring.guests(spec, clock, parallel)
     with following_both(terminal.err) as both:
         said = flow.run(
-            spec,
+            select_nodes(spec, only or ()),
             line(words),
             guests,
-            find=guest_wiring.finder(spec, terminal, both.site, clock),
-            known={} if refresh else guests.cached(spec),
+            places=flow.KnownPlaces(
+                known={} if refresh else guests.cached(spec),
+                find=guest_wiring.finder(spec, terminal, both.site, clock),
+            ),
             notify_guest=both.guests,
-            only=only or (),
             timeout_s=limit,
         )
     errors = (said.error,) if said.error else ()

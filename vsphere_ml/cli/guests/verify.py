@@ -33,25 +33,20 @@ def verify(
     from vsphere_ml.cli.views.progress.apply_progress import following_both
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.guests.guests import StepInputs
+    from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
     from vsphere_ml.flows.guests.verify import verify as ask
+    from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
     clock = site_wiring.SystemClock()
     playbooks = guest_wiring.read_playbooks(spec)
     guests = guest_wiring.guests(spec, clock, parallel)
     with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, following_both(terminal.err) as both:
+        given = StepInputs(values=spec.guest.settings)
         seen = ask(
-            spec,
-            playbooks,
-            vcenter,
-            guests,
-            given=StepInputs(values=spec.guest.settings),
-            notify=both.site,
-            notify_guest=both.guests,
-            clock=clock,
+            RunContext(spec, vcenter, both.site, clock),
+            GuestPhase(guests=guests, playbooks=playbooks, given=given, tell=both.guests, wait_s=wait),
             only=only or (),
-            wait_s=wait,
             strict=strict,
         )
     errors = (seen.error,) if seen.error else ()

@@ -121,14 +121,12 @@ def lab_cluster(name: str, terminal: Terminal) -> Iterator[LabCluster]:
 def _provision(spec: ClusterSpec, vcenter: VCenter) -> None:
     from vsphere_ml.cli.wiring import guest_wiring, site_wiring
     from vsphere_ml.flows.cluster.provision import provision
+    from vsphere_ml.flows.run_context import RunContext
 
     clock = site_wiring.SystemClock()
     report = provision(
-        spec,
-        vcenter,
+        RunContext(spec, vcenter, lambda _event: None, clock),
         approve=lambda _plan: True,
-        notify=lambda _event: None,
-        clock=clock,
         given=guest_wiring.for_guests(spec, lambda _event: None, clock, wait_s=300.0),
     )
     if report.error is not None:

@@ -87,8 +87,9 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
     from vsphere_ml.cli.wiring import guest_wiring, host_wiring, site_wiring
     from vsphere_ml.cli.wiring.journal import journal_host_steps, open_journal
     from vsphere_ml.config.load import load
-    from vsphere_ml.flows.hosts.ats_look import AtsSite
+    from vsphere_ml.flows.hosts.ats_look import HostAccesses, HostsReading
     from vsphere_ml.flows.hosts.enable_ats import enable_ats as enable
+    from vsphere_ml.flows.run_context import RunContext
 
     spec = load(file)
     clock = site_wiring.SystemClock()
@@ -99,9 +100,12 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
     ):
         task = given.task(terminal, host_wiring.names_of(server))
         report = enable(
-            spec,
-            AtsSite(vcenter=vcenter, hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
-            task,
+            HostsReading(
+                RunContext(spec, vcenter, ChangeLines(terminal.err), clock),
+                HostAccesses(hosts=hosts, shells=shells, guests=guest_wiring.guests(spec, clock)),
+                task,
+                journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
+            ),
             approve=consent.approval(
                 terminal,
                 lambda plan: _plan_text(terminal, plan),
@@ -109,9 +113,6 @@ def enable_ats(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: A
                 impact=lambda plan: _impact(plan, task),
             ),
             show=lambda plan: consent.show(terminal, _plan_text(terminal, plan), _impact(plan, task)),
-            notify=ChangeLines(terminal.err),
-            notify_host=journal_host_steps(open_journal(spec, "enable-ats"), notify_host),
-            clock=clock,
         )
     return view.answer(
         report,

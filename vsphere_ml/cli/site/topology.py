@@ -70,7 +70,6 @@ def topology(
 
 def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.cli.views.layout.text import line
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.config.load import load
     from vsphere_ml.core.report.nccl_topology import xml
@@ -78,8 +77,8 @@ def _of_node(terminal: Terminal, file: Path, node: str) -> Answer:
     from vsphere_ml.flows.guests.nccl import shape_of
 
     spec = load(file)
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
-        shape = shape_of(spec, look(spec, vcenter, notify=notify, clock=site_wiring.SystemClock(), why="first"), node)
+    with site_wiring.run_context(spec, terminal) as run:
+        shape = shape_of(spec, look(run, why="first"), node)
     terminal.say("GPU0 and the like stand for bus ids in the guest; the playbook `nccl` fills them in there")
     if not shape.certain:
         terminal.say("its GPUs do not sit alike, and nobody tells which is which in the guest: by order is a guess")

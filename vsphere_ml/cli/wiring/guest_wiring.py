@@ -73,26 +73,24 @@ def finder(
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import boot
     from vsphere_ml.flows.guests.guests import find
+    from vsphere_ml.flows.run_context import RunContext
 
     def ask(only: Collection[str]) -> GuestTargets:
         terminal.say("asking vCenter for addresses: not all are known from an earlier run, or one does not answer")
         with site_wiring.vcenter(spec.vcenter, terminal) as vcenter:
-            return find(spec, boot.first_look(spec, vcenter, notify, clock), only)
+            return find(spec, boot.first_look(RunContext(spec, vcenter, notify, clock)), only)
 
     return ask
 
 
 def enter(spec: ClusterSpec, terminal: Terminal, made: SshGuests, names: Collection[str]) -> tuple[GuestPlace, ...]:
     """Return where these guests answer by vCenter's word, their host keys pinned. Raises why one cannot be entered."""
-    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
     from vsphere_ml.cli.wiring import site_wiring
     from vsphere_ml.flows.guests import boot
 
     terminal.say(f"asking vCenter for the address of {', '.join(names)}: it is not known from an earlier run")
-    clock = site_wiring.SystemClock()
-    with site_wiring.vcenter(spec.vcenter, terminal) as vcenter, show_apply_progress(terminal.err) as notify:
-        site = boot.first_look(spec, vcenter, notify, clock)
-        found = boot.wait_ready(spec, site, vcenter, made, boot.start_deadline(0.0, clock), only=names)
+    with site_wiring.run_context(spec, terminal) as run:
+        found = boot.wait_ready(run, boot.first_look(run), made, boot.start_deadline(0.0, run.clock), only=names)
     for error in found.errors.values():
         raise error
     made.addresses.remember(found.places)
@@ -113,7 +111,7 @@ def for_guests(
 ) -> GuestConfig:
     """Return what the cluster's guests get, with every mistake in it told before anything is looked at."""
     from vsphere_ml.flows.cluster.proposal import GuestConfig
-    from vsphere_ml.flows.guests.guest_phase import GuestPhase
+    from vsphere_ml.flows.guests.guests import GuestPhase
 
     answers = first_boots(spec)
     alone = "--skip-guests" if skip else _left_alone(spec)

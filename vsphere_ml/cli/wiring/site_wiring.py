@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from vsphere_ml.cli.options import GlobalOptions
     from vsphere_ml.cli.terminal import Terminal
     from vsphere_ml.config.secrets.sign_in import Endpoint, SignIn
+    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.esxi import Hosts
     from vsphere_ml.core.ports.vcenter import VCenter
+    from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.vsphere.connection.session import Session
     from vsphere_ml.vsphere.connection.trace import MessageLog
 
@@ -63,6 +65,16 @@ def vcenter(spec: VCenterSpec, terminal: Terminal) -> Iterator[VCenter]:
         yield gateway
     finally:
         gateway.close()
+
+
+@contextmanager
+def run_context(spec: ClusterSpec, terminal: Terminal) -> Iterator[RunContext]:
+    """Yield what a run over a cluster's vCenter works with; what is looked at is shown."""
+    from vsphere_ml.cli.views.progress.apply_progress import show_apply_progress
+    from vsphere_ml.flows.run_context import RunContext
+
+    with vcenter(spec.vcenter, terminal) as connected, show_apply_progress(terminal.err) as notify:
+        yield RunContext(spec, connected, notify, SystemClock())
 
 
 @contextmanager

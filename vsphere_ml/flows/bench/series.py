@@ -33,6 +33,7 @@ from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, where_p
 from vsphere_ml.flows.cluster.plan import look
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -218,8 +219,9 @@ class _Series:
 def _ground(asked: Benchmark) -> BenchSession:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
     spec, guests, clock, settings = asked.spec, asked.guests, asked.clock, asked.means
-    site = look(spec, asked.vcenter, notify=asked.tell, clock=clock, why="first")
-    found = boot.wait_ready(spec, site, asked.vcenter, guests, boot.start_deadline(0.0, clock), only=asked.only)
+    run = RunContext(spec, asked.vcenter, asked.tell, clock)
+    site = look(run, why="first")
+    found = boot.wait_ready(run, site, guests, boot.start_deadline(0.0, clock), only=asked.only)
     for error in found.errors.values():
         raise error
     places = _choose_places(found.places, asked)

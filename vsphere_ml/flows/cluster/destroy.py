@@ -18,29 +18,24 @@ from vsphere_ml.flows.cluster.report import Report
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.plan.plan import Plan
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+    from vsphere_ml.flows.run_context import RunContext
 
 
 def destroy(
-    spec: ClusterSpec,
-    vcenter: VCenter,
+    run: RunContext,
     *,
     approve: Callable[[Plan], bool],
-    notify: Listener,
-    clock: Clock,
     rate: ApplyLimits | None = None,
     only: Collection[str] = (),
     dry_run: bool = False,
 ) -> Report:
     """Look, ask, remove, look again; return what was removed and what is still there."""
-    seconds = 0.0
-    walk = PlanExecutor(vcenter, notify, clock, rate or ApplyLimits())
+    seconds, spec, clock = 0.0, run.spec, run.clock
+    walk = PlanExecutor(run.vcenter, run.notify, clock, rate or ApplyLimits())
 
     def planned(why: str, names: Collection[str] = only) -> Planned:
-        inventory = look(spec, vcenter, notify=notify, clock=clock, why=why, devices=False)
+        inventory = look(run, why=why, devices=False)
         return Planned(plan=plan_destroy(spec, inventory, only=names), inventory=inventory)
 
     def again(before: Planned) -> Planned:
@@ -51,22 +46,15 @@ def destroy(
     def carry_out(todo: Planned) -> None:
         nonlocal seconds
         begun = clock.now()
-        notify(Acting(plan=todo.plan))
-        delete(tuple(todo.plan.changes), vcenter, walk)
+        run.notify(Acting(plan=todo.plan))
+        delete(tuple(todo.plan.changes), run.vcenter, walk)
         seconds = clock.now() - begun
 
     first = planned("first")
     todo, acted = (
         (first, False)
         if dry_run
-        else agree(
-            first,
-            again,
-            lambda found: approve(found.plan),
-            carry_out,
-            vcenter,
-            spec.name,
-        )
+        else agree(first, again, lambda found: approve(found.plan), carry_out, run.vcenter, spec.name)
     )
     left = planned("again", ()).plan if acted else None
     return Report(

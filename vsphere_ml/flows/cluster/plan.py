@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.placement import Placement
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.nodes.firstboot import FirstBoot
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+    from vsphere_ml.flows.run_context import RunContext
 
 
 # Told although every node has a placement. A host whose GPUs are not in MIG mode, or not handed through, is of another
@@ -69,11 +68,8 @@ class Compared:
 
 
 def plan(
-    spec: ClusterSpec,
-    vcenter: VCenter,
+    run: RunContext,
     *,
-    notify: Listener,
-    clock: Clock,
     why: str = "first",
     first_boots: Mapping[str, FirstBoot] | None = None,
     ready: HostConfiguration | None = None,
@@ -82,8 +78,8 @@ def plan(
 
     With `ready`, hosts may be changed as far as the spec asks; without it they are taken as they are.
     """
-    inventory = look(spec, vcenter, notify=notify, clock=clock, why=why)
-    spec = replace(spec, host_config=ready.session.wish(spec.host_config) if ready else HostConfigSpec())
+    inventory = look(run, why=why)
+    spec = replace(run.spec, host_config=ready.session.wish(run.spec.host_config) if ready else HostConfigSpec())
     if ready is not None:
         inventory = ready.in_service(inventory)
     placement = _solve_placement(spec, inventory)
@@ -115,21 +111,12 @@ def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Placement:
         ) from None
 
 
-def look(
-    spec: ClusterSpec,
-    vcenter: VCenter,
-    *,
-    notify: Listener,
-    clock: Clock,
-    why: str,
-    devices: bool = True,
-    tasks: bool = False,
-) -> Inventory:
+def look(run: RunContext, *, why: str, devices: bool = True, tasks: bool = False) -> Inventory:
     """Return the site as it is now, without the hosts' devices when these are not asked for; tell how long it took."""
-    notify(ReadingInventory(why=why))
-    begun = clock.now()
-    inventory = vcenter.look(replace(scope(spec), devices=devices, tasks=tasks))
-    notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=clock.now() - begun))
+    run.notify(ReadingInventory(why=why))
+    begun = run.clock.now()
+    inventory = run.vcenter.look(replace(scope(run.spec), devices=devices, tasks=tasks))
+    run.notify(InventoryRead(hosts=len(inventory.hosts), vms=len(inventory.vms), seconds=run.clock.now() - begun))
     return inventory
 
 

@@ -11,13 +11,11 @@ from vsphere_ml.flows.guests.guest_phase import foresee
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.nodes.firstboot import FirstBoot
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
     from vsphere_ml.flows.guests.configure import GuestPlan
-    from vsphere_ml.flows.guests.guest_phase import GuestPhase
+    from vsphere_ml.flows.guests.guests import GuestPhase
     from vsphere_ml.flows.hosts.host_configuration import HostConfiguration
+    from vsphere_ml.flows.run_context import RunContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +42,9 @@ class Proposal(PlacedPlan):
 
 
 def propose(
-    spec: ClusterSpec,
-    vcenter: VCenter,
+    run: RunContext,
     *,
     given: GuestConfig,
-    notify: Listener,
-    clock: Clock,
     why: str = "first",
     before: Proposal | None = None,
     ready: HostConfiguration | None = None,
@@ -58,11 +53,11 @@ def propose(
 
     The guests are not asked again when the site's plan is still that of `before`.
     """
-    placed = plan(spec, vcenter, notify=notify, clock=clock, why=why, first_boots=given.first_boots, ready=ready)
+    placed = plan(run, why=why, first_boots=given.first_boots, ready=ready)
     if before is not None and before.plan.stages == placed.plan.stages:
         guests = before.guests
     else:
-        guests = foresee(spec, placed, vcenter, given.phase) if given.phase else None
+        guests = foresee(run.spec, placed, run.vcenter, given.phase) if given.phase else None
     return Proposal(
         plan=placed.plan,
         inventory=placed.inventory,

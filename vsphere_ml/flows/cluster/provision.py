@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
@@ -30,48 +30,51 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
     from vsphere_ml.flows.cluster.saved import SavedPlan
     from vsphere_ml.flows.hosts.host_apply import HostOutcome
     from vsphere_ml.flows.hosts.host_configuration import HostSession
+    from vsphere_ml.flows.run_context import RunContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProvisionTask:
+    """What a run was asked for beside the file."""
+
+    rate: ApplyLimits = field(default_factory=ApplyLimits)
+    consent: Consent = NO_CONSENT
+    dry_run: bool = False
+    saved: SavedPlan | None = None
 
 
 def provision(
-    spec: ClusterSpec,
-    vcenter: VCenter,
+    run: RunContext,
     *,
     approve: Callable[[Proposal], bool],
-    notify: Listener,
-    clock: Clock,
     given: GuestConfig | None = None,
-    rate: ApplyLimits | None = None,
-    consent: Consent = NO_CONSENT,
-    dry_run: bool = False,
-    saved: SavedPlan | None = None,
+    task: ProvisionTask | None = None,
     session: HostSession | None = None,
     show: Callable[[Proposal], None] | None = None,
 ) -> Report:
     """Look, placement, compare, ask, act, look again, configure the guests; return what was done and what still lacks.
 
     Raises NotPossible when a node has no placement, when somebody else works on the cluster, when the plan does what
-    `consent` does not cover, or when the site is not the one that `saved` was made for. A plan that is refused is given
-    to `show` before.
+    the task's consent does not cover, or when the site is not the one that its saved plan was made for. A plan that is
+    refused is given to `show` before.
     """
-    ready = HostConfiguration(spec, session, clock) if session is not None and spec.host_config else None
-    walk = PlanExecutor(vcenter, notify, clock, rate or ApplyLimits())
-    run = _Run(spec, vcenter, notify, clock, given or GuestConfig(first_boots={}), walk, ready)
+    spec, task, given = run.spec, task or ProvisionTask(), given or GuestConfig(first_boots={})
+    ready = HostConfiguration(spec, session, run.clock) if session is not None and spec.host_config else None
+    made = _Provision(run, given, PlanExecutor(run.vcenter, run.notify, run.clock, task.rate), ready)
 
     def proposed(why: str, before: Proposal | None = None) -> Proposal:
-        found = propose(spec, vcenter, given=run.given, notify=notify, clock=clock, why=why, before=before, ready=ready)
+        found = propose(run, given=given, why=why, before=before, ready=ready)
         try:
             if before is not None:
                 refuse_started(before.plan, found.plan)
-            if saved is not None:
-                refuse_stale(saved, found, spec)
-            if not dry_run:
-                reasons = (*refusals(found.plan.hosts), *not_covered(found.plan, consent))
-                refuse(reasons, confirmed=consent.confirmed)
+            if task.saved is not None:
+                refuse_stale(task.saved, found, spec)
+            if not task.dry_run:
+                reasons = (*refusals(found.plan.hosts), *not_covered(found.plan, task.consent))
+                refuse(reasons, confirmed=task.consent.confirmed)
         except NotPossible:
             if show is not None:
                 show(found)
@@ -79,20 +82,19 @@ def provision(
         return found
 
     first = proposed("first")
-    if dry_run:
+    if task.dry_run:
         return _unchanged_report(spec, first)
-    todo, acted = agree(first, lambda before: proposed("before acting", before), approve, run.act, vcenter, spec.name)
-    return run.report(todo) if acted else _unchanged_report(spec, todo)
+    todo, acted = agree(
+        first, lambda before: proposed("before acting", before), approve, made.act, run.vcenter, spec.name
+    )
+    return made.report(todo) if acted else _unchanged_report(spec, todo)
 
 
 @dataclass(slots=True)
-class _Run:
+class _Provision:
     """The part of a provision that writes, and what became of it."""
 
-    spec: ClusterSpec
-    vcenter: VCenter
-    tell: Listener
-    clock: Clock
+    run: RunContext
     given: GuestConfig
     walk: PlanExecutor
     ready: HostConfiguration | None = None
@@ -103,37 +105,30 @@ class _Run:
     guests: Configured | None = None
 
     def act(self, todo: Proposal) -> None:
-        begun = self.clock.now()
+        begun = self.run.clock.now()
         if todo.plan:
             placed = self._made_ready(todo)
-            self.tell(Acting(plan=placed.plan))
-            self.dropped = act(self.spec, placed, self.vcenter, self.walk)
+            self.run.notify(Acting(plan=placed.plan))
+            self.dropped = act(self.run.spec, placed, self.run.vcenter, self.walk)
         inventory = self._compare_again()
         if todo.plan:
             inventory = self._restart_misplaced(inventory)
-            self.seconds = self.clock.now() - begun
+            self.seconds = self.run.clock.now() - begun
         if todo.guests is not None and self.given.phase is not None:
             self.guests = guest_phase.carry_out(
-                self.spec,
-                todo.guests,
-                self.given.phase,
-                inventory,
-                self.vcenter,
-                self.clock,
-                self.tell,
-                without=self.walk.broken,
+                self.run, todo.guests, self.given.phase, inventory, without=self.walk.broken
             )
 
     def _compare_again(self) -> Inventory:
-        inventory = look(self.spec, self.vcenter, notify=self.tell, clock=self.clock, why="again")
-        self.last = compare(self.spec, inventory)
+        inventory = look(self.run, why="again")
+        self.last = compare(self.run.spec, inventory)
         return inventory
 
     def _restart_misplaced(self, inventory: Inventory) -> Inventory:
         """Start the VMs anew that ESXi gave other GPUs than they were set up for; return the site as it is then."""
         first_boots = self.given.first_boots.items()
         customized = frozenset(name for name, each in first_boots if each.customization is not None)
-        restarts = Restarts(self.spec, self.vcenter, self.walk, customized)
+        restarts = Restarts(self.run.spec, self.run.vcenter, self.walk, customized)
         while self.last is not None and (nodes := restarts.due(self.last.plan)):
             self.dropped += restarts.carry_out(nodes, inventory)
             inventory = self._compare_again()
@@ -146,25 +141,22 @@ class _Run:
         self.hosts = self.ready.carry_out(todo.plan.hosts)
         nodes = tuple(_pin_node(placement) for placement in todo.placement.placements)
         fresh = plan(
-            replace(self.spec, nodes=nodes),
-            self.vcenter,
-            notify=self.tell,
-            clock=self.clock,
+            replace(self.run, spec=replace(self.run.spec, nodes=nodes)),
             why="the hosts are ready",
             first_boots=self.given.first_boots,
         )
-        _refuse_more(self.spec, fresh, todo)
+        _refuse_more(self.run.spec, fresh, todo)
         return fresh
 
     def report(self, todo: Proposal) -> Report:
         assert self.last is not None  # noqa: S101 - it was looked at
         return Report(
             command="provision",
-            cluster=self.spec.name,
+            cluster=self.run.spec.name,
             plan=todo.plan,
             acted=True,
             lacking=self.last.plan,
-            only=self.spec.only_names,
+            only=self.run.spec.only_names,
             outcomes=tuple(self.walk.outcomes),
             dropped=self.dropped,
             placement_error=self.last.placement_error,

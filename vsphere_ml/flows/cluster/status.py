@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.plan.plan import Finding, Plan
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+    from vsphere_ml.flows.run_context import RunContext
 
 
 class NodeState(StrEnum):
@@ -81,9 +80,9 @@ class Status:
         return self.lacking.findings
 
 
-def status(spec: ClusterSpec, vcenter: VCenter, *, notify: Listener, clock: Clock) -> Status:
+def status(run: RunContext) -> Status:
     """Return what stands of the cluster and what it lacks; nodes without a placement never hide the others."""
-    inventory = look(spec, vcenter, notify=notify, clock=clock, why="first", tasks=True)
+    spec, inventory = run.spec, look(run, why="first", tasks=True)
     compared = compare(spec, inventory)
     site = (change for change in compared.plan.changes if subject(change) is None)
     return Status(

@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import CommandAnswer, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
     from vsphere_ml.core.rules.template_facts import TemplateFact
     from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal
-    from vsphere_ml.guest.events import GuestListener
+    from vsphere_ml.flows.guests.guests import GuestPhase
+    from vsphere_ml.flows.run_context import RunContext
 
 
-def check_template(spec: ClusterSpec, vcenter: VCenter, *, events: Listener, clock: Clock) -> tuple[TemplateFact, ...]:
+def check_template(run: RunContext) -> tuple[TemplateFact, ...]:
     """Return what is known of the template. Raises NotPossible `site.not-found` where there is none of that name."""
-    inventory = look(spec, vcenter, notify=events, clock=clock, why="first", devices=False)
-    return template_facts(find_source(spec, inventory), spec)
+    inventory = look(run, why="first", devices=False)
+    return template_facts(find_source(run.spec, inventory), run.spec)
 
 
 def trial_spec(spec: ClusterSpec) -> ClusterSpec:
@@ -40,25 +39,15 @@ def trial_spec(spec: ClusterSpec) -> ClusterSpec:
 
 
 def boot_template(
-    trial: ClusterSpec,
-    vcenter: VCenter,
-    guests: Guests,
-    *,
-    first: str,
-    approve: Callable[[Proposal], bool],
-    notify: Listener,
-    notify_guest: GuestListener,
-    clock: Clock,
-    given: GuestConfig,
-    wait_s: float,
+    run: RunContext, phase: GuestPhase, *, first: str, approve: Callable[[Proposal], bool], given: GuestConfig
 ) -> tuple[TemplateFact, ...]:
     """Return what one boot of a clone tells; the clone is deleted again, whatever became of it.
 
     `first` is the node whose place and address the clone takes. NotPossible `source.node-exists` when its VM is there
     already, and what a provision raises.
     """
-    inventory = look(trial, vcenter, notify=notify, clock=clock, why="first", devices=False)
-    if trial.nodes[0].address is not None and any(vm.name == first for vm in inventory.vms):
+    inventory = look(run, why="first", devices=False)
+    if run.spec.nodes[0].address is not None and any(vm.name == first for vm in inventory.vms):
         raise NotPossible(
             f"{first} is there already, and a clone for a boot would have its address",
             code="source.node-exists",
@@ -66,30 +55,21 @@ def boot_template(
             hint="leave out --boot, or give the first node an address by DHCP",
         )
     try:
-        report = provision(trial, vcenter, approve=approve, notify=notify, clock=clock, given=given)
+        report = provision(run, approve=approve, given=given)
         if report.error is not None:
             return silent_facts(report.error)
-        return _ask(trial, vcenter, guests, notify, notify_guest, clock, wait_s)
+        return _ask(run, phase)
     finally:
-        destroy(trial, vcenter, approve=lambda _: True, notify=notify, clock=clock)
+        destroy(run, approve=lambda _: True)
 
 
-def _ask(  # noqa: PLR0917
-    trial: ClusterSpec,
-    vcenter: VCenter,
-    guests: Guests,
-    notify: Listener,
-    notify_guest: GuestListener,
-    clock: Clock,
-    wait_s: float,
-) -> tuple[TemplateFact, ...]:
+def _ask(run: RunContext, phase: GuestPhase) -> tuple[TemplateFact, ...]:
     def ask(shell: Shell) -> Mapping[str, CommandAnswer]:
         return shell.ask(PROBES)
 
-    (node,) = trial.nodes
-    deadline = boot.start_deadline(wait_s, clock)
-    site = boot.first_look(trial, vcenter, notify, clock)
-    found = boot.wait_ready(trial, site, vcenter, guests, deadline, notify=notify_guest)
-    outcomes = boot.run_with_retry(guests, found.places, ask, deadline.left_s, notify=notify_guest)
+    (node,) = run.spec.nodes
+    deadline = boot.start_deadline(phase.wait_s, run.clock)
+    found = boot.wait_ready(run, boot.first_look(run), phase.guests, deadline, notify=phase.tell)
+    outcomes = boot.run_with_retry(phase.guests, found.places, ask, deadline.left_s, notify=phase.tell)
     outcome = outcomes.get(node.name) or found.errors[node.name]
-    return silent_facts(outcome) if isinstance(outcome, VsmlError) else booted_facts(outcome, node.name, trial)
+    return silent_facts(outcome) if isinstance(outcome, VsmlError) else booted_facts(outcome, node.name, run.spec)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import Shell
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests
     from vsphere_ml.flows.guests.guests import GuestTargets
+    from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.events import GuestListener
 
 T = TypeVar("T")
@@ -47,9 +47,8 @@ def start_deadline(wait_s: float, clock: Clock) -> Deadline:
 
 
 def wait_ready(
-    spec: ClusterSpec,
+    run: RunContext,
     inventory: Inventory,
-    vcenter: VCenter,
     guests: Guests,
     deadline: Deadline,
     *,
@@ -60,14 +59,13 @@ def wait_ready(
 
     All host keys must be known before the first step: the nodes' mesh is made of them.
     """
-    found = wait_address(spec, inventory, vcenter, deadline, guests=guests, only=only, notify=notify)
+    found = wait_address(run, inventory, deadline, guests=guests, only=only, notify=notify)
     return wait_host_keys(found, guests, deadline.left_s)
 
 
 def wait_address(
-    spec: ClusterSpec,
+    run: RunContext,
     inventory: Inventory,
-    vcenter: VCenter,
     deadline: Deadline,
     *,
     guests: Guests | None = None,
@@ -75,12 +73,12 @@ def wait_address(
     notify: GuestListener = lambda _event: None,
 ) -> GuestTargets:
     """Return the guests once they have an address, and with `guests` once they have published their host keys."""
-    watch = _Watch(spec, guests, notify)
-    found = of_guests.find(spec, inventory, only)
+    watch = _Watch(run.spec, guests, notify)
+    found = of_guests.find(run.spec, inventory, only)
     while (late := watch.late(found)) and deadline.left_s >= PAUSE_S:
         deadline.clock.sleep(PAUSE_S)
-        inventory = _reread_late_vms(spec, vcenter, inventory, late, deadline.clock)
-        found = of_guests.find(spec, inventory, only)
+        inventory = _reread_late_vms(run, inventory, late)
+        found = of_guests.find(run.spec, inventory, only)
     return _with_late_reasons(found, late, deadline)
 
 
@@ -176,13 +174,11 @@ class _Watch:
                 yield place.name, f"{place.address}: no host keys published yet; VMware Tools: {tools}"
 
 
-def _reread_late_vms(
-    spec: ClusterSpec, vcenter: VCenter, inventory: Inventory, late: Collection[str], clock: Clock
-) -> Inventory:
+def _reread_late_vms(run: RunContext, inventory: Inventory, late: Collection[str]) -> Inventory:
     """Return the picture with late VMs as they are now; those of ours can be read without a look at the site."""
-    seen = {vm.ref: vm for vm in vcenter.read(late)}
+    seen = {vm.ref: vm for vm in run.vcenter.read(late)}
     if len(seen) < len(late):
-        return look(spec, vcenter, notify=_nobody, clock=clock, why="again", devices=False)
+        return look(replace(run, notify=_nobody), why="again", devices=False)
     return replace(inventory, vms=tuple(seen.get(vm.ref, vm) for vm in inventory.vms))
 
 
@@ -220,6 +216,6 @@ def _nobody(_event: object) -> None:
     """Say nothing of the looks that only wait for an address."""
 
 
-def first_look(spec: ClusterSpec, vcenter: VCenter, notify: Listener, clock: Clock) -> Inventory:
+def first_look(run: RunContext) -> Inventory:
     """Return the site without what only placing nodes needs."""
-    return look(spec, vcenter, notify=notify, clock=clock, why="first", devices=False)
+    return look(run, why="first", devices=False)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
-from vsphere_ml.core.nodes.selection import select_nodes
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.guest.events import GuestEnded
 
@@ -56,21 +55,25 @@ def _describe_failures(failed: Collection[str], unasked: Collection[str]) -> str
     return "; ".join(f"{what} {', '.join(nodes)}" for what, nodes in parts if nodes)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownPlaces:
+    """Where guests answered in an earlier run; `find` asks vCenter for the others, and for those that moved."""
+
+    known: Mapping[str, GuestPlace]
+    find: Callable[[Collection[str]], GuestTargets]
+
+
 def run(
     spec: ClusterSpec,
     command: str,
     guests: Guests,
     *,
-    find: Callable[[Collection[str]], GuestTargets],
-    known: Mapping[str, GuestPlace],
+    places: KnownPlaces,
     notify_guest: GuestListener,
-    only: Collection[str] = (),
     timeout_s: float = 600.0,
 ) -> Answered:
-    """Run the command as root in every guest at once, and return what it said.
-
-    `find` asks vCenter for guests; it is called only when one is not `known`, or does not answer where it was known.
-    """
+    """Run the command as root in every guest at once, and return what it said."""
+    known = places.known
 
     def ask(places: Sequence[GuestPlace]) -> dict[str, CommandAnswer | VsmlError]:
         return boot.run_with_retry(
@@ -82,13 +85,13 @@ def run(
             end=lambda node, answer: GuestEnded(node=node, told=f"ended with status {answer.status}"),
         )
 
-    names = [node.name for node in select_nodes(spec, only).nodes]
+    names = [node.name for node in spec.nodes]
     if not set(names) <= set(known):
-        found = find(only)
+        found = places.find(names)
         return _group_answers(spec, {**found.errors, **ask(found.places)})
     seen = ask([known[name] for name in names])
     if moved := [name for name, outcome in seen.items() if _not_reached(outcome)]:
-        found = find(moved)
+        found = places.find(moved)
         seen |= found.errors
         seen |= ask([place for place in found.places if place.address != known[place.name].address])
     return _group_answers(spec, seen)

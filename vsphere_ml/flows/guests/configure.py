@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from vsphere_ml.core.model.guest import GuestFacts, Playbook, Shell
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
-    from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
+    from vsphere_ml.core.ports.vcenter import Guests
+    from vsphere_ml.flows.guests.guests import GuestPhase, GuestTargets
+    from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.events import GuestListener
 
 
@@ -105,73 +105,60 @@ Reached: TypeAlias = "tuple[tuple[Convergence, ...], VsmlError | None]"
 
 
 def configure(
-    spec: ClusterSpec,
-    playbooks: Sequence[Playbook],
-    vcenter: VCenter,
-    guests: Guests,
+    run: RunContext,
+    phase: GuestPhase,
     *,
-    given: StepInputs,
     approve: Approve,
-    notify: Listener,
-    notify_guest: GuestListener,
-    clock: Clock,
     only: Collection[str] = (),
-    wait_s: float = 300.0,
     dry_run: bool = False,
 ) -> Configured:
     """Look at the guests, show what they lack, ask, provide it; each is believed only after a second look.
 
     Guests that fail are told beside those that do not.
     """
-    deadline = boot.start_deadline(wait_s, clock)
-    site = boot.first_look(spec, vcenter, notify, clock)
-    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, notify=notify_guest)
+    spec, vcenter, playbooks = run.spec, run.vcenter, phase.playbooks
+    deadline = boot.start_deadline(phase.wait_s, run.clock)
+    site = boot.first_look(run)
+    found = boot.wait_ready(run, site, phase.guests, deadline, only=only, notify=phase.tell)
     found = of_guests.with_managers(found, vcenter, playbooks)
     found = with_topologies(spec, found, vcenter, playbooks)
-    facts = of_guests.facts(spec, found, guests, given)
+    facts = of_guests.facts(spec, found, phase.guests, phase.given)
     fetch.look_for(playbooks, vcenter)
-    plan = plan_guests(spec, playbooks, found, guests, facts, deadline.left_s, notify=notify_guest)
+    plan = plan_guests(spec, phase, found, facts, deadline.left_s)
     if dry_run or not plan or not approve(plan):
         return Configured(plan=plan, acted=False, guests=plan.guests)
     missing = {guest.node for guest in plan.guests if guest.lacks}
     places = [place for place in found.places if place.name in missing]
     with vcenter.hold(spec.name):
-        given = given.but(fetch.fetch_files(playbooks, vcenter, notify, plan.steps))
-        facts = of_guests.facts(spec, found, guests, given)
+        given = phase.given.but(fetch.fetch_files(playbooks, vcenter, run.notify, plan.steps))
+        facts = of_guests.facts(spec, found, phase.guests, given)
         done = boot.run_with_retry(
-            guests,
+            phase.guests,
             places,
-            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], notify_guest),
+            lambda shell: apply_playbooks(shell, playbooks, facts[shell.name], phase.tell),
             0.0,
-            notify=notify_guest,
+            notify=phase.tell,
             end=end_of_playbooks,
         )
     return Configured(plan=plan, acted=True, guests=tuple(with_result(guest, done) for guest in plan.guests))
 
 
-def plan_guests(  # noqa: PLR0917 - each is a thing of its own
-    spec: ClusterSpec,
-    playbooks: Sequence[Playbook],
-    found: GuestTargets,
-    guests: Guests,
-    facts: Mapping[str, GuestFacts],
-    deadline_s: float,
-    *,
-    notify: GuestListener,
+def plan_guests(
+    spec: ClusterSpec, phase: GuestPhase, found: GuestTargets, facts: Mapping[str, GuestFacts], deadline_s: float
 ) -> GuestPlan:
     """Return what these guests lack of the playbooks, in one round trip and without a change."""
     seen = boot.run_with_retry(
-        guests,
+        phase.guests,
         found.places,
-        lambda shell: check_all(playbooks, shell, facts[shell.name]),
+        lambda shell: check_all(phase.playbooks, shell, facts[shell.name]),
         deadline_s,
-        notify=notify,
+        notify=phase.tell,
         end=lambda node, each: GuestEnded(node=node, lacking=sum(len(book.lacking) for book in each)),
     )
     return GuestPlan(
         cluster=spec.name,
-        playbooks=tuple(playbooks),
-        guests=tuple(_merge_guests(spec, found, seen, guests)),
+        playbooks=phase.playbooks,
+        guests=tuple(_merge_guests(spec, found, seen, phase.guests)),
         strangers=found.strangers,
     )
 

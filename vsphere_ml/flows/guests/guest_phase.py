@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.plan.changes import PowerOn
@@ -23,25 +23,12 @@ from vsphere_ml.flows.guests.nccl import with_topologies
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.inventory import Inventory
     from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
+    from vsphere_ml.core.ports.vcenter import Guests, VCenter
     from vsphere_ml.flows.cluster.plan import Planned
-    from vsphere_ml.flows.guests.guests import GuestTargets, StepInputs
-    from vsphere_ml.guest.events import GuestListener
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuestPhase:
-    """What the guests' half of a run works with."""
-
-    guests: Guests
-    playbooks: tuple[Playbook, ...]
-    given: StepInputs
-    tell: GuestListener
-    wait_s: float = 600.0  # for guests to be up
+    from vsphere_ml.flows.guests.guests import GuestPhase, GuestTargets
+    from vsphere_ml.flows.run_context import RunContext
 
 
 def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestPhase) -> GuestPlan:
@@ -60,7 +47,7 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     found = of_guests.with_managers(found, vcenter, phase.playbooks)
     found = with_topologies(every, found, vcenter, phase.playbooks)
     facts = of_guests.facts(every, found, phase.guests, phase.given)
-    seen = plan_guests(spec, phase.playbooks, found, phase.guests, facts, 0.0, notify=phase.tell)
+    seen = plan_guests(spec, phase, found, facts, 0.0)
     return GuestPlan(
         cluster=spec.name,
         playbooks=phase.playbooks,
@@ -70,14 +57,11 @@ def foresee(spec: ClusterSpec, planned: Planned, vcenter: VCenter, phase: GuestP
     )
 
 
-def carry_out(  # noqa: PLR0917 - each is a thing of its own
-    spec: ClusterSpec,
+def carry_out(
+    run: RunContext,
     plan: GuestPlan,
     phase: GuestPhase,
     inventory: Inventory,
-    vcenter: VCenter,
-    clock: Clock,
-    notify: Listener,
     without: Collection[str] = (),
 ) -> Configured:
     """Wait for the guests and bring them to the playbooks; return what became of each.
@@ -85,9 +69,9 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     A new guest changes what the others must know of it, so then all are looked at again. `without` names nodes whose
     VM has come to grief. Raises Interrupted on Ctrl-C.
     """
-    wanted = [name for name in _guests_with_drift(spec, plan) if name not in without]
+    wanted = [name for name in _guests_with_drift(run.spec, plan) if name not in without]
     try:
-        guests = _configure_nodes(spec, plan, phase, wanted, inventory, vcenter, clock, notify) if wanted else {}
+        guests = _configure_nodes(run, plan, phase, wanted, inventory) if wanted else {}
     except Interrupted:
         raise
     except KeyboardInterrupt as interrupt:
@@ -96,7 +80,7 @@ def carry_out(  # noqa: PLR0917 - each is a thing of its own
     return Configured(
         plan=plan,
         acted=bool(wanted),
-        guests=tuple(stayed[node.name] for node in spec.nodes if node.name in stayed),
+        guests=tuple(stayed[node.name] for node in run.spec.nodes if node.name in stayed),
     )
 
 
@@ -106,22 +90,16 @@ def _guests_with_drift(spec: ClusterSpec, plan: GuestPlan) -> list[str]:
     return [guest.node for guest in plan.guests if guest.lacks]
 
 
-def _configure_nodes(  # noqa: PLR0917
-    spec: ClusterSpec,
-    plan: GuestPlan,
-    phase: GuestPhase,
-    wanted: Collection[str],
-    inventory: Inventory,
-    vcenter: VCenter,
-    clock: Clock,
-    notify: Listener,
+def _configure_nodes(
+    run: RunContext, plan: GuestPlan, phase: GuestPhase, wanted: Collection[str], inventory: Inventory
 ) -> dict[str, GuestResult]:
-    deadline, spec = boot.start_deadline(phase.wait_s, clock), spec.complete
-    found = boot.wait_ready(spec, inventory, vcenter, phase.guests, deadline, only=wanted, notify=phase.tell)
-    found = of_guests.with_managers(found, vcenter, phase.playbooks)
-    found = with_topologies(spec, found, vcenter, phase.playbooks)
-    given = phase.given.but(fetch.fetch_files(phase.playbooks, vcenter, notify, plan.steps))
-    facts = of_guests.facts(spec, found, phase.guests, given)
+    run = replace(run, spec=run.spec.complete)
+    deadline = boot.start_deadline(phase.wait_s, run.clock)
+    found = boot.wait_ready(run, inventory, phase.guests, deadline, only=wanted, notify=phase.tell)
+    found = of_guests.with_managers(found, run.vcenter, phase.playbooks)
+    found = with_topologies(run.spec, found, run.vcenter, phase.playbooks)
+    given = phase.given.but(fetch.fetch_files(phase.playbooks, run.vcenter, run.notify, plan.steps))
+    facts = of_guests.facts(run.spec, found, phase.guests, given)
     done = boot.run_with_retry(
         phase.guests,
         found.places,

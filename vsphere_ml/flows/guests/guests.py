@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import HostRef, Inventory, Vm
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
     from vsphere_ml.core.ports.vcenter import Guests, VCenter
+    from vsphere_ml.guest.events import GuestListener
 
 # Customization is carried out by VMware Tools: open-vm-tools, libDeployPkg/deployPkgLog.c, opens this log for it.
 _LOGS = {
@@ -59,6 +60,17 @@ class GuestTargets:
     first_boot: FirstBootBy = FirstBootBy.CLOUD_INIT
     managers: Mapping[HostRef, str] = field(default_factory=dict)  # versions of the hosts' vGPU managers
     topologies: Mapping[str, str] = field(default_factory=dict)  # NCCL's, by node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestPhase:
+    """What a run that enters guests works with, beside the site."""
+
+    guests: Guests
+    playbooks: tuple[Playbook, ...]
+    given: StepInputs
+    tell: GuestListener
+    wait_s: float = 600.0  # for guests to be up
 
 
 def find(spec: ClusterSpec, inventory: Inventory, only: Collection[str] = ()) -> GuestTargets:

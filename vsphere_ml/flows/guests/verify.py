@@ -14,14 +14,10 @@ from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import verify as ask
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
-    from vsphere_ml.core.model.guest import Playbook
-    from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.vcenter import Clock, Guests, VCenter
-    from vsphere_ml.flows.guests.guests import StepInputs
-    from vsphere_ml.guest.events import GuestListener
+    from vsphere_ml.flows.guests.guests import GuestPhase
+    from vsphere_ml.flows.run_context import RunContext
     from vsphere_ml.guest.facts.verify import Evidence
 
 
@@ -61,33 +57,19 @@ class Verified:
         return verdict is not FactVerdict.OK if self.strict else verdict is FactVerdict.LACKING
 
 
-def verify(
-    spec: ClusterSpec,
-    playbooks: Sequence[Playbook],
-    vcenter: VCenter,
-    guests: Guests,
-    *,
-    given: StepInputs,
-    notify: Listener,
-    notify_guest: GuestListener,
-    clock: Clock,
-    only: Collection[str] = (),
-    wait_s: float = 0.0,
-    strict: bool = False,
-) -> Verified:
+def verify(run: RunContext, phase: GuestPhase, *, only: Collection[str] = (), strict: bool = False) -> Verified:
     """Return what was seen of every fact of every node, in one round trip a node."""
-    deadline = boot.start_deadline(wait_s, clock)
-    site = boot.first_look(spec, vcenter, notify, clock)
-    found = boot.wait_ready(spec, site, vcenter, guests, deadline, only=only, notify=notify_guest)
-    found = replace(found, managers=of_guests.managers(found, vcenter))
-    facts = of_guests.facts(spec, found, guests, given)
-    want = wanted.wanted_by_playbooks(playbooks)
+    spec, deadline = run.spec, boot.start_deadline(phase.wait_s, run.clock)
+    found = boot.wait_ready(run, boot.first_look(run), phase.guests, deadline, only=only, notify=phase.tell)
+    found = replace(found, managers=of_guests.managers(found, run.vcenter))
+    facts = of_guests.facts(spec, found, phase.guests, phase.given)
+    want = wanted.wanted_by_playbooks(phase.playbooks)
     seen = boot.run_with_retry(
-        guests,
+        phase.guests,
         found.places,
         lambda shell: ask(shell, facts[shell.name], want),
         deadline.left_s,
-        notify=notify_guest,
+        notify=phase.tell,
         end=_count_facts,
     )
     errors = dict(found.errors)

@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.esxi_state import EsxiHostState
     from vsphere_ml.core.model.host_settings import HostFacts
     from vsphere_ml.core.model.inventory import HostRef, Inventory
-    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.esxi import Hosts, HostShells
-    from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.host_events import HostListener
-    from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+    from vsphere_ml.core.ports.vcenter import GuestPlace, Guests
+    from vsphere_ml.flows.run_context import RunContext
 
 ASKED_AT_ONCE = 8  # hosts
 
@@ -52,10 +51,9 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtsSite:
-    """The edges that a run works through."""
+class HostAccesses:
+    """The ways by which hosts and their NICs' firmware are reached."""
 
-    vcenter: VCenter
     hosts: Hosts
     shells: HostShells | None = None
     guests: Guests | None = None
@@ -65,12 +63,10 @@ class AtsSite:
 class HostsReading:
     """Looks at hosts, as often as needed, for one wish."""
 
-    spec: ClusterSpec
-    site: AtsSite
+    run: RunContext
+    site: HostAccesses
     task: Task
-    tell: Listener
     tell_host: HostListener
-    clock: Clock
     wishes: dict[str, HostSettings] = field(default_factory=dict)  # by host
     inventory: Inventory | None = None
     firmware_access: FirmwareAccess | None = None
@@ -80,10 +76,10 @@ class HostsReading:
 
         Guests that have a whole function may take `wait_s` seconds to answer: their VMs were just powered on.
         """
-        self.inventory = look(self.spec, self.site.vcenter, notify=self.tell, clock=self.clock, why=why)
-        compared = compare(self.spec, _in_service(self.inventory))
+        self.inventory = look(self.run, why=why)
+        compared = compare(self.run.spec, _in_service(self.inventory))
         records = self._records(self.inventory) if self.task.revert else {}
-        wanted = wishes(self.spec, self.inventory, compared.plan.placements, self.task.named, records)
+        wanted = wishes(self.run.spec, self.inventory, compared.plan.placements, self.task.named, records)
         if not wanted:
             raise self._no_hosts(compared.placement_error)
         self.wishes = {settings.ref: settings for settings in wanted}
@@ -117,13 +113,13 @@ class HostsReading:
         record = saved_state.parse(state.record)
         firmware = self.firmware_access.read(settings, state)
         case = HostPlanInput(
-            cluster=self.spec.name,
-            nodes=[node.name for node in self.spec.nodes],
+            cluster=self.run.spec.name,
+            nodes=[node.name for node in self.run.spec.nodes],
             facts=facts(settings, state, firmware, self.inventory, record),
             sight=state,
             record=record,
             leave=self.task.leave,
-            evacuate=self.spec.host_config.evacuate,
+            evacuate=self.run.spec.host_config.evacuate,
             user=self.site.shells.user if self.site.shells else "",
             revert=self.task.revert,
             vcenter=self.task.vcenter,
@@ -137,16 +133,16 @@ class HostsReading:
         names = {port.guest for settings in wanted for port in settings.ports if port.guest}
         if not names:
             return {}
-        deadline = boot.start_deadline(wait_s, self.clock)
-        site = boot.first_look(self.spec, self.site.vcenter, _nobody, self.clock)
-        found = boot.wait_address(self.spec, site, self.site.vcenter, deadline, only=names)
+        deadline = boot.start_deadline(wait_s, self.run.clock)
+        quiet = replace(self.run, notify=_nobody)
+        found = boot.wait_address(quiet, boot.first_look(quiet), deadline, only=names)
         return {**found.errors, **{place.name: place for place in found.places}}
 
     def _no_hosts(self, unplaced: NotPossible | None) -> NotPossible:
         return NotPossible(
-            f"no host is {self.spec.name}'s: none of its VMs stands, and no node finds a placement",
+            f"no host is {self.run.spec.name}'s: none of its VMs stands, and no node finds a placement",
             code="ats.no-hosts",
-            target=self.spec.name,
+            target=self.run.spec.name,
             hint="`vsml provision` first, or name hosts with --host",
             details=unplaced.details if unplaced is not None else (),
         )

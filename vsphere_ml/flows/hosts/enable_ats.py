@@ -9,7 +9,6 @@ from vsphere_ml.core.errors import NotPossible, VsmlError
 from vsphere_ml.core.hosts.host_changes import SetFirmware, WriteRecord
 from vsphere_ml.flows.cluster.confirm import agree
 from vsphere_ml.flows.consent import refusals, refuse
-from vsphere_ml.flows.hosts.ats_look import HostsReading
 from vsphere_ml.flows.hosts.host_apply import HostExecutor, HostOutcome, failure
 
 if TYPE_CHECKING:
@@ -18,11 +17,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.hosts.host_changes import ByShell
     from vsphere_ml.core.hosts.host_plan import HostPlan
     from vsphere_ml.core.model.host_settings import HostFacts
-    from vsphere_ml.core.model.spec import ClusterSpec
-    from vsphere_ml.core.ports.events import Listener
-    from vsphere_ml.core.ports.host_events import HostListener
-    from vsphere_ml.core.ports.vcenter import Clock
-    from vsphere_ml.flows.hosts.ats_look import AtsSite, Task
+    from vsphere_ml.flows.hosts.ats_look import HostsReading
 
 Approve: TypeAlias = "Callable[[AtsPlan], bool]"
 GUESTS_S = 300.0  # until guests answer that were powered on again
@@ -86,39 +81,28 @@ class AtsReport:
         return None
 
 
-def enable_ats(
-    spec: ClusterSpec,
-    site: AtsSite,
-    task: Task,
-    *,
-    approve: Approve,
-    notify: Listener,
-    notify_host: HostListener,
-    clock: Clock,
-    show: Callable[[AtsPlan], None] | None = None,
-) -> AtsReport:
+def enable_ats(seen: HostsReading, *, approve: Approve, show: Callable[[AtsPlan], None] | None = None) -> AtsReport:
     """Look, plan, ask, and bring one host after another to the wish; each is believed only when seen after its reboot.
 
     Raises NotPossible, before anything is touched, when one of the hosts must not be; the plan is given to `show` then.
     """
-    seen = HostsReading(spec, site, task, notify, notify_host, clock)
+    task = seen.task
     todo = _make_ats_plan(seen, "first")
     if task.dry_run:
         return AtsReport(plan=todo, acted=False)
     if show is not None and any(host.refusals for host in todo.hosts):
         show(todo)
     refuse(refusals(todo.hosts), confirmed=task.confirmed)
-    run = _Run(seen, clock)
-    plan, acted = agree(todo, run.replan, approve, run.act, site.vcenter, spec.name)
-    return AtsReport(plan=plan, acted=acted, outcomes=run.outcomes, after=run.after)
+    made = _HostsRun(seen)
+    plan, acted = agree(todo, made.replan, approve, made.act, seen.run.vcenter, seen.run.spec.name)
+    return AtsReport(plan=plan, acted=acted, outcomes=made.outcomes, after=made.after)
 
 
 @dataclass(slots=True)
-class _Run:
+class _HostsRun:
     """The hosts while they are worked on, and what became of them."""
 
     seen: HostsReading
-    clock: Clock
     outcomes: tuple[HostOutcome, ...] = ()
     after: tuple[HostPlan, ...] = ()
 
@@ -128,32 +112,32 @@ class _Run:
         return fresh
 
     def act(self, plan: AtsPlan) -> None:
-        self.outcomes = _act(self.seen, plan.hosts, self.clock)
+        self.outcomes = _act(self.seen, plan.hosts)
         self.after = self.seen.plans("again", GUESTS_S)
-        self.outcomes += _forget(self.seen, self.after, self.clock)
+        self.outcomes += _forget(self.seen, self.after)
 
 
 def _make_ats_plan(seen: HostsReading, why: str) -> AtsPlan:
     hosts = seen.plans(why)
     if seen.task.revert:  # a host without a record was never changed
         hosts = tuple(each for each in hosts if each.record is not None)
-    return AtsPlan(cluster=seen.spec.name, hosts=hosts, revert=seen.task.revert)
+    return AtsPlan(cluster=seen.run.spec.name, hosts=hosts, revert=seen.task.revert)
 
 
-def _act(seen: HostsReading, todo: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+def _act(seen: HostsReading, todo: tuple[HostPlan, ...]) -> tuple[HostOutcome, ...]:
     walk = HostExecutor(
         hosts=seen.site.hosts,
         by_shell=_by_shell(seen),
         check=seen.again,
         tell=seen.tell_host,
-        clock=clock,
+        clock=seen.run.clock,
         patience=seen.task.patience,
         parallel=seen.task.parallel,
     )
     return walk.carry_out([host for host in todo if host])
 
 
-def _forget(seen: HostsReading, after: tuple[HostPlan, ...], clock: Clock) -> tuple[HostOutcome, ...]:
+def _forget(seen: HostsReading, after: tuple[HostPlan, ...]) -> tuple[HostOutcome, ...]:
     """Take records away of hosts that were down when their plan was made, now that all is seen to be back.
 
     Returns what went wrong with it.
@@ -161,7 +145,7 @@ def _forget(seen: HostsReading, after: tuple[HostPlan, ...], clock: Clock) -> tu
     if not seen.task.revert:
         return ()
     back = tuple(each for each in after if all(isinstance(step, WriteRecord) and not step.text for step in each.steps))
-    return tuple(each for each in _act(seen, back, clock) if each.errors)
+    return tuple(each for each in _act(seen, back) if each.errors)
 
 
 def _by_shell(seen: HostsReading) -> Callable[[ByShell], None]:

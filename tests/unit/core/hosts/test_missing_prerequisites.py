@@ -18,6 +18,7 @@ from vsphere_ml.core.model.inventory import DirectPathGpu, Pvrdma
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest, HostConfigKind, HostConfigSpec, NicKind, NicRequest
 from vsphere_ml.core.rules.table import BY_ID
 from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -37,7 +38,7 @@ def site(*hosts: Host) -> Inventory:
 
 
 def planned(spec: ClusterSpec, picture: Inventory) -> PlacedPlan:
-    return plan(spec, FakeVCenter(picture), notify=lambda _event: None, clock=FakeClock())
+    return plan(RunContext(spec, FakeVCenter(picture), lambda _event: None, FakeClock()))
 
 
 def shared(host: Host) -> Host:

@@ -17,6 +17,7 @@ from vsphere_ml.core.model.spec import CloneKind
 from vsphere_ml.core.nodes.firstboot import Customization, FirstBoot
 from vsphere_ml.core.units import gib
 from vsphere_ml.flows.cluster.plan import plan
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Inventory
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def made(spec: ClusterSpec, site: Inventory, first_boots: dict[str, FirstBoot] | None = None) -> Plan:
     vcenter = FakeVCenter(site)
-    return plan(spec, vcenter, notify=lambda _: None, clock=FakeClock(), first_boots=first_boots).plan
+    return plan(RunContext(spec, vcenter, lambda _: None, FakeClock()), first_boots=first_boots).plan
 
 
 @pytest.mark.parametrize("version", [22, 99])

@@ -14,6 +14,7 @@ from tests.unit.flows.acting import Told, destroy, provision
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.plan.changes import DeleteVm, PowerOff
 from vsphere_ml.flows.cluster.status import status
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -117,7 +118,7 @@ def test_destroy_is_refused_when_a_vm_was_started_between_plan_and_yes(site: Sit
 
 
 def test_status_counts_a_node_that_left_the_file_as_a_difference(site: Site) -> None:
-    seen = status(cluster(2), site, notify=Told(), clock=site.clock)
+    seen = status(RunContext(cluster(2), site, Told(), site.clock))
     assert not seen.whole
     assert all(each.whole for each in seen.nodes)
     assert [each.vm for each in seen.lacking.changes if isinstance(each, DeleteVm)] == ["node-3"]

@@ -18,6 +18,7 @@ from vsphere_ml.flows.cluster import plan as planning
 from vsphere_ml.flows.cluster import proposal as proposing
 from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.status import status
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def planned(spec: ClusterSpec, site: FakeVCenter) -> Plan:
-    return planning.plan(spec, site, notify=Told(), clock=site.clock).plan
+    return planning.plan(RunContext(spec, site, Told(), site.clock)).plan
 
 
 def standing(count: int) -> FakeVCenter:
@@ -61,7 +62,7 @@ def test_other_nodes_that_differ_are_neither_changed_nor_reported() -> None:
     other = replace(cluster(2), nodes=tuple(replace(each, cpus=8) for each in cluster(3).nodes))
     spec = select_nodes(other, ["node-1"])
     assert {subject(each) for each in planned(spec, site).changes} == {"node-1"}
-    found = status(select_nodes(cluster(3), ["node-2"]), site, notify=Told(), clock=site.clock)
+    found = status(RunContext(select_nodes(cluster(3), ["node-2"]), site, Told(), site.clock))
     assert ([each.node for each in found.nodes], found.whole, found.only) == (["node-2"], True, ("node-2",))
 
 
@@ -91,7 +92,7 @@ def test_a_name_that_no_node_has_is_refused_with_the_nearest() -> None:
 def test_a_saved_plan_says_for_which_nodes_it_is() -> None:
     site, some = FakeVCenter(quad_8u3()), select_nodes(cluster(2), ["node-1"])
     given = proposing.GuestConfig(first_boots={})
-    text = saved.save(proposing.propose(some, site, given=given, notify=Told(), clock=site.clock), some)
+    text = saved.save(proposing.propose(RunContext(some, site, Told(), site.clock), given=given), some)
     plan = saved.load(text, "monday.plan")
     assert plan.only == ("node-1",)
     with pytest.raises(NotPossible) as refusal:

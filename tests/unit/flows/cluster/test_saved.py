@@ -20,6 +20,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.model.spec import ClusterSpec, SecretSource, VCenterSpec
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
 from vsphere_ml.flows.cluster.saved import SavedPlan, load, save
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -28,7 +29,7 @@ SCHEMA = json.loads((Path(__file__).parents[4] / "docs/reference/plan.schema.jso
 
 
 def text_of(spec: ClusterSpec, site: FakeVCenter, given: GuestConfig | None = None) -> str:
-    proposal = propose(spec, site, given=given or GuestConfig(first_boots={}), notify=Told(), clock=site.clock)
+    proposal = propose(RunContext(spec, site, Told(), site.clock), given=given or GuestConfig(first_boots={}))
     return save(proposal, spec)
 
 

@@ -14,6 +14,7 @@ from vsphere_ml.core.model.inventory import Inventory, PciAddress, RunningTask, 
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.model.spec import GpuKind, GpuRequest
 from vsphere_ml.flows.cluster.status import NodeState, Status, status
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def seen(spec: ClusterSpec, site: FakeVCenter) -> Status:
-    return status(spec, site, notify=Told(), clock=site.clock)
+    return status(RunContext(spec, site, Told(), site.clock))
 
 
 def standing_site() -> FakeVCenter:

@@ -17,9 +17,10 @@ from vsphere_ml.core.errors import ConfigError, VsmlError
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.flows.guests.command import Answered, run
+from vsphere_ml.flows.guests.command import Answered, KnownPlaces, run
 from vsphere_ml.flows.guests.configure import Configured, GuestPlan, choose_steps, configure
-from vsphere_ml.flows.guests.guests import StepInputs
+from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.guest.converge import StepState
 from vsphere_ml.guest.events import Applied, Applying, Entering, GuestChecked, GuestEnded, Waiting
 from vsphere_ml.guest.playbooks.playbook import load_text
@@ -58,17 +59,16 @@ class Site:
 
     def configure(self, *books: Playbook, only: tuple[str, ...] = (), dry_run: bool = False) -> Configured:
         return configure(
-            SPEC,
-            books or (book("/etc/a"),),
-            self.vcenter,
-            self.guests,
-            given=StepInputs(),
+            RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock),
+            GuestPhase(
+                guests=self.guests,
+                playbooks=books or (book("/etc/a"),),
+                given=StepInputs(),
+                tell=self.heard.append,
+                wait_s=60.0,
+            ),
             approve=self._approve,
-            notify=Told(),
-            notify_guest=self.heard.append,
-            clock=self.vcenter.clock,
             only=only,
-            wait_s=60.0,
             dry_run=dry_run,
         )
 
@@ -77,14 +77,13 @@ class Site:
             SPEC,
             command,
             self.guests,
-            find=self.find,
-            known=self.known,
+            places=KnownPlaces(known=self.known, find=self.find),
             notify_guest=self.heard.append,
         )
 
     def find(self, only: Collection[str]) -> GuestTargets:
         self.finds.append(tuple(only))
-        return of_guests.find(SPEC, boot.first_look(SPEC, self.vcenter, Told(), self.vcenter.clock), only)
+        return of_guests.find(SPEC, boot.first_look(RunContext(SPEC, self.vcenter, Told(), self.vcenter.clock)), only)
 
     def _approve(self, plan: GuestPlan) -> bool:
         self.asked.append(plan)
@@ -324,7 +323,7 @@ def test_a_command_asks_vcenter_for_nothing_when_every_address_is_known(site: Si
 def test_a_command_asks_vcenter_when_an_address_is_not_known(site: Site) -> None:
     site.known = known("node-1")
     assert site.run("true").error is None
-    assert site.finds == [()]
+    assert site.finds == [NAMES]
 
 
 def test_a_guest_that_moved_is_looked_for_and_one_that_is_silent_where_it_was_stays_an_error(site: Site) -> None:

@@ -25,8 +25,8 @@ from vsphere_ml.flows.cluster import provision as provisioning
 from vsphere_ml.flows.cluster.proposal import GuestConfig, Proposal, propose
 from vsphere_ml.flows.cluster.saved import load, save
 from vsphere_ml.flows.guests import guests as of_guests
-from vsphere_ml.flows.guests.guest_phase import GuestPhase
-from vsphere_ml.flows.guests.guests import StepInputs
+from vsphere_ml.flows.guests.guests import GuestPhase, StepInputs
+from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.guest.events import GuestEvent, Waiting
 from vsphere_ml.guest.firstboot import HOST_KEYS, first_boots
 from vsphere_ml.guest.playbooks.playbook import load_text
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tests.golden import Golden
     from vsphere_ml.core.model.spec import NodeSpec
+    from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.flows.cluster.report import Report
 
 NAMES = ("node-1", "node-2", "node-3")
@@ -68,17 +69,16 @@ class Rig:
         )
         return GuestConfig(first_boots=first_boots(self.spec, ("ssh-ed25519 KEY",)), phase=phase)
 
-    def run(self, **options: object) -> Report:
+    def run(self, *, given: GuestConfig | None = None, notify: Listener | None = None, **task: object) -> Report:
         return provisioning.provision(
-            self.spec,
-            self.vcenter,
+            RunContext(self.spec, self.vcenter, notify or Told(), self.vcenter.clock),
             approve=self._approve,
-            clock=self.vcenter.clock,
-            **{"given": self.given, "notify": Told(), **options},  # type: ignore[arg-type]
+            given=given or self.given,
+            task=provisioning.ProvisionTask(**task),  # type: ignore[arg-type]
         )
 
     def propose(self) -> Proposal:
-        return propose(self.spec, self.vcenter, given=self.given, notify=Told(), clock=self.vcenter.clock)
+        return propose(RunContext(self.spec, self.vcenter, Told(), self.vcenter.clock), given=self.given)
 
     def greeted(self) -> set[str]:
         return {name for name, guest in self.guests.there.items() if "/etc/greeting" in guest.files}

@@ -30,9 +30,10 @@ from vsphere_ml.core.model.spec import (
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
-from vsphere_ml.flows.cluster.provision import provision
+from vsphere_ml.flows.cluster.provision import ProvisionTask, provision
 from vsphere_ml.flows.consent import Consent
 from vsphere_ml.flows.hosts.host_configuration import HostConfiguration, HostSession
+from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,15 +72,10 @@ class Rig:
             return True
 
         return provision(
-            self.spec,
-            self.site,
+            RunContext(self.spec, self.site, lambda _event: None, self.site.clock),
             approve=approve,
-            notify=lambda _event: None,
-            clock=self.site.clock,
-            consent=Consent(downtime=downtime),
-            dry_run=dry_run,
-            saved=plan,
             session=self.open_session(downtime=downtime),
+            task=ProvisionTask(consent=Consent(downtime=downtime), dry_run=dry_run, saved=plan),
         )
 
     def done(self) -> list[str]:
@@ -416,11 +412,8 @@ def test_a_saved_plan_holds_for_the_hosts_it_was_made_for(golden: Golden) -> Non
     site = rig((node("node-1", nic=SRIOV),), unready())
     ready = HostConfiguration(site.spec, site.open_session(), site.site.clock)
     proposal = propose(
-        site.spec,
-        site.site,
+        RunContext(site.spec, site.site, lambda _event: None, site.site.clock),
         given=GuestConfig(first_boots={}),
-        notify=lambda _event: None,
-        clock=site.site.clock,
         ready=ready,
     )
     agreed = saved.load(saved.save(proposal, site.spec), "monday.plan")

@@ -1,0 +1,21 @@
+"""What a run works with from its beginning to its end, so that no step of it takes these one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vsphere_ml.core.model.spec import ClusterSpec
+    from vsphere_ml.core.ports.events import Listener
+    from vsphere_ml.core.ports.vcenter import Clock, VCenter
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """The cluster file, the vCenter, who is told of the site, and the clock."""
+
+    spec: ClusterSpec
+    vcenter: VCenter
+    notify: Listener
+    clock: Clock
