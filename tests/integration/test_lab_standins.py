@@ -10,8 +10,8 @@ import pytest
 from tests.integration import lone
 from tests.integration.guests import needed
 from tests.integration.lone import DRIVER, NAME
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.converge import check, converge
 from vsphere_ml.guest.facts import wanted
 from vsphere_ml.guest.facts.judge import FactVerdict

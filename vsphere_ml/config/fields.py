@@ -12,7 +12,8 @@ from pydantic_core import PydanticCustomError
 from vsphere_ml.config.secrets import thumbprints
 from vsphere_ml.config.tables import ranges
 from vsphere_ml.core.catalog import reserved_keys
-from vsphere_ml.core.model.spec import GpuKind, HostKeys, NicKind
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
+from vsphere_ml.core.model.spec import HostKeys
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.plan.describe import clip as clip  # noqa: PLC0414 - its readers are this module's

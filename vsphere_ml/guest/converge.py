@@ -141,7 +141,7 @@ class _Run:
         wanting: list[str] = []
         for at, step in enumerate(self.steps):
             missing = step.lack(seen[at], self.facts)
-            if missing is None or (wanting and waits_for_reboot(step)):
+            if missing is None or (wanting and step.AFTER_REBOOT):
                 continue
             self.lacked.setdefault(at, missing)
             need = self._apply(at, missing)
@@ -204,11 +204,6 @@ class _Run:
             self.applied.discard(at)
             commands = tuple(f"asked: {each}" for each in step.probes(self.facts).values())
             raise _step_error(self.facts, step.title, f"it was applied, and still {missing}", commands)
-
-
-def waits_for_reboot(step: Step) -> bool:
-    """Whether a step needs what a pending reboot brings, such as a loaded driver."""
-    return bool(getattr(step, "AFTER_REBOOT", False))
 
 
 def _selected_steps(playbook: Playbook, selection: Selection | None) -> tuple[Step, ...]:

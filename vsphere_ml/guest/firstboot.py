@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.spec import FirstBootBy, NicKind
+from vsphere_ml.core.model.spec import FirstBootBy
 from vsphere_ml.core.nodes.firstboot import ADDRESS_KEY, MANAGEMENT_MAC, UNTOLD, Customization, FirstBoot, in_words
 from vsphere_ml.guest.templates import render
 
@@ -75,7 +75,7 @@ def _metadata(node: NodeSpec, cluster: ClusterSpec) -> str:
     values = {
         "name": node.name,
         "instance": f"{cluster.name}-{node.name}",
-        "mac": MANAGEMENT_MAC if node.nic.kind is NicKind.PVRDMA else "",
+        "mac": MANAGEMENT_MAC if node.nic.kind.traits.paravirtual else "",
         "address": node.address.address if node.address else None,
         "gateway": node.address.gateway if node.address else None,
         "dns": node.address.dns if node.address else (),

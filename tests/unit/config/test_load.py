@@ -9,13 +9,13 @@ from tests import skips
 from tests.unit.config.texts import CLUSTER, DEFAULTS, ONE_NODE
 from vsphere_ml.config.load import load, load_text
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import (
     Address,
     CloneKind,
     HostKeys,
     HostService,
     Latency,
-    NicKind,
     SecretSource,
     ShellAccess,
     Spread,

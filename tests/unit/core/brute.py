@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

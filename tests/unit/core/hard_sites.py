@@ -23,8 +23,9 @@ from tests.fakes.pictures import (
     quad_8u3,
 )
 from tests.fakes.wishes import cluster, node
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DeviceGroup, GpuUse, Host, HostRef, Inventory, NumaNode, VgpuProfile, VmRef
-from vsphere_ml.core.model.spec import ClusterSpec, GpuKind, GpuRequest, NicKind, NicRequest, NodeSpec, Spread
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicRequest, NodeSpec, Spread
 from vsphere_ml.core.units import gib
 
 CASES = Path(__file__).parents[2] / "cases" / "placement"

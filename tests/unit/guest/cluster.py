@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import GuestFacts, Peer, Sensitive
-from vsphere_ml.core.model.spec import NicKind
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2-mesh\n-----END OPENSSH PRIVATE KEY-----\n"
 TOKEN = "hunter2-token"

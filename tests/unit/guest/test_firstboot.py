@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyVmomi import vim
 
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import (
     Address,
     ClusterSpec,
     GpuRequest,
     GuestAccess,
     Location,
-    NicKind,
     NicRequest,
     NodeSpec,
     Source,

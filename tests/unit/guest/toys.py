@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import CommandAnswer, Playbook, StepNeed
+from vsphere_ml.core.model.guest import CommandAnswer, Playbook, Step, StepNeed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from vsphere_ml.core.model.guest import GuestFacts, Sensitive, Shell, Step
+    from vsphere_ml.core.model.guest import GuestFacts, Sensitive, Shell
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class Lamps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lit:
+class Lit(Step):
     """A lamp that is lit; `boot` when only a reboot lights it; `dims` puts another one out."""
 
     KIND: ClassVar[str] = "lit"

@@ -60,6 +60,6 @@ def plan(
     text = view.text(proposal, every_key=terminal.settings.verbose)
     if not explain:
         return Answer(text=text, data=view.data(proposal), status=status)
-    why = explain_placement.explain(spec, proposal.inventory)
+    why = explain_placement.explain(proposal.solution)
     data = {**view.data(proposal), "explained": explanation.data(why)}
     return Answer(text=Group(explanation.text(why), text), data=data, status=status)

@@ -189,8 +189,7 @@ def step_inputs(spec: ClusterSpec, wanted: tuple[Playbook, ...]) -> StepInputs:
     secrets: dict[str, Sensitive] = {
         name: secret(name, source, f"{name}@{spec.name}", os.environ) for name, source in spec.guest.secrets.items()
     }
-    kinds = {getattr(step, "KIND", "") for book in wanted for step in book.steps}
-    if "ssh_mesh" in kinds and MESH_KEY not in secrets:
+    if MESH_KEY not in secrets and any("ssh_mesh" in book.kinds for book in wanted):
         pair = key_pair(folder(spec) / "mesh", spec.name)
         secrets[MESH_KEY] = Sensitive(pair.private.read_text(encoding="utf-8"))
         values.setdefault(MESH_PUBLIC_KEY, pair.public)

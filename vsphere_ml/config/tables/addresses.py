@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_interface
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.spec import Address as Given
-from vsphere_ml.core.model.spec import NicKind
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -45,14 +45,14 @@ def of_roce(composed: Composed, names: list[str], wanted: int, mistakes: Mistake
     count: int = composed.get("nic", "count", default=1)
     addresses: tuple[str, ...] = composed.get("nic", "address", default=())
     place = composed.place("nic", "address")
-    if addresses and composed.get("nic", "kind") is NicKind.NONE:
+    if addresses and not composed.get("nic", "kind", default=NicKind.AUTO).traits.exists:
         mistakes.add(place, "is for a fast NIC, and nic.kind is `none`")
     if any(":" in each for each in addresses):
         mistakes.add(place, "must be IPv4: RoCE's GIDs are found by it", 'nic.address = "192.168.10.[11-26]/24"')
     if addresses and wanted and len(addresses) != wanted * count:
         each = f" of {count} NICs each" if count > 1 else ""
         mistakes.add(place, f"{_count(len(addresses), 'address')} for {_count(wanted, 'node')}{each}")
-    if addresses and count > 1 and composed.get("nic", "kind") is NicKind.PASSTHROUGH:
+    if addresses and count > 1 and composed.get("nic", "kind", default=NicKind.AUTO).traits.only_physical:
         mistakes.add(place, "vCenter tells no MAC of whole ports, so that several cannot be told apart in the guest")
     if len(set(addresses)) < len(addresses) and count > 1:
         mistakes.add(place, "has an address twice")

@@ -13,7 +13,8 @@ from vsphere_ml.config.tables import addresses, names
 from vsphere_ml.core.catalog import adapters
 from vsphere_ml.core.catalog.boards import power_of_two
 from vsphere_ml.core.catalog.profiles import board_of
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest, NodeSpec
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
+from vsphere_ml.core.model.spec import GpuRequest, Latency, NicRequest, NodeSpec
 from vsphere_ml.core.nodes import gpu
 from vsphere_ml.core.rules import check
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _NEEDED = (("cpus",), ("memory",), ("network", "port_group"))
 _EXAMPLES = {"cpus": "16", "memory": '"64GiB"', "profile": '"A100-40C"', "device": '"A100"', "port_group": '"vm-mgmt"'}
-_DIRECT_PATH = frozenset({GpuKind.PASSTHROUGH, GpuKind.DYNAMIC})
 _DEFAULT_MODEL = NicRequest().model
 # Keys that a node's pattern does not hold; lists among them.
 _OF_EACH = frozenset(
@@ -110,7 +110,7 @@ class NodeNames:
 
     def _needed(self, composed: Composed) -> bool:
         """Return whether a block has all that its nodes need; what it lacks is told, unless its cause is."""
-        which = ("gpu", "device" if composed.get("gpu", "kind") in _DIRECT_PATH else "profile")
+        which = ("gpu", "device" if composed.get("gpu", "kind", default=GpuKind.VGPU).traits.whole else "profile")
         missing = [path for path in (*_NEEDED[:2], which, *_NEEDED[2:]) if path not in composed.keys]
         for path in missing:
             if not self._explained(composed, path):
@@ -163,7 +163,7 @@ class NodeNames:
         elif (why := gpu.nic_refusal(asked, nic)) is not None:
             self.mistakes.add(composed.place("nic", "kind"), why)
 
-        if (meant := adapters.suggest_model(nic.model)) and nic.kind is not NicKind.NONE:
+        if (meant := adapters.suggest_model(nic.model)) and nic.kind.traits.exists:
             text = f"`{clip(nic.model)}` is the name of no adapter; did you mean {meant}?"
             self.mistakes.add(composed.place("nic", "model"), text)
             return False

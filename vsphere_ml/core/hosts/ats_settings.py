@@ -10,7 +10,6 @@ from vsphere_ml.core.errors import ConfigError
 from vsphere_ml.core.model.inventory import EthernetCard, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.model.marks import is_marked
 from vsphere_ml.core.model.placement import WantGroup, WantPassthrough, WantSriov, WantVgpu
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.placement.resolve import names_host
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.inventory import Host, HostRef, Inventory, NicPort, PciAddress, Vm
     from vsphere_ml.core.model.placement import NodePlacement
     from vsphere_ml.core.model.spec import ClusterSpec
-
-_BY_FUNCTION = frozenset({NicKind.AUTO, NicKind.DEVICE_GROUP, NicKind.SRIOV})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +162,7 @@ def _of_nobody(spec: ClusterSpec, host: Host) -> HostSettings:
 
     Passthrough is left alone, since nobody can tell which port the host itself needs.
     """
-    by_function = any(node.nic.kind in _BY_FUNCTION for node in spec.nodes)
+    by_function = any(node.nic.is_function and not node.nic.kind.traits.only_physical for node in spec.nodes)
     count = max(1, len(host.gpus)) if by_function else 0
     return HostSettings(
         ref=host.ref,

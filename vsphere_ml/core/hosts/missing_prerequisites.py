@@ -11,7 +11,7 @@ from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.ats_settings import connectx, mst_name
 from vsphere_ml.core.model.host_settings import SHARED_DIRECT
 from vsphere_ml.core.model.inventory import ComponentKind
-from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec, NicKind
+from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec
 from vsphere_ml.core.nodes.requirements import wish
 from vsphere_ml.core.placement.candidates.candidates import offer
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, vms_not_in_file
@@ -120,9 +120,9 @@ def _may_lack(host: Host, asked: NodeRequirements) -> bool:
     else:
         sliced = asked.gpu.mig_slices is not None
         gpus = any(gpu.graphics_type != SHARED_DIRECT or (sliced and gpu.vgpu_mode != MIG) for gpu in host.gpus)
-    if asked.nic is NicKind.PVRDMA:
+    if asked.nic.traits.paravirtual:
         return gpus or host.pvrdma is None or not (host.pvrdma.vmknic and host.pvrdma.firewall)
-    if asked.nic is NicKind.PASSTHROUGH:
+    if asked.nic.traits.only_physical:
         return gpus or any(not nic.passthrough for nic in host.nics)
     few = any(nic.most_vfs > nic.vfs and len(nic.vf_holders) >= nic.vfs for nic in host.nics)
     return gpus or few or bool(_without_sriov(host))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.model.device_kinds import NicKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,6 +128,9 @@ class StepNeed(StrEnum):
 class Step(Protocol):
     """One wanted state of a guest. A frozen dataclass; its fields are what is wanted."""
 
+    KIND: ClassVar[str] = ""  # its name in playbooks; a step that is made by another has none
+    AFTER_REBOOT: ClassVar[bool] = False  # whether what it asks answers only after a reboot that is due
+
     @property
     def title(self) -> str:
         """Return what a person calls the step: `package nfs-common`."""
@@ -154,3 +157,8 @@ class Playbook:
     about: str
     steps: tuple[Step, ...]
     digest: str
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds of its steps."""
+        return frozenset(step.KIND for step in self.steps)

@@ -6,35 +6,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from vsphere_ml.core.units import Bytes
-
-
-class GpuKind(StrEnum):
-    """Ways to give a VM a GPU. NVLINK is a vendor device group of whole vGPUs; the last two are of whole GPUs."""
-
-    VGPU = "vgpu"
-    MIG = "mig"
-    NVLINK = "nvlink"
-    PASSTHROUGH = "passthrough"
-    DYNAMIC = "dynamic-directpath"
-
-
-class NicKind(StrEnum):
-    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing.
-
-    PVRDMA is no PCI function: it goes with any GPU of a host that does it.
-    """
-
-    AUTO = "auto"
-    DEVICE_GROUP = "device-group"
-    SRIOV = "sriov"
-    PASSTHROUGH = "passthrough"
-    PVRDMA = "pvrdma"
-    NONE = "none"
 
 
 class Spread(StrEnum):
@@ -109,7 +87,7 @@ class GpuRequest:
     @property
     def whole(self) -> bool:
         """Whether GPUs are handed through whole, by DirectPath."""
-        return self.kind in {GpuKind.PASSTHROUGH, GpuKind.DYNAMIC}
+        return self.kind.traits.whole
 
     def __str__(self) -> str:
         return self.device if self.whole else self.profile
@@ -127,7 +105,7 @@ class NicRequest:
     @property
     def is_function(self) -> bool:
         """Whether a PCI function of an adapter is asked for."""
-        return self.kind not in {NicKind.NONE, NicKind.PVRDMA}
+        return self.kind.traits.function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

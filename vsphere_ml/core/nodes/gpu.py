@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, NVIDIA, Board
 from vsphere_ml.core.catalog.profiles import known_names, parse
-from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.model.device_kinds import GpuKind
 from vsphere_ml.core.nearest import nearest_name
 
 if TYPE_CHECKING:
@@ -84,15 +84,15 @@ def refusal(asked: GpuRequest) -> str | None:
 
 def nic_refusal(asked: GpuRequest, nic: NicRequest) -> str | None:
     """Return why GPUs and a NIC of these kinds never go together, in words for a person, or None."""
-    if nic.count > 1 and nic.kind in {NicKind.NONE, NicKind.PVRDMA}:
+    if nic.count > 1 and not nic.kind.traits.function:
         return f"nic.count is of functions of adapters, and nic.kind is `{nic.kind}`"
-    if nic.count > 1 and nic.kind is NicKind.DEVICE_GROUP:
+    if nic.count > 1 and nic.kind.traits.only_group:
         return "a device group has one NIC; leave nic.kind out, and vsml pairs several with the GPUs"
-    if asked.kind is GpuKind.NVLINK and nic.kind is NicKind.DEVICE_GROUP:
+    if asked.kind.traits.linked and nic.kind.traits.only_group:
         return "a device group of GPUs joined by NVLink has no NIC; leave nic.kind out, and vsml pairs one with it"
-    if asked.whole and nic.kind is NicKind.DEVICE_GROUP:
+    if asked.whole and nic.kind.traits.only_group:
         return "vSphere's device groups with a NIC are of vGPUs; leave nic.kind out, and vsml pairs one with it"
-    if asked.kind is GpuKind.MIG and nic.kind is NicKind.DEVICE_GROUP:
+    if asked.kind.traits.mig and nic.kind.traits.only_group:
         return "vSphere's device groups are of whole GPUs, not of MIG profiles; leave nic.kind out"
     return None
 

@@ -9,12 +9,12 @@ from vsphere_ml.core.catalog.boards import BY_CODE, BY_DEVICE, NVIDIA, Board
 from vsphere_ml.core.catalog.profiles import ProfileName, parse
 from vsphere_ml.core.catalog.versions import functions_hardware
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.spec import GpuKind, NicKind
 from vsphere_ml.core.nodes.gpu import device_ids, nic_refusal, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
     from vsphere_ml.core.model.inventory import DatastoreRef, Network, PciAddress
     from vsphere_ml.core.model.placement import ResolvedSite
     from vsphere_ml.core.model.spec import GpuRequest, NodeSpec
@@ -70,7 +70,7 @@ def wish(node: NodeSpec, resolved: ResolvedSite, *, existing: bool = False) -> N
     _check_buildable(node)
     network = resolved.networks[node.port_group]
     fast = resolved.networks.get(node.nic.port_group or "", network)
-    if node.nic.kind is NicKind.PVRDMA and fast.switch is None:
+    if node.nic.kind.traits.paravirtual and fast.switch is None:
         raise _no_switch(node.name, fast)
     source_version = 0 if existing else resolved.source.hardware_version
     return NodeRequirements(
@@ -106,7 +106,7 @@ def refuse_many_switches(requirements: Mapping[str, NodeRequirements]) -> None:
     switches = {
         asked.nic_network.switch: f"{node} by port group {asked.nic_network.name}"
         for node, asked in requirements.items()
-        if asked.nic is NicKind.PVRDMA
+        if asked.nic.traits.paravirtual
     }
     if len(switches) > 1:
         raise NotPossible(

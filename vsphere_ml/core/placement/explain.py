@@ -9,15 +9,12 @@ from vsphere_ml.core.model.locality import rank
 from vsphere_ml.core.model.placement import Locality
 from vsphere_ml.core.model.spec import Spread
 from vsphere_ml.core.placement.candidates.candidates import nearness
-from vsphere_ml.core.placement.solve import choices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.model.inventory import Inventory
-    from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.placement.host.host_capacity import NodeCandidate
-    from vsphere_ml.core.placement.solve import Choice, Offered
+    from vsphere_ml.core.placement.solve import Choice, Offered, Solution
 
 # What lies between a GPU and a NIC, and what is known of its cost. NVIDIA's GPU Operator guide and its reference
 # architecture ask for one PCIe root complex; the figure of UPI is from VMware's articles on machine learning.
@@ -56,9 +53,9 @@ class Explanation:
     losers: tuple[Candidate, ...]
 
 
-def explain(spec: ClusterSpec, inventory: Inventory) -> tuple[Explanation, ...]:
-    """Return every node's explanation, in the order they were placed. Raises what `solve` raises."""
-    return tuple(_explain_choice(choice, spec.spread) for choice in choices(spec, inventory))
+def explain(solution: Solution) -> tuple[Explanation, ...]:
+    """Return every node's explanation, in the order they were placed."""
+    return tuple(_explain_choice(choice, solution.found.spec.spread) for choice in solution.choices())
 
 
 def _explain_choice(choice: Choice, spread: Spread) -> Explanation:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.placement import ResolvedSite
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.nearest import nearest_name
 from vsphere_ml.core.rules.clone_source import check_clone_source
 
@@ -172,7 +171,7 @@ class _Search:
         """Return the networks by the names the spec uses; a distributed switch's name may stand before a slash."""
         wanted = {node.port_group: f"nodes.{node.name}.network.port_group" for node in reversed(spec.nodes)}
         for node in reversed(spec.nodes):
-            if node.nic.port_group is not None and node.nic.kind is not NicKind.NONE:
+            if node.nic.port_group is not None and node.nic.kind.traits.exists:
                 wanted[node.nic.port_group] = f"nodes.{node.name}.nic.port_group"
 
         def path(network: Network) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.locality import rank
 from vsphere_ml.core.model.placement import Locality, Pairing, Placement
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.placement.existing_nodes import find_existing_nodes, find_left_out
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.search.backtracking import SearchResult
@@ -37,10 +36,29 @@ _PVRDMA_NOTE = (
 )
 
 
-def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
-    """Return every node's placement; NotPossible `placement.infeasible` tells every host's reason.
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """The placements, and the state of the search that found them."""
 
-    Raises also what `resolve` and `standing` raise.
+    placement: Placement
+    found: PlacementState
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return how each node came to its placement, in the order they were placed."""
+        again = PlacementState(self.found.spec, self.found.ground, self.found.inventory, self.found.ours)
+        again.ask(lenient=self.found.lenient, every=self.found.every)
+        return tuple(_replay(again, self.found))
+
+
+def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
+    """Return every node's placement. Raises what `find_solution` raises."""
+    return find_solution(spec, inventory).placement
+
+
+def find_solution(spec: ClusterSpec, inventory: Inventory) -> Solution:
+    """Return every node's placement and how it came to it.
+
+    NotPossible `placement.infeasible` tells every host's reason. Raises also what `resolve` and `standing` raise.
     """
     resolved = resolve(spec, inventory)
     ours = find_existing_nodes(spec, inventory, resolved.folder)
@@ -49,7 +67,8 @@ def solve(spec: ClusterSpec, inventory: Inventory) -> Placement:
     _place_others(table)
     placements = tuple(table.place_node(node) for node in spec.nodes)
     others = find_left_out(spec, inventory)
-    return Placement(ground=resolved, placements=placements, notes=tuple(_notes(spec, resolved, table)), others=others)
+    notes = tuple(_notes(spec, resolved, table))
+    return Solution(Placement(ground=resolved, placements=placements, notes=notes, others=others), table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +88,6 @@ class Offered:
     host: str
     nodes: int
     offer: HostCandidates
-
-
-def choices(spec: ClusterSpec, inventory: Inventory) -> tuple[Choice, ...]:
-    """Return how each node came to its placement, in the order they were placed. Raises what `solve` raises."""
-    resolved = resolve(spec, inventory)
-    ours = find_existing_nodes(spec, inventory, resolved.folder)
-    table, again = (PlacementState(spec, resolved, inventory, ours) for _ in range(2))
-    table.place_existing()
-    _place_others(table)
-    again.ask(lenient=table.lenient, every=table.every)
-    return tuple(_replay(again, table))
 
 
 def _place_others(table: PlacementState) -> None:
@@ -141,7 +149,7 @@ def _notes(spec: ClusterSpec, resolved: ResolvedSite, table: PlacementState) -> 
             answers.setdefault(words, []).append(node.name)
         if unused := _unused_port_group(node, option):
             answers.setdefault(unused, []).append(node.name)
-        if table.wishes[node.name].nic is NicKind.PVRDMA:
+        if table.wishes[node.name].nic.traits.paravirtual:
             answers.setdefault(_PVRDMA_NOTE, []).append(node.name)
     for words, nodes in answers.items():
         yield f"{', '.join(nodes)}: {words}"

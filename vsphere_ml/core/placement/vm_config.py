@@ -21,7 +21,7 @@ from vsphere_ml.core.model.placement import (
     WantSriov,
     WantVgpu,
 )
-from vsphere_ml.core.model.spec import GpuKind, Latency, NicKind
+from vsphere_ml.core.model.spec import Latency
 from vsphere_ml.core.placement.existing import AFFINITY
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _extra_config(
 
 def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) -> Iterator[WantedDevice]:
     yield WantNic(network=requirements.network.ref, network_name=requirements.network.name)
-    if requirements.nic is NicKind.PVRDMA:
+    if requirements.nic.traits.paravirtual:
         yield WantPvrdma(network=requirements.nic_network.ref, network_name=requirements.nic_network.name)
     if option.group is not None:
         yield WantGroup(
@@ -119,7 +119,7 @@ def _devices(requirements: NodeRequirements, option: NodeCandidate, host: Host) 
     elif isinstance(requirements.gpu, ProfileName):
         for _ in range(requirements.gpus):
             yield WantVgpu(profile=gpu_name(requirements, host))
-    elif requirements.kind is GpuKind.DYNAMIC:
+    elif requirements.kind.traits.dynamic:
         for _ in range(requirements.gpus):
             yield WantDynamic(
                 vendor=requirements.gpu.vendor, device=requirements.gpu.device, label=requirements.gpu.label

@@ -9,7 +9,7 @@ from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BY_CODE
 from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, functions_hardware
-from vsphere_ml.core.model.spec import GpuKind, NicKind
+from vsphere_ml.core.model.device_kinds import GpuKind
 from vsphere_ml.core.nodes.gpu import profile_note
 from vsphere_ml.core.rules.rule import Words
 
@@ -32,7 +32,7 @@ _LIMITS = {
 
 
 def hardware_of_groups(node: NodeSpec) -> Iterator[Words]:
-    groups = node.gpu.kind is GpuKind.NVLINK or node.nic.kind is NicKind.DEVICE_GROUP
+    groups = node.gpu.kind.traits.linked or node.nic.kind.traits.only_group
     if groups and node.hardware_version is not None and node.hardware_version < DEVICE_GROUPS_HARDWARE:
         text = f"device groups need virtual hardware {DEVICE_GROUPS_HARDWARE}, and {node.hardware_version} is asked for"
         yield Words(text, ("hardware_version",))
@@ -54,12 +54,12 @@ def unknown_profile(node: NodeSpec) -> Iterator[Words]:
 
 
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.count > 1 and node.gpu.kind in {GpuKind.VGPU, GpuKind.MIG}:
+    if node.gpu.count > 1 and not (node.gpu.kind.traits.whole or node.gpu.kind.traits.linked):
         yield Words(f"its {node.gpu.count} vGPUs exchange data through the VM's memory, not with each other")
 
 
 def unified_memory(node: NodeSpec) -> Iterator[Words]:
-    if node.gpu.kind is GpuKind.NVLINK and "enable_uvm" in _enabled_keys(node):
+    if node.gpu.kind.traits.linked and "enable_uvm" in _enabled_keys(node):
         yield Words("unified memory is on, and takes NVLink away between the GPUs of a VM", ("extra_config",))
 
 
@@ -105,7 +105,7 @@ def no_gpudirect(node: NodeSpec) -> Iterator[Words]:
 
 def link_unused(node: NodeSpec) -> Iterator[Words]:
     profile = _profile(node)
-    if profile is None or node.gpu.kind is GpuKind.NVLINK or profile.board not in catalogue.NVLINK:
+    if profile is None or node.gpu.kind.traits.linked or profile.board not in catalogue.NVLINK:
         return
     if node.gpu.count > 1 and not profile.is_full:  # of one GPU nobody expects a link
         yield Words("its GPUs are given in parts, so their NVLink, where they have one, carries nothing")
@@ -114,7 +114,7 @@ def link_unused(node: NodeSpec) -> Iterator[Words]:
 def no_migration(node: NodeSpec) -> Iterator[Words]:
     if node.gpu.kind in _LIMITS:
         yield Words(_LIMITS[node.gpu.kind], ("gpu", "kind"))
-    elif node.nic.kind in {NicKind.SRIOV, NicKind.PASSTHROUGH}:
+    elif node.nic.kind.traits.function and not node.nic.kind.traits.group:
         yield Words(f"its NIC is {node.nic.kind}: no vMotion, no snapshot", ("nic", "kind"))
 
 

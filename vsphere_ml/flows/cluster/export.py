@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.report.export.ansible import InventoryGuest
 from vsphere_ml.flows.guests.guests import find, static_address
 
@@ -33,5 +32,5 @@ def _guest(node: NodeSpec, address: str | None) -> InventoryGuest:
     values: dict[str, str | int] = {"vsml_gpu": gpu, "vsml_gpu_kind": node.gpu.kind.value, "vsml_gpus": node.gpu.count}
     if node.roce_address is not None:
         values["vsml_roce_address"] = ",".join((node.roce_address, *node.more_roce_addresses))
-    fast = () if node.nic.kind is NicKind.NONE else ("fast_nic",)
+    fast = ("fast_nic",) if node.nic.kind.traits.exists else ()
     return InventoryGuest(name=node.name, address=address, groups=(f"gpu_{gpu}", *fast), values=values)

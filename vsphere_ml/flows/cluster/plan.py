@@ -9,8 +9,8 @@ from vsphere_ml.core.catalog.versions import VGPUS_PER_VM
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts import missing_prerequisites
 from vsphere_ml.core.model.marks import cut_short, is_marked
-from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec, NicKind
-from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.model.spec import HostConfigKind, HostConfigSpec
+from vsphere_ml.core.placement.solve import Solution, find_solution, solve
 from vsphere_ml.core.plan.changes import subject
 from vsphere_ml.core.plan.deletions import deletions
 from vsphere_ml.core.plan.diff import diff
@@ -55,8 +55,12 @@ class Planned:
 class PlacedPlan(Planned):
     """A plan with the placements it leads to, and what new guests are told, by node."""
 
-    placement: Placement
+    solution: Solution
     first_boots: Mapping[str, FirstBoot] = field(default_factory=dict)
+
+    @property
+    def placement(self) -> Placement:
+        return self.solution.placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,8 @@ def plan(
     spec = replace(run.spec, host_config=ready.session.wish(run.spec.host_config) if ready else HostConfigSpec())
     if ready is not None:
         inventory = ready.in_service(inventory)
-    placement = _solve_placement(spec, inventory)
+    solution = _solve_placement(spec, inventory)
+    placement = solution.placement
     findings = (
         each.finding
         for each in missing_prerequisites.missing_prerequisites(spec, inventory, new=True)
@@ -94,15 +99,15 @@ def plan(
     return PlacedPlan(
         plan=replace(made, hosts=hosts, findings=(*made.findings, *findings)),
         inventory=inventory,
-        placement=placement,
+        solution=solution,
         first_boots=first_boots or {},
     )
 
 
-def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Placement:
+def _solve_placement(spec: ClusterSpec, inventory: Inventory) -> Solution:
     """Return the placements; a refusal says also what could be typed on hosts so that they give one."""
     try:
-        return solve(spec, inventory)
+        return find_solution(spec, inventory)
     except NotPossible as refusal:
         if refusal.code != "placement.infeasible":
             raise
@@ -129,7 +134,7 @@ def scope(spec: ClusterSpec) -> Scope:
         owner=spec.name,
         vms=frozenset({source, *(node.name for node in (*spec.nodes, *spec.left_out))}),
         direct_path=any(node.gpu.whole for node in spec.nodes),
-        pvrdma=any(node.nic.kind is NicKind.PVRDMA for node in spec.nodes),
+        pvrdma=any(node.nic.kind.traits.paravirtual for node in spec.nodes),
         roce=spec.roce.of_hosts,
         vgpus=any(not node.gpu.whole and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,

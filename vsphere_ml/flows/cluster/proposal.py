@@ -61,7 +61,7 @@ def propose(
     return Proposal(
         plan=placed.plan,
         inventory=placed.inventory,
-        placement=placed.placement,
+        solution=placed.solution,
         first_boots=placed.first_boots,
         guests=guests,
         left_alone=given.left_alone,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.placement import Pairing, WantSriov
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.plan.deletions import refuse_started
 from vsphere_ml.core.plan.describe import describe
 from vsphere_ml.core.ports.events import Acting

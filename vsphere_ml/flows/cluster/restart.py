@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.placement.backing import follow_gpus
-from vsphere_ml.core.placement.solve import solve
+from vsphere_ml.core.placement.solve import find_solution
 from vsphere_ml.core.plan.changes import PowerOff, PowerOn, subject
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.outcome import Done
@@ -54,10 +54,12 @@ class Restarts:
         """
         first = frozenset(node for node in nodes if not self.tried[node])
         self.tried.update(nodes)
-        placement = follow_gpus(self.spec, solve(self.spec, inventory), inventory, first)
+        solution = find_solution(self.spec, inventory)
+        placement = follow_gpus(self.spec, solution.placement, inventory, first)
         made = diff(self.spec, placement, inventory)
         plan = replace(made, stages=_stages_of_restart(made, nodes))
-        return act(self.spec, PlacedPlan(plan=plan, inventory=inventory, placement=placement), self.vcenter, self.walk)
+        todo = PlacedPlan(plan=plan, inventory=inventory, solution=replace(solution, placement=placement))
+        return act(self.spec, todo, self.vcenter, self.walk)
 
 
 def _stages_of_restart(made: Plan, nodes: frozenset[str]) -> tuple[Stage, ...]:

@@ -9,7 +9,7 @@ from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import GuestFacts, Peer
 from vsphere_ml.core.model.inventory import EthernetCard
 from vsphere_ml.core.model.marks import is_marked
-from vsphere_ml.core.model.spec import FirstBootBy, GpuKind
+from vsphere_ml.core.model.spec import FirstBootBy
 from vsphere_ml.core.nodes.selection import check_names
 from vsphere_ml.core.ports.vcenter import GuestPlace
 from vsphere_ml.guest.firstboot import HOST_KEYS
@@ -110,7 +110,7 @@ def facts(spec: ClusterSpec, found: GuestTargets, guests: Guests, given: StepInp
             peers=peers,
             gpus=node.gpu.count,
             profile=node.gpu.profile,
-            linked=node.gpu.kind is GpuKind.NVLINK,
+            linked=node.gpu.kind.traits.linked,
             nic=node.nic.kind,
             vgpu_manager=_manager(found, node.name),
             roce_mac=fast_macs(found.vms.get(node.name))[0],
@@ -126,8 +126,8 @@ def facts(spec: ClusterSpec, found: GuestTargets, guests: Guests, given: StepInp
 
 def with_managers(found: GuestTargets, vcenter: VCenter, playbooks: Sequence[Playbook]) -> GuestTargets:
     """Return the guests with their hosts' vGPU managers, when a playbook brings a driver that must fit them."""
-    kinds = {getattr(step, "KIND", "") for book in playbooks for step in book.steps}
-    return replace(found, managers=managers(found, vcenter)) if "nvidia_driver" in kinds else found
+    wanted = any("nvidia_driver" in book.kinds for book in playbooks)
+    return replace(found, managers=managers(found, vcenter)) if wanted else found
 
 
 def managers(found: GuestTargets, vcenter: VCenter) -> Mapping[HostRef, str]:

@@ -26,8 +26,7 @@ def with_topologies(
     spec: ClusterSpec, found: GuestTargets, vcenter: VCenter, playbooks: Sequence[Playbook]
 ) -> GuestTargets:
     """Return the guests with their topology files, when a playbook brings these. Errors as `shape_of`."""
-    kinds = {getattr(step, "KIND", "") for book in playbooks for step in book.steps}
-    if "nccl_topology" not in kinds or not found.places:
+    if not found.places or not any("nccl_topology" in book.kinds for book in playbooks):
         return found
     inventory = vcenter.look(scope(spec))
     topologies = {place.name: xml(shape_of(spec, inventory, place.name)) for place in found.places}

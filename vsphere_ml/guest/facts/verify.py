@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.core.nodes.container import command_in_container
 from vsphere_ml.core.tools import nvidia_smi
 from vsphere_ml.guest.facts import judge
@@ -68,10 +67,10 @@ def _facts_to_read(facts: GuestFacts, wanted: Wanted) -> Iterator[_Fact]:
         yield from _OF_VGPUS
     if facts.linked:
         yield _Fact("NVLink", nvidia_smi.TOPOLOGY, judge.nvlink)
-    if facts.gpus and facts.nic is not NicKind.NONE:
+    if facts.gpus and facts.nic.traits.exists:
         yield from _OF_BOTH
-    if facts.nic is not NicKind.NONE:
-        if facts.nic is not NicKind.PVRDMA:  # no PCI function of a NIC is in the guest
+    if facts.nic.traits.exists:
+        if not facts.nic.traits.paravirtual:  # no PCI function of a NIC is in the guest
             yield _Fact("ATS", "lspci -d 15b3: -vvv | grep ATSCtl", judge.ats)
         yield _Fact("RDMA device", "ibv_devinfo", partial(judge.rdma_device, mtu=wanted.roce.mtu))
         for nic in rdma.each(facts):

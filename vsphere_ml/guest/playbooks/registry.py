@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
-from vsphere_ml.core.model.guest import Step
 from vsphere_ml.guest.steps.gpu.driver import NvidiaDriver
 from vsphere_ml.guest.steps.gpu.gpudirect import GpuDirect
 from vsphere_ml.guest.steps.gpu.licence import VgpuLicence
@@ -26,12 +25,10 @@ from vsphere_ml.guest.steps.system.services import Service, TimeSync
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-class _Kind(Step, Protocol):
-    KIND: ClassVar[str]
+    from vsphere_ml.core.model.guest import Step
 
 
-_ALL: tuple[type[_Kind], ...] = (
+_ALL: tuple[type[Step], ...] = (
     AptMirror,
     AptRepository,
     ContainerSshd,

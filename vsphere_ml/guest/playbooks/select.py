@@ -26,7 +26,7 @@ class Selection:
 
 
 def _places(playbook: Playbook, name: str) -> tuple[int, ...]:
-    found = tuple(at for at, step in enumerate(playbook.steps) if name in (str(at + 1), _kind(step), step.title))
+    found = tuple(at for at, step in enumerate(playbook.steps) if name in (str(at + 1), step.KIND, step.title))
     if not found:
         raise ConfigError(
             f"playbook {playbook.name} has no step `{name}`",
@@ -35,7 +35,3 @@ def _places(playbook: Playbook, name: str) -> tuple[int, ...]:
             hint="name one of " + ", ".join(f"{at}: {step.title}" for at, step in enumerate(playbook.steps, 1)),
         )
     return found
-
-
-def _kind(step: Step) -> str:
-    return str(getattr(step, "KIND", ""))

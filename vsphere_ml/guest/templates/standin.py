@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.model.guest import GuestFacts, Peer
-from vsphere_ml.core.model.spec import GpuKind
 
 if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec, NodeSpec
@@ -28,7 +27,7 @@ def _facts(spec: ClusterSpec, node: NodeSpec, peers: tuple[Peer, ...]) -> GuestF
         peers=peers,
         gpus=node.gpu.count,
         profile=node.gpu.profile,
-        linked=node.gpu.kind is GpuKind.NVLINK,
+        linked=node.gpu.kind.traits.linked,
         nic=node.nic.kind,
         lab=spec.vcenter.lab is not None,
         values={**_VALUES, **spec.guest.settings},

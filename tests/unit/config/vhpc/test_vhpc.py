@@ -11,7 +11,8 @@ from vsphere_ml.config.load import load_text, mistakes_of
 from vsphere_ml.config.mistakes import MOST
 from vsphere_ml.config.vhpc.translate import Translated, translate
 from vsphere_ml.core.errors import ConfigError
-from vsphere_ml.core.model.spec import CloneKind, FirstBootBy, Latency, NicKind
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import CloneKind, FirstBootBy, Latency
 from vsphere_ml.core.units import MIB
 
 if TYPE_CHECKING:

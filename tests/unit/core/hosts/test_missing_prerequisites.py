@@ -14,8 +14,9 @@ from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.hosts.missing_prerequisites import missing_prerequisites
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DirectPathGpu, Pvrdma
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, HostConfigKind, HostConfigSpec, NicKind, NicRequest
+from vsphere_ml.core.model.spec import GpuRequest, HostConfigKind, HostConfigSpec, NicRequest
 from vsphere_ml.core.rules.table import BY_ID
 from vsphere_ml.flows.cluster.plan import plan
 from vsphere_ml.flows.run_context import RunContext

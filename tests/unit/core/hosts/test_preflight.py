@@ -16,8 +16,9 @@ from tests.fakes.pictures import (
 )
 from tests.fakes.wishes import cluster, nodes, seed_cluster
 from tests.unit.core.sites import one_host, provisioned, refused
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import VmRef
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:

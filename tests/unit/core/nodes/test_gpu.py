@@ -9,7 +9,8 @@ import pytest
 from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.boards import BOARDS, Board
 from vsphere_ml.core.catalog.profiles import known_names, parse
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.nodes.gpu import kind_of, nic_refusal, profile_note, profile_refusal, refusal
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, one_host, only, planned, provisioned, refused
 from vsphere_ml.core.errors import VSphereError
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import ComponentKind, GroupComponent, Host, VmRef
 from vsphere_ml.core.model.placement import Pairing, WantVgpu
-from vsphere_ml.core.model.spec import NicKind, NicRequest
+from vsphere_ml.core.model.spec import NicRequest
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import AttachDevices, MakeRule, PowerOff, PowerOn, subject
 from vsphere_ml.core.plan.diff import diff

@@ -11,7 +11,8 @@ from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, node, nodes
 from tests.unit.core.sites import provisioned
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.spec import GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.placement.headroom import headroom
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.units import gib

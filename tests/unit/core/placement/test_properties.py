@@ -14,9 +14,10 @@ from tests.fakes.pictures import A100_GROUP, held, quad_8u3, r750xa, seed_7u2, v
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.applied import applied
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import ComponentKind, DeviceGroup, Host, Inventory
 from vsphere_ml.core.model.placement import NodePlacement, Pairing, Placement, WantPassthrough, WantSriov
-from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, Latency, NicKind, NicRequest, Source, Spread
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, Latency, NicRequest, Source, Spread
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.diff import diff
 from vsphere_ml.core.plan.teardown import plan_destroy

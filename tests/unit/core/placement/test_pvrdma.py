@@ -11,9 +11,10 @@ from tests.fakes.pictures import ROCE, quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import one_host, planned, provisioned, refused
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import Inventory, Pvrdma
 from vsphere_ml.core.model.placement import Pairing, WantPvrdma
-from vsphere_ml.core.model.spec import NicKind, NicRequest
+from vsphere_ml.core.model.spec import NicRequest
 from vsphere_ml.core.placement.solve import solve
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from tests.fakes.pictures import connectx6, port, quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, one_host, planned, provisioned, refused, seen
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import EthernetCard, Inventory
 from vsphere_ml.core.model.placement import Locality, Pairing, WantPassthrough, WantSriov
-from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicRequest
 from vsphere_ml.core.placement.backing import wrong_gpus
 from vsphere_ml.core.placement.solve import solve
 

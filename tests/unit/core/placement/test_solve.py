@@ -17,9 +17,10 @@ from tests.fakes.pictures import (
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.hard_sites import PAIR
 from tests.unit.core.sites import one_host, refused
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DeviceGroup, GpuUse, VmRef
 from vsphere_ml.core.model.placement import Locality, Pairing, WantPassthrough
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest, Spread
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest, Spread
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.units import gib
 

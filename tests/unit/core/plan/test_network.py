@@ -11,8 +11,9 @@ from tests.fakes.pictures import DVS, ROCE, quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import each_host, kinds, planned
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import Inventory, NetworkRef, Pvrdma, SwitchRef
-from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceSpec
+from vsphere_ml.core.model.spec import NicRequest, RoceSpec
 from vsphere_ml.core.plan.changes import CreateFolder, SetSwitchMtu
 
 if TYPE_CHECKING:

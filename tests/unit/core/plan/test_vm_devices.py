@@ -12,9 +12,10 @@ from tests.fakes.pictures import (
 from tests.fakes.wishes import cluster, nodes, seed_cluster
 from tests.unit.core.applied import applied
 from tests.unit.core.sites import changed, kinds, one_node, only, planned, seen
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import EthernetCard, NetworkRef, PciAddress, PciFunctionDevice, VgpuDevice
 from vsphere_ml.core.model.placement import WantGroup, WantNic, WantSriov, WantVgpu
-from vsphere_ml.core.model.spec import NicKind, NicRequest
+from vsphere_ml.core.model.spec import NicRequest
 from vsphere_ml.core.plan.changes import AttachDevices, NewMac, PowerOff, PowerOn
 
 

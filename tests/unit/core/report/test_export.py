@@ -10,8 +10,9 @@ import pytest
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import one_node, provisioned
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import EthernetCard, Inventory, NetworkRef
-from vsphere_ml.core.model.spec import NicKind, NicRequest
+from vsphere_ml.core.model.spec import NicRequest
 from vsphere_ml.core.report.export import hcl
 from vsphere_ml.core.report.export.ansible import InventoryGuest, Login, group_name, inventory
 from vsphere_ml.core.report.export.terraform import configuration

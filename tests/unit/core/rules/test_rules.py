@@ -15,8 +15,9 @@ from vsphere_ml import shipped
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.profiles import parse
 from vsphere_ml.core.errors import ConfigError
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import DirectPathGpu, Host, Inventory, Pvrdma, VgpuProfile
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, Latency, NicKind, NicRequest
+from vsphere_ml.core.model.spec import GpuRequest, Latency, NicRequest
 from vsphere_ml.core.nodes.requirements import wish
 from vsphere_ml.core.placement.resolve import resolve
 from vsphere_ml.core.placement.solve import solve

@@ -10,7 +10,8 @@ import pytest
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import each_host, planned, refused
-from vsphere_ml.core.model.spec import NicKind, NicRequest, RoceSpec
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import NicRequest, RoceSpec
 from vsphere_ml.core.tools import roce
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster, node
 from tests.unit.core.sites import provisioned
-from vsphere_ml.core.model.spec import Address, GuestAccess, NicKind, NicRequest
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import Address, GuestAccess, NicRequest
 from vsphere_ml.flows.cluster.export import guests
 from vsphere_ml.guest.firstboot import HOST_KEYS
 from vsphere_ml.ssh.guests import SshGuests

@@ -14,7 +14,8 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node
 from tests.unit.flows.acting import destroy, provision
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, Latency, NicKind, NicRequest, NodeSpec, Source, Spread
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, Latency, NicRequest, NodeSpec, Source, Spread
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:

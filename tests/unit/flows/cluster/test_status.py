@@ -10,9 +10,10 @@ from tests.fakes.site import FakeVCenter
 from tests.fakes.wishes import cluster, node, nodes, seed_cluster
 from tests.unit.core.sites import direct
 from tests.unit.flows.acting import Told, provision
+from vsphere_ml.core.model.device_kinds import GpuKind
 from vsphere_ml.core.model.inventory import Inventory, PciAddress, RunningTask, Vm, VmRef
 from vsphere_ml.core.model.placement import Locality
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest
+from vsphere_ml.core.model.spec import GpuRequest
 from vsphere_ml.flows.cluster.status import NodeState, Status, status
 from vsphere_ml.flows.run_context import RunContext
 

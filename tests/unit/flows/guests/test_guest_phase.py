@@ -71,7 +71,7 @@ class Rig:
 
     def run(self, *, given: GuestConfig | None = None, notify: Listener | None = None, **task: object) -> Report:
         return provisioning.provision(
-            RunContext(self.spec, self.vcenter, notify or Told(), self.vcenter.clock),
+            RunContext(self.spec, self.vcenter, Told() if notify is None else notify, self.vcenter.clock),
             approve=self._approve,
             given=given or self.given,
             task=provisioning.ProvisionTask(**task),  # type: ignore[arg-type]

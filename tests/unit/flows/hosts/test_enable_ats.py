@@ -15,6 +15,7 @@ from vsphere_ml.core.errors import ConfigError, NotPossible
 from vsphere_ml.core.hosts.host_changes import SetKernel, ShutDown
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
 from vsphere_ml.core.hosts.saved_state import parse
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.esxi_state import (
     Automation,
     DesiredState,
@@ -33,7 +34,7 @@ from vsphere_ml.core.model.host_settings import (
     SettingState,
 )
 from vsphere_ml.core.model.inventory import HostRef
-from vsphere_ml.core.model.spec import Evacuation, HostConfigSpec, NicKind, NicRequest
+from vsphere_ml.core.model.spec import Evacuation, HostConfigSpec, NicRequest
 from vsphere_ml.core.ports.host_events import HostChecked
 from vsphere_ml.core.tools import mft
 from vsphere_ml.core.units import gib

@@ -15,18 +15,12 @@ from tests.fakes.wishes import cluster, node
 from vsphere_ml.core.errors import NotPossible, VSphereError
 from vsphere_ml.core.hosts.host_changes import EnterMaintenance
 from vsphere_ml.core.hosts.host_plan import DisruptionPolicy
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.esxi_state import Automation, DrsState
-from vsphere_ml.core.model.inventory import DirectPathGpu, HostRef, PciAddress
+from vsphere_ml.core.model.inventory import DirectPathGpu, HostRef, PciAddress, VgpuProfile
 from vsphere_ml.core.model.placement import Pairing
-from vsphere_ml.core.model.spec import (
-    Evacuation,
-    GpuKind,
-    GpuRequest,
-    HostConfigKind,
-    HostConfigSpec,
-    NicKind,
-    NicRequest,
-)
+from vsphere_ml.core.model.spec import Evacuation, GpuRequest, HostConfigKind, HostConfigSpec, NicRequest
+from vsphere_ml.core.placement.explain import explain
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.flows.cluster import saved
 from vsphere_ml.flows.cluster.proposal import GuestConfig, propose
@@ -425,6 +419,25 @@ def test_a_saved_plan_holds_for_the_hosts_it_was_made_for(golden: Golden) -> Non
     golden(stale.value.details)
     machine.functions[PciAddress("0000:3d:00.0")].vfs = [0, 0]
     assert site.run(plan=agreed).done
+
+
+@pytest.mark.parametrize("shells", [True, False])
+def test_the_explanation_counts_on_mig_mode_where_the_plan_does_and_nowhere_else(*, shells: bool) -> None:
+    picture = quad_8u3(hosts=2, taken=False)
+    plain, other = picture.hosts
+    gpus = tuple(replace(gpu, vgpu_mode="multiInstanceGpu") for gpu in other.gpus)
+    sliced = replace(other, gpus=gpus, profiles=(VgpuProfile(name="grid_a100-3-20c"),))
+    gpu, alone = GpuRequest(kind=GpuKind.MIG, profile="A100-3-20C"), NicRequest(kind=NicKind.NONE)
+    site = rig((node("node-1", gpu=gpu, nic=alone),), replace(picture, hosts=(plain, sliced)))
+    site.shells = shells
+    proposal = propose(
+        RunContext(site.spec, site.site, lambda _event: None, site.site.clock),
+        given=GuestConfig(first_boots={}),
+        ready=HostConfiguration(site.spec, site.open_session(), site.site.clock),
+    )
+    (why,) = explain(proposal.solution)
+    assert why.host == proposal.placement.placements[0].host_name == sliced.name
+    assert [(each.host, each.fits) for each in why.losers] == [(plain.name, shells)]
 
 
 def test_what_a_ready_host_offers_beside_changes_nothing_that_was_agreed_to() -> None:

@@ -9,9 +9,10 @@ from tests.fakes.pictures import port, quad_8u3, r750xa
 from tests.fakes.wishes import cluster, node
 from tests.unit.flows.hosts_rig import Rig, standing
 from vsphere_ml.core.errors import GuestError, VsmlError
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.host_settings import AccessMethod, SettingKind, SettingState
-from vsphere_ml.core.model.spec import Address, NicKind, NicRequest
+from vsphere_ml.core.model.spec import Address, NicRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,8 +12,9 @@ from tests.fakes.site import Cut
 from tests.fakes.wishes import node, nodes
 from tests.unit.flows.hosts.test_host_configuration import SRIOV, Rig, rig
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.inventory import HostRef, Inventory, Pvrdma
-from vsphere_ml.core.model.spec import HostConfigKind, NicKind, NicRequest, RoceSpec
+from vsphere_ml.core.model.spec import HostConfigKind, NicRequest, RoceSpec
 
 if TYPE_CHECKING:
     from tests.golden import Golden

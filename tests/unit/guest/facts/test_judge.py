@@ -13,8 +13,8 @@ import pytest
 from tests.unit.guest.cluster import NODE_1, facts
 from tests.unit.guest.recorder import Recorder
 from vsphere_ml.core.errors import GuestError
+from vsphere_ml.core.model.device_kinds import NicKind
 from vsphere_ml.core.model.guest import CommandAnswer
-from vsphere_ml.core.model.spec import NicKind
 from vsphere_ml.guest.facts import judge, wanted
 from vsphere_ml.guest.facts.judge import FactVerdict
 from vsphere_ml.guest.facts.verify import Evidence, verify

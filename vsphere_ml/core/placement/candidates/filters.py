@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.catalog.versions import PCI_HARDWARE
-from vsphere_ml.core.model.spec import HostConfigKind, NicKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.placement.host import numa, passthrough, vgpus
 from vsphere_ml.core.rules import check
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
@@ -36,7 +36,7 @@ def host_reasons(host: Host, requirements: NodeRequirements, ready: HostConfigSp
         yield Reason(RejectReason.DATASTORE, f"datastore `{requirements.datastore_name}` is not mounted")
     if requirements.network.ref not in host.networks:
         yield Reason(RejectReason.NETWORK, f"port group `{requirements.network.name}` is not there")
-    if requirements.nic is NicKind.PVRDMA:
+    if requirements.nic.traits.paravirtual:
         yield from _no_pvrdma(host, requirements, ready)
     yield from too_new(host, requirements)
     yield from numa.numa_reasons(host, requirements)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog.profiles import ProfileName
 from vsphere_ml.core.model.inventory import ComponentKind
-from vsphere_ml.core.model.spec import HostConfigKind, NicKind
+from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.placement.host import vgpus
 from vsphere_ml.core.rules.reasons import Reason, RejectReason
 from vsphere_ml.core.tools import nvidia_smi
@@ -44,9 +44,9 @@ def _missing_kinds(
     elif any(each.address in option.gpus and not each.active for each in capacity.host.whole_gpus):
         yield HostConfigKind.PASSTHROUGH
     done = capacity.host.pvrdma
-    if requirements.nic is NicKind.PVRDMA and not (done and done.vmknic and done.firewall):
+    if requirements.nic.traits.paravirtual and not (done and done.vmknic and done.firewall):
         yield HostConfigKind.PVRDMA
-    by_driver = requirements.nic is NicKind.PVRDMA or option.nic_by is ComponentKind.SRIOV
+    by_driver = requirements.nic.traits.paravirtual or option.nic_by is ComponentKind.SRIOV
     if capacity.unset and by_driver and capacity.may(HostConfigKind.ROCE):
         yield HostConfigKind.ROCE
     for nic in option.nics:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from vsphere_ml.core.catalog import catalogue
 from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.catalog.profiles import ProfileName
-from vsphere_ml.core.model.spec import GpuKind, NicKind
 from vsphere_ml.core.placement.candidates.gpu_selection import gpu_sets
 from vsphere_ml.core.placement.host import passthrough, vgpus
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from vsphere_ml.core.nodes.requirements import NodeRequirements
     from vsphere_ml.core.placement.host.host_capacity import HostCapacity
 
-_NO_FUNCTION = frozenset({NicKind.NONE, NicKind.PVRDMA})
 GPU = 720_720  # parts, which most numbers of vGPUs on a GPU divide
 MEMORY, GPUS, LINKED, FUNCTIONS, NUMA = "memory", "GPUs", "NVLink groups", "NIC functions", "NUMA nodes"
 
@@ -35,7 +33,7 @@ def limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: b
 
 def _limits(capacity: HostCapacity, requirements: NodeRequirements, *, lenient: bool) -> Iterator[tuple[str, int]]:
     yield GPUS, gpus(capacity, requirements) // requirements.gpus
-    if requirements.kind is GpuKind.NVLINK:
+    if requirements.kind.traits.linked:
         yield LINKED, sum(1 for _ in gpu_sets(capacity, requirements, None))
     ports = functions(capacity, requirements)
     if ports is not None:
@@ -83,7 +81,7 @@ def _part(profile: ProfileName) -> int:
 def functions(capacity: HostCapacity, requirements: NodeRequirements) -> int | None:
     """Return how many functions of the wished NIC a room still gives; None where nothing limits them."""
     ports = [nic for nic in capacity.host.nics if is_model(nic.name, requirements.model)]
-    if requirements.nic in _NO_FUNCTION or not ports:
+    if not requirements.nic.traits.function or not ports:
         return None
     return sum(capacity.functions[nic.address] or 1 for nic in ports if nic.address not in capacity.holders)
 

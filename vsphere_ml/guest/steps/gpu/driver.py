@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
@@ -32,7 +32,7 @@ _LONG_TERM = (450, 470, 535, 580)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NvidiaDriver:
+class NvidiaDriver(Step):
     """The guest driver from a .deb or .run file, of a branch that runs under the host's vGPU manager."""
 
     KIND: ClassVar[str] = "nvidia_driver"

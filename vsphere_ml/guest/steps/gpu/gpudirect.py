@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.kernel import KernelModule
 
@@ -45,7 +45,7 @@ def gpudirect_method(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuDirect:
+class GpuDirect(Step):
     """GPU memory that the NIC can reach, and a note of which way it goes in /etc/vsml/gpudirect."""
 
     KIND: ClassVar[str] = "gpudirect"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import secret
@@ -22,7 +22,7 @@ _FEATURES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VgpuLicence:
+class VgpuLicence(Step):
     """A licensed vGPU, by the token (the secret `licence_token`), or with `server` by a legacy licence server.
 
     A guest whose GPUs are handed through whole needs none.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.nodes.container import NAME
 from vsphere_ml.core.report.nccl_topology import fill_bus_ids
 from vsphere_ml.guest.playbooks.fields import check_pattern
@@ -26,7 +26,7 @@ _CONF, _MARK = "/etc/nccl.conf", "NCCL topology"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NcclTopology:
+class NcclTopology(Step):
     """Where the VM's GPUs and NIC sit on its host, as NCCL_TOPO_FILE tells it."""
 
     KIND: ClassVar[str] = "nccl_topology"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.core.nodes.container import NAME, SHARED, SHARES
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.mpi.images import IMAGE
@@ -28,7 +28,7 @@ _PORTS = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerSshd:
+class ContainerSshd(Step):
     """A running container on the guest's network, with GPUs, RDMA devices, and the SSH mesh of root.
 
     NVIDIA's images have no sshd: ranks are started through the guest's own, by `docker exec`. With `port` the container

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.files import read_existing
@@ -27,7 +27,7 @@ _DAEMON = "/etc/docker/daemon.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Docker:
+class Docker(Step):
     """Docker, running; behind the cluster's proxy when there is one, and with mirrors of Docker Hub when given."""
 
     KIND: ClassVar[str] = "docker"
@@ -106,7 +106,7 @@ def _settings(text: str) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerToolkit:
+class ContainerToolkit(Step):
     """NVIDIA Container Toolkit, with its runtime known to Docker."""
 
     KIND: ClassVar[str] = "container_toolkit"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[a-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistryLogin:
+class RegistryLogin(Step):
     """A registry that Docker may pull from. The key is a secret and travels by standard input alone."""
 
     KIND: ClassVar[str] = "registry_login"
@@ -79,7 +79,7 @@ def json_key(registry: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImagePull:
+class ImagePull(Step):
     """A container image, there before it is needed: from its registry, or from an archive of `docker save`."""
 
     KIND: ClassVar[str] = "image_pull"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import read_existing
@@ -23,7 +23,7 @@ _PORTS = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SshMesh:
+class SshMesh(Step):
     """A user who can go by SSH from every node to every node, and nowhere else with that key.
 
     Wants the secret `mesh_key`, and the values `mesh_public_key` and `known_hosts`: a line `NODE KEYTYPE KEY` for each

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.files import check_absolute
@@ -22,7 +22,7 @@ _INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.dist-info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonRuntime:
+class PythonRuntime(Step):
     """A virtual environment with exact versions. `wheelhouse` is a .tar or .tar.gz of wheels, instead of an index."""
 
     KIND: ClassVar[str] = "python_runtime"

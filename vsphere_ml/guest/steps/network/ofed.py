@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
-from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import CACHE, fetch_artifact
 from vsphere_ml.guest.steps.system.packages import PACKAGE, missing_packages, packages_question, unfinished_install
@@ -29,7 +28,7 @@ _MODULE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ofed:
+class Ofed(Step):
     """OFED from an apt repository (`package`), or from MLNX_OFED's archive (`source`). Firmware is never flashed.
 
     A guest whose fast NIC is a PVRDMA adapter has no ConnectX function: the kernel's vmw_pvrdma and rdma-core serve it.
@@ -58,13 +57,13 @@ class Ofed:
         return f"OFED {self.version}".strip()
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
-        if facts.nic == NicKind.PVRDMA:
+        if facts.nic.traits.paravirtual:
             return {"driver": "modinfo -n vmw_pvrdma", "package": packages_question(_RDMA_CORE)}
         package = {"package": packages_question([self.package])} if self.package else {}
         return {"version": "ofed_info -s"} | package | _MODULE
 
     def lack(self, seen: Mapping[str, CommandAnswer], facts: GuestFacts) -> str | None:
-        if facts.nic == NicKind.PVRDMA:
+        if facts.nic.traits.paravirtual:
             return _missing_for_pvrdma(seen)
         if not seen["version"].ok:
             return "no OFED is installed"
@@ -74,7 +73,7 @@ class Ofed:
         return f"OFED is {there}, not {self.version}" if self.version not in there else _wrong_module(seen)
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
-        if facts.nic == NicKind.PVRDMA:
+        if facts.nic.traits.paravirtual:
             install(shell, list(_RDMA_CORE), facts)
             shell.run("modprobe vmw_pvrdma")
             return StepNeed.NOTHING

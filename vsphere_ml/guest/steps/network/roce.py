@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
-from vsphere_ml.core.model.spec import NicKind
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong
 from vsphere_ml.guest.steps.network import rdma
 from vsphere_ml.guest.steps.system.content import Content
@@ -21,7 +20,7 @@ _PRIORITIES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NetplanRoce:
+class NetplanRoce(Step):
     """Address and MTU of the fast NIC by netplan. The address is the node's own; without one it asks DHCP."""
 
     KIND: ClassVar[str] = "netplan_roce"
@@ -93,7 +92,7 @@ class NetplanRoce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoceQos:
+class RoceQos(Step):
     """Lossless RoCE on a NIC that the guest has whole: trust DSCP, pause one priority, mark congestion.
 
     mlnx_qos forgets at reboot, so a unit sets it at every boot. A virtual function has no such settings: its traffic
@@ -183,7 +182,7 @@ class RoceQos:
 
 def _is_physical_function(facts: GuestFacts) -> bool:
     """Return whether the guest has the NIC's port to itself, and so its settings of DCB."""
-    return facts.nic is NicKind.PASSTHROUGH
+    return facts.nic.traits.only_physical
 
 
 def _has_own_file(facts: GuestFacts) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Template, Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -29,7 +29,7 @@ def check_absolute(name: str, path: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class File:
+class File(Step):
     """A file with the given text, or rendered from a template."""
 
     KIND: ClassVar[str] = "file"
@@ -75,7 +75,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Step):
     """A line in a file. It takes the place of the last line that `match` finds, or else comes last."""
 
     KIND: ClassVar[str] = "line"

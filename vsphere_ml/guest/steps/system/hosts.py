@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.steps.system.content import Content, block, block_probe
 from vsphere_ml.guest.steps.system.files import check_absolute, lines_of, read_existing
 from vsphere_ml.guest.steps.system.shell import q
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostsFile:
+class HostsFile(Step):
     """Every node's name and address in /etc/hosts; the rest of the file stays."""
 
     KIND: ClassVar[str] = "hosts_file"
@@ -59,7 +59,7 @@ def _names_itself(line: str, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hostfile:
+class Hostfile(Step):
     """The hostfile of mpirun and horovodrun: each node with as many slots as it has GPUs."""
 
     KIND: ClassVar[str] = "hostfile"

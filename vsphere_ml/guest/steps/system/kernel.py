@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -29,7 +29,7 @@ def module_question(module: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelModule:
+class KernelModule(Step):
     """A kernel module, loaded now and at every boot."""
 
     KIND: ClassVar[str] = "kernel_module"
@@ -62,7 +62,7 @@ class KernelModule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sysctl:
+class Sysctl(Step):
     """Kernel settings, now and at every boot, in a file of their own."""
 
     KIND: ClassVar[str] = "sysctl"
@@ -105,7 +105,7 @@ class Sysctl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Step):
     """How much memory a process may lock, as RDMA needs it, and huge pages of the default size."""
 
     KIND: ClassVar[str] = "limits"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import check_address, check_pattern
 from vsphere_ml.guest.steps.system.shell import q
 
@@ -23,7 +23,7 @@ _FILES = "/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AptMirror:
+class AptMirror(Step):
     """Ubuntu's and Debian's own repositories taken from a mirror; other repositories stay. Without `url`, nothing."""
 
     KIND: ClassVar[str] = "apt_mirror"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_address, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
@@ -47,7 +47,7 @@ def unfinished_install(name: str, seen: CommandAnswer) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packages:
+class Packages(Step):
     """Debian packages by apt. With `only_from`, apt sees that repository alone, as a site without internet needs it."""
 
     KIND: ClassVar[str] = "packages"
@@ -86,7 +86,7 @@ class Packages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AptRepository:
+class AptRepository(Step):
     """An apt repository with the key it is signed by. `trusted` takes one without a key, on your word."""
 
     KIND: ClassVar[str] = "apt_repository"

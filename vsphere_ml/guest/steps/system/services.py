@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from vsphere_ml.core.model.guest import StepNeed
+from vsphere_ml.core.model.guest import Step, StepNeed
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -21,7 +21,7 @@ _SYNCHRONISED = "timedatectl show -p NTPSynchronized --value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class Service(Step):
     """A systemd service that runs, now and after every boot."""
 
     KIND: ClassVar[str] = "service"
@@ -49,7 +49,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeSync:
+class TimeSync(Step):
     """A clock that follows network time: the given servers', or what the guest is set up for."""
 
     KIND: ClassVar[str] = "time_sync"

@@ -9,6 +9,7 @@ from tests.fakes.pictures import quad_8u3
 from tests.fakes.wishes import cluster
 from vsphere_ml.cli.views.cluster import explanation
 from vsphere_ml.core.placement.explain import explain
+from vsphere_ml.core.placement.solve import find_solution
 
 if TYPE_CHECKING:
     from tests.golden import Golden
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 def test_each_seat_says_its_cost_and_names_every_loser_once(golden: Golden) -> None:
     out = StringIO()
-    Console(file=out, width=200).print(explanation.text(explain(cluster(2), quad_8u3())))
+    Console(file=out, width=200).print(explanation.text(explain(find_solution(cluster(2), quad_8u3()))))
     text = out.getvalue()
     golden(text)
 
 
 def test_the_data_has_every_candidate() -> None:
-    found = explanation.data(explain(cluster(1), quad_8u3()))
+    found = explanation.data(explain(find_solution(cluster(1), quad_8u3())))
     assert [each["host"] for each in found[0]["losers"]] == [f"esx-0{n}.lab.test" for n in (2, 3, 4)]

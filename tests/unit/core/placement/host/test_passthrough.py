@@ -10,9 +10,10 @@ import pytest
 from tests.fakes.pictures import r750xa
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import changed, direct, one_host, only, planned, provisioned, refused
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import PciAddress, PciFunctionDevice, VmRef
 from vsphere_ml.core.model.placement import Pairing, WantDynamic, WantPassthrough
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.placement.solve import solve
 from vsphere_ml.core.plan.changes import AttachDevices, PowerOff
 

@@ -10,9 +10,10 @@ import pytest
 from tests.fakes.pictures import gpu, pci
 from tests.fakes.wishes import cluster, nodes
 from tests.unit.core.sites import one_host, planned, refused
+from vsphere_ml.core.model.device_kinds import GpuKind, NicKind
 from vsphere_ml.core.model.inventory import PciAddress, Sharing, VgpuProfile
 from vsphere_ml.core.model.placement import WantVgpu
-from vsphere_ml.core.model.spec import GpuKind, GpuRequest, NicKind, NicRequest
+from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.placement.vm_config import MMIO_SIZE
 from vsphere_ml.core.units import gib
 

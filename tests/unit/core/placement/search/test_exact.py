@@ -15,7 +15,8 @@ from tests.fakes.wishes import cluster, node
 from tests.unit.core.brute import MOST, possible
 from tests.unit.core.hard_sites import Case, cases
 from vsphere_ml.core.errors import NotPossible
-from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicKind, NicRequest, Spread
+from vsphere_ml.core.model.device_kinds import NicKind
+from vsphere_ml.core.model.spec import ClusterSpec, GpuRequest, NicRequest, Spread
 from vsphere_ml.core.placement.search import exact
 from vsphere_ml.core.placement.search.backtracking import SearchResult
 from vsphere_ml.core.placement.search.exact import Search

@@ -1,0 +1,91 @@
+"""By which kinds of devices a VM can be given GPUs and fast NICs: a member for each, with what is to be known of it.
+
+Everybody else asks for a kind's traits and compares it with none, so that the next one is added here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuTraits:
+    """What a way to give GPUs is; all false: vGPUs of a whole GPU's time."""
+
+    mig: bool = False  # vGPUs of MIG slices
+    linked: bool = False  # whole vGPUs joined by NVLink, in a device group of the vendor
+    whole: bool = False  # physical GPUs, by DirectPath
+    dynamic: bool = False  # which ones the host decides at power-on
+
+
+class GpuKind(StrEnum):
+    """Ways to give a VM a GPU."""
+
+    traits: GpuTraits
+
+    def __new__(cls, name: str, *traits: GpuTraits) -> Self:
+        """Return the member of this name in files."""
+        made = str.__new__(cls, name)
+        made._value_ = name
+        (made.traits,) = traits
+        return made
+
+    VGPU = "vgpu", GpuTraits()
+    MIG = "mig", GpuTraits(mig=True)
+    NVLINK = "nvlink", GpuTraits(linked=True)
+    PASSTHROUGH = "passthrough", GpuTraits(whole=True)
+    DYNAMIC = "dynamic-directpath", GpuTraits(whole=True, dynamic=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicTraits:
+    """What a fast NIC of a kind can be; all false: there is none."""
+
+    group: bool = False  # a NIC in a device group with its GPU
+    virtual: bool = False  # a virtual function, by SR-IOV
+    physical: bool = False  # a physical function, by DirectPath
+    paravirtual: bool = False  # an adapter on a distributed switch, with any GPU; no PCI function
+    no_function: str = ""  # why no PCI function of a NIC is looked for
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such an adapter at all."""
+        return self.function or self.paravirtual
+
+    @property
+    def function(self) -> bool:
+        """Whether it is a PCI function of an adapter."""
+        return self.group or self.virtual or self.physical
+
+    @property
+    def only_group(self) -> bool:
+        return self.group and not self.virtual
+
+    @property
+    def only_physical(self) -> bool:
+        return self.physical and not self.virtual
+
+
+class NicKind(StrEnum):
+    """Ways to give a VM a fast NIC. AUTO is the device group where one fits, else our own pairing."""
+
+    traits: NicTraits
+
+    def __new__(cls, name: str, *traits: NicTraits) -> Self:
+        """Return the member of this name in files."""
+        made = str.__new__(cls, name)
+        made._value_ = name
+        (made.traits,) = traits
+        return made
+
+    AUTO = "auto", NicTraits(group=True, virtual=True, physical=True)
+    DEVICE_GROUP = "device-group", NicTraits(group=True)
+    SRIOV = "sriov", NicTraits(virtual=True)
+    PASSTHROUGH = "passthrough", NicTraits(physical=True)
+    PVRDMA = (
+        "pvrdma",
+        NicTraits(paravirtual=True, no_function="PVRDMA was asked for, which goes with any GPU"),
+    )
+    NONE = "none", NicTraits(no_function="no fast NIC was asked for")
