@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from vsphere_ml.cli.cluster import (
     provision,
     status,
 )
-from vsphere_ml.cli.commands import App, Root
+from vsphere_ml.cli.commands import App, Root, keep_named_commands
 from vsphere_ml.cli.guests import configure, ssh, ssh_config, verify
 from vsphere_ml.cli.guests import run as run_command
 from vsphere_ml.cli.kubernetes import lint as k8s
@@ -100,7 +101,8 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Return the exit status of a command line."""
-    command = typer.main.get_command(app)
+    completing = "_VSML_COMPLETE" in os.environ  # the words are in another variable then
+    command = typer.main.get_command(app if completing else keep_named_commands(app, arguments))
     if options.wants_json(arguments):
         _leave_out_help(command)
     try:

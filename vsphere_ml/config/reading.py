@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from vsphere_ml.config.fields import OURS, clip, value_kind
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.core.order import list_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,9 +85,8 @@ def _suggestion(near: str | None) -> str:
 
 
 def _join_names(known: Iterable[str]) -> str:
-    names = list(known)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"known are {', '.join(clip(name) for name in names[:_SHOWN])}{more}" if names else ""
+    names = list_first([clip(name) for name in known], _SHOWN)
+    return f"known are {names}" if names else ""
 
 
 def _tell(model: type[FileTable], error: ErrorDetails, at: KeyPath, mistakes: Mistakes) -> None:

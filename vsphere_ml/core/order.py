@@ -1,4 +1,4 @@
-"""The order in which a person counts names."""
+"""The order in which a person counts names, and how many of them are shown."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ _FEW = 2  # names that are listed one by one
 def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key that puts node-2 before node-10."""
     return tuple((int(digits), digits) if digits else (0, text) for digits, text in _PARTS.findall(name))
+
+
+def list_first(names: Sequence[str], limit: int) -> str:
+    """Return the first names, and how many more there are: `a, b and 3 more`."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def fold_names(names: Iterable[str]) -> tuple[str, ...]:

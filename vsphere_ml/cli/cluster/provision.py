@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from vsphere_ml.flows.cluster.proposal import Proposal
-    from vsphere_ml.flows.consent import Consent
+    from vsphere_ml.flows.cluster.provision import ProvisionTask
+    from vsphere_ml.flows.cluster.saved import SavedPlan
 
 
 @option_group
@@ -50,15 +51,20 @@ class ProvisionOptions:
     ] = False
     detailed_exitcode: DetailedExitcode = False
 
-    def consent(self, terminal: Terminal) -> Consent:
-        """Return what is allowed without asking."""
+    def task(self, terminal: Terminal, agreed: SavedPlan | None) -> ProvisionTask:
+        """Return what the run is asked for, and what it may do without asking."""
         from vsphere_ml.cli import consent
+        from vsphere_ml.flows.cluster.executor import ApplyLimits
+        from vsphere_ml.flows.cluster.provision import ProvisionTask
         from vsphere_ml.flows.consent import Consent
 
-        return Consent(
+        allowed = Consent(
             downtime=self.allow_downtime,
             deletion=self.allow_delete or (terminal.interactive and not self.yes),
             confirmed=consent.is_confirmed(terminal, yes=self.yes),
+        )
+        return ProvisionTask(
+            rate=ApplyLimits(parallel=self.parallel), consent=allowed, dry_run=self.dry_run, saved=agreed
         )
 
 
@@ -83,16 +89,11 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: Pr
     from vsphere_ml.core.nodes.selection import select_nodes
     from vsphere_ml.core.plan.deletions import deleted_vms
     from vsphere_ml.flows.cluster import saved
-    from vsphere_ml.flows.cluster.executor import ApplyLimits
-    from vsphere_ml.flows.cluster.provision import ProvisionTask
     from vsphere_ml.flows.cluster.provision import provision as bring
     from vsphere_ml.flows.run_context import RunContext
 
     agreed = saved.load(site_wiring.read(given.plan), str(given.plan)) if given.plan else None
     spec = select_nodes(load(file), given.only or (agreed.only if agreed else ()))
-
-    def say(found: Proposal) -> None:
-        consent.show(terminal, shown(found), impact(found))
 
     def impact(found: Proposal) -> str:
         return impact_of_plan(found.plan)
@@ -118,14 +119,9 @@ def provision(terminal: Terminal, file: ClusterFile = DEFAULT_FILE, *, given: Pr
                 RunContext(spec, journal_changes(vcenter, journal), both.site, clock),
                 approve=both.before(approve),
                 given=guest_config,
-                task=ProvisionTask(
-                    rate=ApplyLimits(parallel=given.parallel),
-                    consent=given.consent(terminal),
-                    dry_run=given.dry_run,
-                    saved=agreed,
-                ),
+                task=given.task(terminal, agreed),
                 session=session,
-                show=both.before(say),
+                show=both.before(lambda found: consent.show(terminal, shown(found), impact(found))),
             )
     return view.answer(
         report, dry_run=given.dry_run, detailed=given.detailed_exitcode, every_key=terminal.settings.verbose

@@ -10,6 +10,7 @@ from vsphere_ml.core.catalog.adapters import is_model
 from vsphere_ml.core.errors import NotPossible
 from vsphere_ml.core.model.placement import ResolvedSite
 from vsphere_ml.core.nearest import nearest_name
+from vsphere_ml.core.order import list_first
 from vsphere_ml.core.rules.clone_source import check_clone_source
 
 if TYPE_CHECKING:
@@ -243,5 +244,4 @@ def _last_part(path: str) -> str:
 
 
 def _join_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(f"`{name}`" for name in names[:_SHOWN]) + more
+    return list_first([f"`{name}`" for name in names], _SHOWN)

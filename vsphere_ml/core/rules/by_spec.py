@@ -11,6 +11,7 @@ from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, functions_hardware
 from vsphere_ml.core.model.device_kinds import GpuKind
 from vsphere_ml.core.nodes.gpu import profile_note
+from vsphere_ml.core.order import list_first
 from vsphere_ml.core.rules.rule import Words
 
 if TYPE_CHECKING:
@@ -123,12 +124,8 @@ def check_uneven_gpus(spec: ClusterSpec) -> Iterator[Words]:
     for node in spec.nodes:
         kinds.setdefault(f"{node.gpu.count} × {node.gpu}", []).append(node.name)
     if len(kinds) > 1:
-        text = "; ".join(f"{_shorten_names(names)}: {kind}" for kind, names in kinds.items())
+        text = "; ".join(f"{list_first(names, _SHOWN)}: {kind}" for kind, names in kinds.items())
         yield Words(f"a job over all nodes runs at the pace of the slowest GPU: {text}")
-
-
-def _shorten_names(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _profile(node: NodeSpec) -> ProfileName | None:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import NotPossible
+from vsphere_ml.core.order import list_first
 from vsphere_ml.core.placement.search import bounds
 from vsphere_ml.core.placement.search.exact import Search
 from vsphere_ml.core.units import MIB
@@ -99,7 +100,7 @@ def _shortages(table: PlacementState, nodes: Sequence[NodeSpec]) -> Iterator[str
         short = [_places(table, nodes)]
     else:
         short = [*_gpus(table, nodes), *_functions(table, nodes), *_memory(table, nodes)]
-    who = f"together: {_row([node.name for node in nodes])}"
+    who = f"together: {list_first([node.name for node in nodes], _SHOWN)}"
     texts = [each for each in short if each]
     yield from (f"{who} {each}" for each in texts)
     if not texts:
@@ -123,7 +124,7 @@ def _places(table: PlacementState, nodes: Sequence[NodeSpec]) -> str:
     if there >= len(nodes):
         return ""
     shown = [f"{host} {count} ({why})" for host, (count, why) in at.items() if count]
-    where = f": {_row(shown)}" if shown else ""
+    where = f": {list_first(shown, _SHOWN)}" if shown else ""
     return f"need {len(nodes)} places, and hosts have {there}{where}; {len(nodes) - there} too few"
 
 
@@ -167,10 +168,5 @@ def _shortage(
     have = sum(there.values())
     if have >= need:
         return ""
-    shown = _row([f"{host} {count}" for host, count in there.items() if count])
+    shown = list_first([f"{host} {count}" for host, count in there.items() if count], _SHOWN)
     return f"need {need} {what}, and hosts have {have}{': ' if shown else ''}{shown}; {need - have} too few"
-
-
-def _row(parts: Sequence[str]) -> str:
-    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
-    return ", ".join(parts[:_SHOWN]) + more
