@@ -6,13 +6,16 @@ BIN := .venv/bin
 # Compiling anew what every `vsml` imports would take half its CPU time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
+.PHONY: help browser setup demo test test-long check lint types layers go-test py-test packages bench-provision bench-guests bench-overhead bench-placement bench-boots bench-large-files bench-first-hour fuzz lock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 packages: # without root they are named, and what needs them is skipped aloud
 	@scripts/machine-packages setup guests training access tests || [ "$$(id -u)" -ne 0 ]
+
+browser: # for tests of the pages
+	@scripts/machine-packages browser || [ "$$(id -u)" -ne 0 ]
 
 setup: ## .venv and the lab's programs, once
 	@scripts/setup
@@ -26,7 +29,7 @@ test: check ## everything CI runs
 check: packages setup ## lint, types, layers and every test that a change has to pass
 	$(BIN)/python scripts/rings.py
 
-test-long: packages setup ## what takes long: each answer broken in turn, a gigabit, statistics by the hundred, fuzz
+test-long: packages browser setup ## what takes long: each answer broken in turn, a gigabit, statistics by the hundred, fuzz
 	$(BIN)/python scripts/rings.py faults long fuzz
 
 lint:

@@ -6,6 +6,7 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from vsphere_ml.bench.analysis import fabric
 from vsphere_ml.bench.analysis.contention import contention_findings
 from vsphere_ml.bench.analysis.step_parts import ADDS_UP, time_differences
 from vsphere_ml.bench.analysis.study import AT_CEILING, BoundsCheck
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _OF_RECORD = frozenset(
     {"bench.lost-node", "bench.not-finite", "bench.versions-differ", *(each.code for each in ledger.DIAGNOSES.values())}
 )  # noted while it ran, and worth mending
-SLOW_LINK = 0.8  # of what the other links have
+DRIFTED = 0.1  # of what a link carried before the series
 LINK_WELL = 0.9  # of the line rate without headers: Azure's node health checks ask for 90 to 95 %
 COLLECTIVE_WELL = 0.85  # of what the link was seen to carry
 NOISY = 0.05
@@ -148,7 +149,10 @@ def _uncounted_time(run: Run, where: str) -> Iterator[Remark]:
 
 
 def _links(seen: Study) -> Iterator[Remark]:
-    yield from _slow_links(seen.links)
+    yield from _slow_ports(seen.links)
+    yield from fabric.find_slow(seen.links)
+    yield from fabric.find_oversubscribed(seen.links)
+    yield from _list_once(_drift(run) for run in seen.runs)
     links = [(each.point.wire, each.point.configuration) for each in seen.scalings]
     links += [(each.wire, each.configuration) for each in seen.sweeps]
     # What a tool of RDMA measured is held against its own port's rate above.
@@ -168,8 +172,8 @@ def _links(seen: Study) -> Iterator[Remark]:
             )
 
 
-def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
-    """Yield each link that carries clearly less than the other links do, or than its own line rate."""
+def _slow_ports(links: Sequence[LinkResult]) -> Iterator[Remark]:
+    """Yield each RDMA port that carries clearly less than its own line rate leaves."""
     for link in links:
         usable = frames.usable_of_link_result(link)
         if usable is not None and link.bytes_per_s < LINK_WELL * usable:
@@ -181,20 +185,19 @@ def _slow_links(links: Sequence[LinkResult]) -> Iterator[Remark]:
                 f"at an RDMA MTU of {link.rdma_mtu_bytes}",
                 hint="vsml verify: the way from GPU to NIC, ATS, flow control; and PCIe's own width and speed",
             )
-        others = [each.bytes_per_s for each in links if each is not link and _is_same_measurement(each, link)]
-        usual = statistics.median(others) if others else 0.0
-        if link.bytes_per_s < SLOW_LINK * usual:
-            yield Remark(
-                code="bench.slow-link",
-                target=f"{link.sender} to {link.receiver}",
-                message=f"{link.tool} gets {figures.bandwidth(link.bytes_per_s)} through, the other links "
-                f"{figures.bandwidth(usual)}",
-                hint=f"compare port, MTU and shaping of {link.sender} and {link.receiver} with the others",
-            )
 
 
-def _is_same_measurement(one: LinkResult, other: LinkResult) -> bool:
-    return (one.tool, one.message_bytes, one.gpu_memory) == (other.tool, other.message_bytes, other.gpu_memory)
+def _drift(run: Run) -> Remark | None:
+    """Return that a link carries something else after a series than before it, where that changes what figures mean."""
+    before, after = run.link.calibrated_bytes_per_s, run.link.calibrated_after_bytes_per_s
+    if before is None or after is None or abs(after / before - 1) <= DRIFTED:
+        return None
+    return Remark(
+        code="bench.link-drift",
+        target=run.run_id,
+        message=f"the links carried {figures.bandwidth(before)} before the series, {figures.bandwidth(after)} after it",
+        hint="something else used them, or their rate changed; measure again when nothing else does",
+    )
 
 
 def _explain_bounds_check(scaling: Scaling) -> Iterator[Remark]:

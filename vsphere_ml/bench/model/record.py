@@ -97,7 +97,8 @@ class Link:
     interface: str = ""  # that ranks talk over; RDMA's own ports are among the variables
     mtu_bytes: int | None = None  # of the Ethernet link
     congestion_control: str = ""  # of TCP in the guests, as their kernel names it: cubic, bbr, ...
-    calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before
+    calibrated_bytes_per_s: float | None = None  # what iperf3 or ib_write_bw got through just before, all nodes at once
+    calibrated_after_bytes_per_s: float | None = None  # and after the last launch of the series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +229,13 @@ class PriorityCount:
     verdict: Marking
 
 
+class LinkLoad(StrEnum):
+    """What else went between the nodes while a link was measured."""
+
+    ALONE = "alone"  # nothing: one pair of nodes after the other
+    RING = "ring"  # every node sent to the next at the same time, by all its rails, as the rings of a collective do
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkResult:
     """What a point-to-point tool measured between two nodes."""
@@ -238,7 +246,9 @@ class LinkResult:
     bytes_per_s: float
     message_bytes: int | None = None
     gpu_memory: bool = False
-    device: str = ""  # the sender's RDMA port, mlx5_0:1
+    device: str = ""  # the sender's RDMA port, mlx5_0:1, or its interface where several were measured
+    load: LinkLoad = LinkLoad.ALONE
+    streams: int | None = None  # TCP connections at once
     line_rate_bits_per_s: float | None = None  # of the slower end
     rdma_mtu_bytes: int | None = None  # payload of a full RDMA packet
     infiniband: bool = False  # over InfiniBand's own frames and not RoCE's

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vsphere_ml.bench.model.job import MARK
-from vsphere_ml.bench.model.record import LinkResult
+from vsphere_ml.bench.model.record import LinkLoad, LinkResult
+from vsphere_ml.bench.probe.side_by_side import run_side_by_side, split_outputs
 from vsphere_ml.core import json_text
 from vsphere_ml.core.errors import BenchError
 
@@ -19,14 +21,24 @@ if TYPE_CHECKING:
 TOOL = "iperf3"
 PORT = 24601
 SECONDS, OMITTED = 3, 1  # the first second is TCP's slow start
+STREAMS = 4  # one TCP connection does not fill 100 GbE
 # The server begins to listen when it finds the time.
 _MEASURE = """\
 for turn in 1 2 3 4 5 6 7 8 9 10; do
-    out=$(timeout 60 iperf3 -c {to} -B {own} -p {port} -t {seconds} -O {omitted} -J) && break
+    out=$(timeout 60 iperf3 -c {to} -B {own} -p {port} -t {seconds} -O {omitted} -P {streams} -J) && break
     sleep 0.5
 done
 printf '%s' "$out"
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """What goes from one node to another: both have their addresses on this rail. No rail: the job's own interface."""
+
+    sender: Peer
+    receiver: Peer
+    rail: str = ""
 
 
 def pairs(nodes: Sequence[Peer]) -> tuple[tuple[Peer, Peer], ...]:
@@ -34,18 +46,45 @@ def pairs(nodes: Sequence[Peer]) -> tuple[tuple[Peer, Peer], ...]:
     return tuple((node, nodes[(at + 1) % len(nodes)]) for at, node in enumerate(nodes)) if len(nodes) > 1 else ()
 
 
-def serve(shell: Shell, address: str, run_id: str) -> None:
-    """Let the guest receive one measurement at this address."""
-    command = f"{MARK}={shlex.quote(run_id)} setsid timeout 90 iperf3 -s -1 -B {address} -p {PORT}"
-    shell.run(f"{command} </dev/null >/dev/null 2>&1 &", timeout_s=60)
+def serve(shell: Shell, flows: Sequence[Flow], run_id: str) -> None:
+    """Let the guest receive one measurement of each flow."""
+    commands = (
+        f"{MARK}={shlex.quote(run_id)} setsid timeout 90 iperf3 -s -1 -B {flow.receiver.address} -p {PORT}"
+        for flow in flows
+    )
+    shell.run("".join(f"{command} </dev/null >/dev/null 2>&1 &\n" for command in commands), timeout_s=60)
 
 
-def measure(shell: Shell, sender: Peer, receiver: Peer) -> LinkResult:
-    """Return what gets through; the receiver must be served. BenchError `bench.link` when nothing does."""
-    text = _MEASURE.format(to=receiver.address, own=sender.address, port=PORT, seconds=SECONDS, omitted=OMITTED)
-    answer = shell.run(text, timeout_s=180)
-    return LinkResult(
-        tool=TOOL, sender=sender.name, receiver=receiver.name, bytes_per_s=parse_iperf3(answer.out, sender, receiver)
+def measure(
+    shell: Shell, flows: Sequence[Flow], load: LinkLoad = LinkLoad.ALONE, streams: int = STREAMS
+) -> tuple[LinkResult, ...]:
+    """Return what gets through from this guest, all flows at once; receivers must be served.
+
+    BenchError `bench.link` when nothing does by one of them.
+    """
+    scripts = [
+        _MEASURE.format(
+            to=flow.receiver.address,
+            own=flow.sender.address,
+            port=PORT,
+            seconds=SECONDS,
+            omitted=OMITTED,
+            streams=streams,
+        )
+        for flow in flows
+    ]
+    outputs = split_outputs(shell.run(run_side_by_side(scripts), timeout_s=180).out, len(flows))
+    return tuple(
+        LinkResult(
+            tool=TOOL,
+            sender=flow.sender.name,
+            receiver=flow.receiver.name,
+            bytes_per_s=parse_iperf3(text, flow.sender, flow.receiver),
+            device=flow.rail,
+            load=load,
+            streams=streams,
+        )
+        for flow, text in zip(flows, outputs, strict=True)
     )
 
 

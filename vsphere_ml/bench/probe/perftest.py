@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.imports import links
 from vsphere_ml.bench.model.job import MARK, RunIn
+from vsphere_ml.bench.model.record import LinkLoad
+from vsphere_ml.bench.probe.side_by_side import run_side_by_side, split_outputs
 from vsphere_ml.core.errors import BenchError, ConfigError
 from vsphere_ml.core.nodes.container import command_in_container
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vsphere_ml.bench.model.record import LinkResult
     from vsphere_ml.bench.probe.rdma import Rail
     from vsphere_ml.core.model.guest import Peer, Shell
 
 PORT = 24602
 ITERATIONS = 1000  # of each size; 8 MiB a thousand times is 0.7 s at 100 Gbit/s
+AT_ONCE_BYTES, AT_ONCE_S = 1 << 20, 5  # all nodes at once send as long as each other, whatever each gets through
 # What the program's own help names says what it was built with.
 PROBE = "command -v ib_write_bw && { ib_write_bw --help 2>&1 | grep -o -- '--use_cuda[a-z_]*'; :; }"
 # Memory is locked for the device; root may lift the limit. The server begins to listen when it finds the time.
@@ -55,6 +60,8 @@ class End:
     gpu: int | None = None
     traffic_class: int | None = None  # of the packets; None is the program's own, 0
     dma_buf: bool = False  # by which the GPU's memory is reached; otherwise by nvidia-peermem
+    load: LinkLoad = LinkLoad.ALONE
+    listens: int = PORT  # TCP port by which both ends of one rail find each other
 
 
 def parse_probe(text: str) -> Perftest | None:
@@ -68,9 +75,11 @@ def parse_probe(text: str) -> Perftest | None:
 def command(end: End, server: str = "") -> tuple[str, ...]:
     """Return the call: the receiving end's, or with `server` the address that the sending end goes to."""
     port, gid = end.rail.port, end.rail.gid
-    option = ("-d", port.device, "-i", str(port.number), "-x", str(gid.index), "-p", str(PORT))
+    option = ("-d", port.device, "-i", str(port.number), "-x", str(gid.index), "-p", str(end.listens))
     # -a: every size from 2 bytes to 8 MiB. -F: whatever the CPU's frequency does.
-    how = ("-a", "-n", str(ITERATIONS), "-q", "1", "-F", "--report_gbits")
+    alone = end.load is LinkLoad.ALONE
+    lasts = ("-a", "-n", str(ITERATIONS)) if alone else ("-s", str(AT_ONCE_BYTES), "-D", str(AT_ONCE_S))
+    how = (*lasts, "-q", "1", "-F", "--report_gbits")
     cuda = () if end.gpu is None else (f"--use_cuda={end.gpu}", *(("--use_cuda_dmabuf",) if end.dma_buf else ()))
     # Without RDMA-CM (-R) it is --tclass; --tos has no effect then (perftest, perftest_parameters.c).
     marked = () if end.traffic_class is None else (f"--tclass={end.traffic_class}",)
@@ -87,9 +96,21 @@ def measure(shell: Shell, end: End, receiver: End, run_id: str) -> LinkResult:
 
     BenchError `bench.link` when nothing does, or when a GPU's memory was asked for and not used.
     """
-    call = shlex.join(command(end, receiver.node.address))
-    script = _MEASURE.format(variables=_variables(end, run_id), command=call)
-    return parse_link_result(_run(shell, end, script, 900), end, receiver)
+    (result,) = measure_at_once(shell, [(end, receiver)], run_id)
+    return result
+
+
+def measure_at_once(shell: Shell, ends: Sequence[tuple[End, End]], run_id: str) -> tuple[LinkResult, ...]:
+    """Return what gets through from one guest to these receivers at the same time; errors as `measure`."""
+    scripts = [
+        _MEASURE.format(
+            variables=_variables(end, run_id),
+            command=shlex.join(command(end, receiver.node.address)),
+        )
+        for end, receiver in ends
+    ]
+    outputs = split_outputs(_run(shell, ends[0][0], run_side_by_side(scripts), 900), len(ends))
+    return tuple(parse_link_result(text, *pair) for text, pair in zip(outputs, ends, strict=True))
 
 
 def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
@@ -111,6 +132,7 @@ def parse_link_result(text: str, end: End, receiver: End) -> LinkResult:
         receiver=receiver.node.name,
         device=end.rail.port.name,
         line_rate_bits_per_s=slowest,
+        load=end.load,
     )
 
 

@@ -32,7 +32,7 @@ _OF_WORKLOAD = {
     Workload.TRAIN: ("synthetic images, made once in memory", "each step's all-reduces wait for every rank"),
     Workload.ALLREDUCE: ("constants, every sum checked", "a small all-reduce before each repeat, not measured"),
     Workload.NCCL: ("nccl-tests' own, checked by it", "nccl-tests' own barrier before each size"),
-    Workload.LINK: ("the tool's own", "one pair of nodes after the other"),
+    Workload.LINK: ("the tool's own", "one pair of nodes after the other, then all nodes at once"),
     Workload.SCRIPT: ("the program's own", "the program's own"),
 }
 

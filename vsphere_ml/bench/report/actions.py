@@ -22,6 +22,8 @@ COMMANDS = {
     "bench.versions-differ": "vsml configure",
     "bench.straggler": "vsml run -- uptime",
     "bench.slow-link": "vsml bench --workload link",
+    "bench.oversubscribed": "vsml plan --explain",
+    "bench.link-drift": "vsml bench --workload link",
     "bench.below-floor": "vsml bench --workload allreduce --workload link",
     "bench.above-ceiling": "vsml bench --nodes 1 --repeats 5",
     "bench.above-wire": "vsml bench --workload link",

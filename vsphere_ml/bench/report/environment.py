@@ -55,6 +55,9 @@ def _link(link: Link) -> Iterator[tuple[str, str]]:
         yield "link", f"rate unknown{source}"
     yield "MTU", "-" if link.mtu_bytes is None else str(link.mtu_bytes)
     yield "TCP's congestion control", link.congestion_control or "-"
+    rates = (link.calibrated_bytes_per_s, link.calibrated_after_bytes_per_s)
+    carried = [figures.bandwidth(each) if each else "not measured" for each in rates]
+    yield "the slowest node's link, all at once", f"{carried[0]} before, {carried[1]} after the series"
 
 
 def _cluster(cluster: Cluster) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ h1 { font-size: 1.7rem; margin: 0 0 1rem; } h2 { font-size: 1.15rem; margin: 2.2
   overflow-wrap: anywhere; }
 .notice { background: var(--notice); border-left: 4px solid #d99a00; padding: .5rem 1rem; margin: .5rem 0; }
 figure { margin: 1.5rem 0; } figcaption { font-weight: 600; } .narrow { display: none; }
-svg { width: 100%; height: auto; display: block; }
+svg { width: 100%; height: auto; display: block; overflow: visible; }
 small, summary { color: var(--soft); } li { margin: .4rem 0; }
 details { border-top: 1px solid var(--rule); padding: .6rem 0; } summary { cursor: pointer; font-weight: 600; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .88rem; }

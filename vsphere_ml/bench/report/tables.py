@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.step_parts import mean_parts
 from vsphere_ml.bench.model import figures
+from vsphere_ml.bench.model.record import LinkLoad
 from vsphere_ml.bench.network.frames import DEFAULT_MTU, usable_of_link, usable_of_link_result
 from vsphere_ml.bench.network.sweeps import collective, peak
 
@@ -196,12 +197,14 @@ def links(seen: Study) -> ReportTable:
             each.receiver,
             f"{each.tool} {each.device}".strip(),
             _memory(each),
+            "all at once" if each.load is LinkLoad.RING else "alone",
             figures.bandwidth(each.bytes_per_s),
             _share_of_usable(each, seen.runs),
         )
         for each in seen.links
     )
-    return ReportTable(heading="Links", titles=("FROM", "TO", "TOOL", "MEMORY", "BANDWIDTH", "OF USABLE"), rows=rows)
+    titles = ("FROM", "TO", "TOOL", "MEMORY", "LOAD", "BANDWIDTH", "OF USABLE")
+    return ReportTable(heading="Links", titles=titles, rows=rows)
 
 
 def _share_of_usable(link: LinkResult, runs: Sequence[Run]) -> str:

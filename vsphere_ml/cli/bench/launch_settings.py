@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
-def means(spec: ClusterSpec, within: RunIn, interface: str, limit_s: float) -> LaunchSettings:
+def means(
+    spec: ClusterSpec, within: RunIn, interface: str, limit_s: float, rails: tuple[str, ...] = ()
+) -> LaunchSettings:
     """Return what the cluster file says of how launches are made."""
     settings = spec.guest.settings
     return LaunchSettings(
         tools=_tools(settings, within),
         interface=interface or settings.get("interface", ""),
+        rails=rails,
         limit_s=limit_s,
     )
 

@@ -206,6 +206,10 @@ class SettingOptions:
         typer.Option(metavar="NAME=VALUE", help="Set this for every rank; it is recorded, so never a secret."),
     ] = None
     interface: Annotated[str, typer.Option(metavar="NAME", help="The interface that ranks talk over.")] = ""
+    rail: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="An interface that `--workload link` uses too, all at once; several times."),
+    ] = None
     link_gbit: Annotated[
         float | None,
         typer.Option("--link-gbit", min=0.001, metavar="GBIT", help="Line rate of a node's NIC, where no guest tells."),
@@ -277,7 +281,7 @@ def launch_settings(given: BenchOptions, spec: ClusterSpec) -> LaunchSettings:
 
     train, repeat, more = given.train, given.repeat, given.settings
     return replace(
-        means(spec, given.matrix.within, more.interface, more.limit),
+        means(spec, given.matrix.within, more.interface, more.limit, tuple(more.rail or ())),
         enough=Enough(half_width=train.half_width / 100, seconds=train.seconds),
         enough_launches=Enough(half_width=repeat.repeats_half_width / 100, seconds=repeat.repeats_seconds),
         least_nodes=train.least_nodes,

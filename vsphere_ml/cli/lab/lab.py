@@ -73,9 +73,13 @@ def shape(
     nodes: Annotated[
         list[str] | None, typer.Argument(metavar="[NODE]...", help="VM names; all guests when left out.")
     ] = None,
+    *,
     rate: Annotated[
         str, typer.Option(metavar="RATE", help="Such as 1gbit or 200mbit; `none` takes the rate away.")
     ] = "none",
+    uplink: Annotated[
+        bool, typer.Option("--uplink", help="Put them behind one uplink of this rate, which they share.")
+    ] = False,
     name: Name = "default",
 ) -> Answer:
     """Give the links of lab guests a rate, in both directions, as a slow switch would (needs root).
@@ -91,10 +95,15 @@ def shape(
     state.running_lab(name)
     home = state.folder(name)
     wanted = seen.guests_named(home, nodes or [])
-    done = links.shape(home / power_hook.GUESTS, None if rate == "none" else rate, tuple(each.vm for each in wanted))
+    change = links.share_uplink if uplink else links.shape
+    done = change(home / power_hook.GUESTS, None if rate == "none" else rate, tuple(each.vm for each in wanted))
     shaped = [guest for guest in seen.guests(home) if guest.vm in done]
     for guest in shaped:
-        terminal.say(f"{guest.name}: {guest.rate or 'no'} rate on its links")
+        terminal.say(
+            f"{guest.name}: behind {'an uplink of ' + rate if rate != 'none' else 'no uplink'}"
+            if uplink
+            else f"{guest.name}: {guest.rate or 'no'} rate on its links"
+        )
     return Answer(data={"name": name, "guests": shaped})
 
 

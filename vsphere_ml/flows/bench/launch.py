@@ -50,6 +50,7 @@ class LaunchSettings:
 
     tools: Tools = field(default_factory=Tools)
     interface: str = ""  # empty: that of the nodes' own addresses
+    rails: tuple[str, ...] = ()  # interfaces that the workload `link` measures at once; empty: the one above
     limit_s: float = 3600.0  # of one launch
     enough: Enough = field(default_factory=Enough)
     enough_launches: Enough = field(default_factory=lambda: Enough(half_width=0.0))
@@ -96,7 +97,7 @@ def run_launch(
 ) -> tuple[Run, VsmlError | None]:
     """Return the record of a launch, and what makes it worthless.
 
-    The wire is measured when the ranks have ended: nobody waits for their first step meanwhile.
+    The wire is measured before the first rank starts.
     """
     attempt = _Attempt(session, _job(session, spec, planned), planned.launch, _now(), measurements.clean)
     try:
@@ -146,10 +147,11 @@ def _not_reaped(left: ProcessesLeft) -> Remark:
 def _measure_launch(attempt: _Attempt, measurements: SideMeasurements) -> Run:
     if attempt.job.configuration.workload is Workload.LINK:
         return _measure_links(replace(attempt.scene(), wire=measurements.wire()))
+    measured = measurements.wire()
     began = attempt.ground.clock.now()
     events = _run(attempt)
     waited = measurements.cpu_times([each.name for each in attempt.job.nodes], attempt.ground.clock.now() - began)
-    context = replace(attempt.scene(), cpu_times=waited, wire=measurements.wire())
+    context = replace(attempt.scene(), cpu_times=waited, wire=measured)
     run = evidence.run(context, events.told, events.log, events.stop)
     return replace(run, remarks=(*run.remarks, *events.remarks))
 

@@ -29,7 +29,7 @@ from vsphere_ml.flows.bench.launch import (
     refused_run,
     run_launch,
 )
-from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, where_possible, wire
+from vsphere_ml.flows.bench.links import Calibrated, check_packet_sizes, measure_again, where_possible, wire
 from vsphere_ml.flows.cluster.plan import look
 from vsphere_ml.flows.cluster.saved import digest
 from vsphere_ml.flows.guests import boot
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.launch.events import BenchListener
     from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
     from vsphere_ml.bench.model.record import Configuration, Run
+    from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
@@ -133,6 +134,7 @@ class _Series:
     errors: list[VsmlError] = field(default_factory=list)
     calibrated: Calibrated = field(default_factory=dict)
     lost_packets: dict[int, VsmlError | None] = field(default_factory=dict)  # by number of nodes
+    made: list[Run] = field(default_factory=list)  # just now, over links, and complete
 
     def make(self, launches: Sequence[PlannedLaunch]) -> Sequence[PlannedLaunch]:
         """Make them, and return those that were not: guests that cannot be measured in end the series."""
@@ -154,6 +156,7 @@ class _Series:
                 clean=clean, wire=partial(self._wire, each.configuration), cpu_times=self._cpu_times
             )
             self._keep(each, *run_launch(self.ground, self.wish, each, measurements))
+        self._measure_links_again()
         return ()
 
     def _find_lost_packets(self, asked: Configuration) -> VsmlError | None:
@@ -167,6 +170,20 @@ class _Series:
             except VsmlError as error:
                 self.lost_packets[asked.nodes] = error
         return self.lost_packets[asked.nodes]
+
+    def _measure_links_again(self) -> None:
+        """Note in the last launch over each link what the link carries now: it may have drifted for hours."""
+        for key, before in self.calibrated.items():
+            run = next((each for each in reversed(self.made) if _link_key(each.configuration) == key), None)
+            if run is None or before.bytes_per_s is None:
+                continue
+            with suppress(BenchError, GuestError):  # what was measured stands without it
+                link = replace(run.link, calibrated_after_bytes_per_s=measure_again(self.ground, key))
+                self._replace_run(run, replace(run, link=link))
+
+    def _replace_run(self, run: Run, by: Run) -> None:
+        self.runs[self.runs.index(run)] = by
+        store.write(by, self.ground.folder)
 
     def _enough(self, asked: Configuration) -> Stop | None:
         """Return why this configuration needs no more launches; None when it does."""
@@ -211,9 +228,15 @@ class _Series:
     def _keep(self, launch: PlannedLaunch, run: Run, error: VsmlError | None) -> None:
         self.runs.append(run)
         run = self.runs[-1] = self._noted(launch, run)
+        if run.outcome is Outcome.COMPLETE and run.configuration.workload is not Workload.LINK:
+            self.made.append(run)
         store.write(run, self.ground.folder)
         self.tell(Measured(launch=launch, run=run))
         self.errors += [error] if error else []
+
+
+def _link_key(asked: Configuration) -> tuple[int, Transport]:
+    return asked.nodes, asked.transport
 
 
 def _ground(asked: Benchmark) -> BenchSession:
@@ -232,6 +255,8 @@ def _ground(asked: Benchmark) -> BenchSession:
     )
     surveyed = tuple(answers[place.name] for place in places)
     interface = survey.interface(surveyed, peers, settings.interface)
+    for rail in settings.rails:
+        survey.interface(surveyed, peers, rail)
     return BenchSession(
         spec=spec,
         guests=guests,

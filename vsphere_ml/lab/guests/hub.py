@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 DEADLINE_S = 60.0
 NETWORKS = Path("/run/lock/vsml-lab-networks")  # held while a lab chooses its network
+BRIDGES = (
+    "management",
+    "fabric",
+)  # that hub.sh makes; a guest's first adapter is on the first, its others on the second
 _FIRST, COUNT = 77, 50  # 10.77.0.0/16 and the ones after it
 
 

@@ -17,6 +17,7 @@ _RATE = re.compile(r"[1-9]\d*(kbit|mbit|gbit)")
 # needs to keep the rate (iperf3 gets the same 191 and 955 Mbit/s through as with 1 MB), and adds less than 1 % to 4 MiB
 # at 200 Mbit/s. tbf cuts larger packets, those of segmentation offload, itself.
 _BUCKET_S, _LEAST_BYTES = 1e-3, 32 << 10
+_FAR = "-far"  # of the bridge behind an uplink; names of adapters hold 15 letters at most
 _UNITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
 
@@ -40,6 +41,56 @@ def shape(home: Path, rate: str | None, names: tuple[str, ...] = ()) -> list[str
         _note(at, rate)
         shaped.append(machine.vm_id(at))
     return shaped
+
+
+def share_uplink(home: Path, rate: str | None, names: tuple[str, ...]) -> list[str]:
+    """Put these guests behind one uplink of that rate in each direction, or all back; return the guests it was done to.
+
+    Each of the lab's networks is a bridge, as a switch is. The guests' ports go to a second one, and what leads from
+    one to the other has the rate: what these guests and all others have for each other together.
+    """
+    if rate is not None:
+        bits_per_s(rate)
+    center = hub.find(home)
+    if center is None:
+        raise NotPossible("no guests run in this lab", code="lab.no-guests", target=str(home))
+    for network in hub.BRIDGES:
+        _lay_uplink(center.pid, network, rate)
+    moved = []
+    for at in sorted((home / "vms").iterdir()):
+        if (pid := machine.pid(at)) is None or (rate is not None and machine.vm_id(at) not in names):
+            continue
+        for number in range(_adapters(pid)):
+            bridge = hub.BRIDGES[min(number, 1)] + ("" if rate is None else _FAR)
+            _in_network(center.pid, "link", "set", f"{at.name}-{number}", "master", bridge)
+        moved.append(machine.vm_id(at))
+    if rate is None:
+        for network in hub.BRIDGES:
+            _take_uplink(center.pid, network)
+    return moved
+
+
+def _lay_uplink(pid: int, network: str, rate: str | None) -> None:
+    near, far = f"{network}-up", f"{network}-down"
+    if rate is None:
+        return
+    if not hub.attempt("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "link", "show", near):
+        _in_network(pid, "link", "add", network + _FAR, "type", "bridge")
+        _in_network(pid, "link", "add", near, "mtu", "9000", "type", "veth", "peer", "name", far, "mtu", "9000")
+        _in_network(pid, "link", "set", near, "master", network, "up")
+        _in_network(pid, "link", "set", far, "master", network + _FAR, "up")
+        _in_network(pid, "link", "set", network + _FAR, "mtu", "9000", "up")
+    for end in (near, far):
+        _set(pid, end, rate)
+
+
+def _take_uplink(pid: int, network: str) -> None:
+    for device in (f"{network}-up", network + _FAR):
+        hub.attempt("nsenter", f"--net=/proc/{pid}/ns/net", "ip", "link", "delete", device)
+
+
+def _in_network(pid: int, *words: str) -> None:
+    hub.run("nsenter", f"--net=/proc/{pid}/ns/net", "ip", *words)
 
 
 def bits_per_s(rate: str) -> float:

@@ -14,9 +14,10 @@ from tests.unit.bench.jobs import PEERS
 from tests.unit.bench.sites import port, rdma_nodes
 from vsphere_ml.bench.launch.matrix import BenchSpec
 from vsphere_ml.bench.model.job import RunIn, Runtime, Tools
-from vsphere_ml.bench.model.record import Cluster, Configuration, Workload
+from vsphere_ml.bench.model.record import Cluster, Configuration, LinkLoad, Workload
 from vsphere_ml.bench.model.transports import Transport
 from vsphere_ml.bench.probe.perftest import Perftest
+from vsphere_ml.bench.probe.side_by_side import BOUNDARY
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.model.spec import RoceSpec
@@ -58,7 +59,9 @@ class _Guest:
 
     def run(self, command: str, *, stdin: object = None, timeout_s: float = 0) -> CommandAnswer:
         self.told.commands.append((self.name, command))
-        return CommandAnswer(0, next((text for tool, text in self.told.answers.items() if tool in command), ""))
+        answer = next((text for tool, text in self.told.answers.items() if tool in command), "")
+        at_once = command.count('>"$outputs/')
+        return CommandAnswer(0, f"{answer}\n{BOUNDARY}\n" * at_once if at_once else answer)
 
 
 def ground(guests: Told, within: RunIn = RunIn.GUEST, **has: Any) -> BenchSession:
@@ -92,8 +95,15 @@ def test_each_transport_is_calibrated_by_its_own_tool(transport: Transport, rate
     guests = Told()
     measured_links = links.wire(ground(guests), asked(Workload.NCCL, transport), {})
     assert measured_links.bytes_per_s == pytest.approx(rate)
-    # A ring: whoever receives is told first.
-    assert [name for name, _ in guests.commands] == ["node-2", "node-1", "node-1", "node-2"]
+    # A ring: both receive before one sends.
+    assert [name for name, _ in guests.commands] == ["node-1", "node-2", "node-1", "node-2"]
+    assert [" -s -1 " in command or "</dev/null" in command for _, command in guests.commands] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert {each.load for each in measured_links.links} == {LinkLoad.RING}
     assert all("--tclass=104" in command for _, command in guests.commands if "ib_write_bw" in command)
     assert all("VSML_BENCH_RUN=link" in command for _, command in guests.commands if "ib_write_bw" in command)
 
@@ -117,6 +127,49 @@ def test_every_port_is_measured_and_what_goes_by_all_of_them_has_their_sum() -> 
         ("node-2", "mlx5_1:1"),
     ]
     assert measured_links.bytes_per_s == pytest.approx(2 * 97e9 / 8)
+
+
+def test_a_launch_of_links_measures_each_pair_alone_and_then_all_at_once() -> None:
+    guests = Told()
+    measured_links = links.wire(ground(guests), asked(Workload.LINK), {})
+    assert [(each.load, each.sender) for each in measured_links.links] == [
+        (load, sender) for load in (LinkLoad.ALONE, LinkLoad.RING) for sender in ("node-1", "node-2")
+    ]
+    assert [name for name, _ in guests.commands[:4]] == ["node-2", "node-1", "node-1", "node-2"]
+    assert all(" -P 4 " in command for _, command in guests.commands if "iperf3 -c" in command)
+
+
+def test_rails_are_measured_at_once_by_their_own_addresses_and_do_not_stand_for_the_job_s_interface() -> None:
+    guests, calibrated = Told(), links.Calibrated()
+    here = ground(guests, addresses={})
+    rails = {"eth3": "10.3.0", "eth4": "10.4.0"}
+    surveyed = tuple(
+        replace(each, addresses={f"{network}.{number}": name for name, network in rails.items()})
+        for number, each in enumerate(here.surveyed, start=1)
+    )
+    here = replace(here, surveyed=surveyed, means=LaunchSettings(rails=tuple(rails)))
+    measured_links = links.wire(here, asked(Workload.LINK), calibrated)
+    at_once = [each.device for each in measured_links.links if each.load is LinkLoad.RING and each.sender == "node-1"]
+    assert at_once == ["eth3", "eth4"]
+    assert measured_links.bytes_per_s == pytest.approx(2 * 1.2e9)
+    sent = [command for name, command in guests.commands if "iperf3 -c" in command and name == "node-1"]
+    assert all("-c 10.3.0.2 -B 10.3.0.1" in each and "-c 10.4.0.2 -B 10.4.0.1" in each for each in sent)
+    assert calibrated == {}
+
+
+def test_rails_of_a_ring_over_rdma_find_each_other_by_ports_of_their_own() -> None:
+    guests = Told()
+    links.wire(
+        ground(guests, ports=(port(), port("mlx5_1", interface="eth2"))), asked(Workload.NCCL, Transport.ROCE), {}
+    )
+    at_once = next(command for name, command in guests.commands if name == "node-1" and "$outputs" in command)
+    assert ("-d mlx5_0 -i 1" in at_once, "-d mlx5_1 -i 1" in at_once) == (True, True)
+    assert ("-p 24602" in at_once, "-p 24603" in at_once, "-D 5" in at_once, " -a " in at_once) == (
+        True,
+        True,
+        True,
+        False,
+    )
 
 
 def test_links_are_measured_once_for_all_launches_over_the_same_way() -> None:

@@ -39,6 +39,9 @@ h2 { font-size: 1.02rem; margin: 0; overflow-wrap: anywhere; }
 .legend { display: flex; flex-wrap: wrap; gap: .4rem 1.1rem; margin: .8rem 0 1.2rem; padding: 0; list-style: none; }
 .legend li::before { content: ""; display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem;
   background: var(--mark); margin-right: .4rem; }
+.where { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 15rem), 1fr)); gap: .1rem 1rem;
+  margin: .4rem 0 1.2rem; padding: 0; list-style: none; font-size: .9rem; } .where li { overflow-wrap: anywhere;
+  border-left: 4px solid var(--mark, var(--rule)); padding-left: .5rem; } summary { cursor: pointer; font-weight: 600; }
 .hosts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1rem; }
 .host { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .8rem; min-width: 0; }
 .numa { margin-top: .6rem; } .joined { border-left: 4px solid var(--rule); padding-left: .5rem; margin: .35rem 0; }
@@ -48,6 +51,8 @@ h2 { font-size: 1.02rem; margin: 0; overflow-wrap: anywhere; }
 .free { --mark: var(--free); } .away { --mark: var(--away); } .c0 { --mark: var(--c0); } .c1 { --mark: var(--c1); }
 .c2 { --mark: var(--c2); } .c3 { --mark: var(--c3); } .c4 { --mark: var(--c4); } .c5 { --mark: var(--c5); }
 """
+FREE, NOT_USABLE = "free", "not usable"
+MOST_OPEN = 64  # nodes that are listed without a click
 HUES = 6  # classes c0 to c5; more owners begin anew
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -91,29 +96,44 @@ def _body(inventory: Inventory) -> Iterator[str]:
     use = Counter(owner for host in hosts for chip in _gpus(host, chips[host.ref]) for owner in _owners_or_state(chip))
     owners = {owner for there in chips.values() for chip in there.values() for owner in chip.owners}
     hues = {owner: f"c{at % HUES}" for at, owner in enumerate(sorted(owners))}
-    yield f"<h1>{_escape(_totals(use, sum(len(_gpus(host, chips[host.ref])) for host in hosts)))}</h1>"
+    yield f"<h1>{_escape(_headline(use, sum(len(_gpus(host, chips[host.ref])) for host in hosts)))}</h1>"
     yield f'<p class="soft">{_escape(inventory.about)}, data centre {_escape(inventory.datacenter)}</p>'
-    yield f'<ul class="legend">{"".join(_legend(hues))}</ul>'
+    yield f'<ul class="legend">{"".join(_legend(hues, use))}</ul>'
+    yield from _where(inventory, hues)
     yield '<div class="hosts">'
     for alike in _groups(hosts, chips):
         yield _card(alike, chips[alike[0].ref], hues)
     yield "</div>"
 
 
-def _totals(use: Mapping[str, int], gpus: int) -> str:
-    parts = [
-        f"{number} {owner}" for owner, number in sorted(use.items(), key=lambda each: (each[0] == "free", each[0]))
-    ]
-    return f"{count(gpus, 'GPU')}: {', '.join(parts)}" if parts else "no GPUs"
+def _headline(use: Mapping[str, int], gpus: int) -> str:
+    return f"{use.get(FREE, 0)} of {count(gpus, 'GPU')} free" if gpus else "no GPUs"
 
 
-def _legend(hues: Mapping[str, str]) -> Iterator[str]:
-    yield from (f'<li class="{hue}">{_escape(owner)}</li>' for owner, hue in hues.items())
-    yield '<li class="free">free</li><li class="away">not usable for VMs now</li>'
+def _legend(hues: Mapping[str, str], use: Mapping[str, int]) -> Iterator[str]:
+    """Yield each owner with its colour and how many GPUs it has."""
+    rows = [*((owner, owner, hue) for owner, hue in hues.items()), (FREE, FREE, "free")]
+    rows.append((NOT_USABLE, "not usable for VMs now", "away"))
+    yield from (f'<li class="{hue}">{_escape(text)}: <b>{use.get(key, 0)}</b></li>' for key, text, hue in rows)
+
+
+def _where(inventory: Inventory, hues: Mapping[str, str]) -> Iterator[str]:
+    """Yield on which host each VM of a cluster is, by name; folded where there are many."""
+    names = {host.ref: host.name for host in inventory.hosts}
+    vms = sorted((vm for vm in inventory.vms if vm.cluster_mark), key=lambda vm: vm.name)
+    rows = "".join(
+        f'<li class="{hues.get(vm.cluster_mark or "", "")}"><b>{_escape(vm.name)}</b> '
+        f"{_escape(names.get(vm.host, 'host unknown') if vm.host else 'on no host')}</li>"
+        for vm in vms
+    )
+    if rows:
+        opened = " open" if len(vms) <= MOST_OPEN else ""
+        yield f"<details{opened}><summary>Where {count(len(vms), 'node')} are</summary>"
+        yield f'<ul class="where">{rows}</ul></details>'
 
 
 def _owners_or_state(chip: Chip) -> tuple[str, ...]:
-    return chip.owners or ("free" if chip.usable else "not usable",)
+    return chip.owners or (FREE if chip.usable else NOT_USABLE,)
 
 
 def _gpus(host: Host, chips: Mapping[PciAddress, Chip]) -> list[Chip]:

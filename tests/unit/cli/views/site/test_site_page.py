@@ -43,9 +43,22 @@ def chips(page: str) -> list[tuple[str, str]]:
 
 def test_the_headline_counts_every_gpu_once_by_who_has_it() -> None:
     site = quad_8u3()
-    numbers = [int(each) for each in re.findall(r"\d+(?= )", headline(site_page.html(site)))]
-    assert numbers[0] == sum(len(host.gpus) for host in site.hosts) == sum(numbers[1:])
-    assert "1 etl-7" in headline(site_page.html(site))
+    free, gpus = (int(each) for each in re.findall(r"\d+(?= )", headline(site_page.html(site))))
+    counts = {
+        owner: int(number)
+        for owner, number in re.findall(r"<li class=\"\w+\">(.*?): <b>(\d+)</b>", site_page.html(site))
+    }
+    assert gpus == sum(len(host.gpus) for host in site.hosts) == sum(counts.values())
+    assert (counts["free"], counts["etl-7"]) == (free, 1)
+
+
+def test_each_node_of_a_cluster_is_listed_with_its_host() -> None:
+    site = quad_8u3()
+    vm, host = site.vms[0], site.hosts[2]
+    page = site_page.html(
+        replace(site, vms=(replace(vm, name="node-03", cluster_mark="train", host=host.ref), *site.vms[1:]))
+    )
+    assert re.findall(r"<li class=\"\w*\"><b>(.*?)</b> (.*?)</li>", page) == [("node-03", host.name)]
 
 
 def test_each_owner_has_a_colour_of_its_own_that_is_not_the_free_ones() -> None:
@@ -81,7 +94,7 @@ def test_hosts_of_other_memory_are_not_alike() -> None:
 @pytest.mark.parametrize("label", ["blue", ""])
 def test_gpus_that_are_handed_through_are_counted_too(label: str) -> None:
     site = direct(labels=(label, "", "", ""))
-    assert headline(site_page.html(site)).startswith("4 GPU")
+    assert headline(site_page.html(site)).endswith("of 4 GPUs free")
 
 
 def test_a_gpu_that_cannot_be_given_now_is_neither_free_nor_used() -> None:
