@@ -105,9 +105,8 @@ def test_a_node_without_its_container_is_named_and_nothing_is_left(cluster: Clus
 
 def test_links_are_measured_by_iperf3_and_the_record_says_that_rdma_is_not(cluster: Cluster) -> None:
     run = run_of(cluster.shell.here(*ONCE, "--workload", "link", "--into", "link", "-o", "json"))
-    assert [(each["tool"], each["sender"]) for each in run["link_results"]] == [
-        ("iperf3", "node-1"),
-        ("iperf3", "node-2"),
+    assert [(each["tool"], each["load"], each["sender"]) for each in run["link_results"]] == [
+        ("iperf3", load, sender) for load in ("alone", "ring") for sender in ("node-1", "node-2")
     ]
     said = {each["target"]: each["message"] for each in run["remarks"] if each["code"] == "bench.not-measured"}
     assert said == dict.fromkeys(
