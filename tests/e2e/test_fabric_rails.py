@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, pytest.mark.long, needed, pytest.mark.timeout(3600)]
 
 RAILS = ("eth1", "eth2", "eth3", "eth4")
-# Every rail is a subnet of its own: of several in one Linux sends all by the first.
+# Every rail is a subnet of its own: of several in one Linux sends all by the first. All are on one bridge, so an
+# adapter must not answer for another's address, as Linux has it (arp_ignore in Documentation/networking/ip-sysctl.rst).
+ANSWER = "cd /proc/sys/net/ipv4/conf/all && echo 1 >arp_ignore && echo 2 >arp_announce"
 ADDRESS = "ip address replace 10.20{number}.0.$(hostname | tr -dc 0-9)/24 dev {rail} && ip link set {rail} up"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with measured.fabric(tmp_path_factory.mktemp("fabric"), nodes=8, rails=len(RAILS)) as made:
+        run(made, ANSWER)
         for rail in RAILS:
             run(made, ADDRESS.format(rail=rail, number=rail.removeprefix("eth")))
         yield made
