@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.bench.analysis.step_parts import step_parts
 from vsphere_ml.bench.stats.correlated_mean import within_launch
-from vsphere_ml.bench.stats.estimate import Estimate, across_launches
+from vsphere_ml.bench.stats.estimate import LEVEL, Estimate, across_launches
 from vsphere_ml.bench.stats.series import Summary, summary
+from vsphere_ml.bench.stats.student import quantile
 from vsphere_ml.bench.stats.warmup import WarmUp, detect
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from vsphere_ml.bench.model.record import Run, Steps
 
 SLOWER = 1.10  # a straggler's own work takes this much longer than that of the others
-MOSTLY = 0.8  # in at least this share of the steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def step_time(launches: Sequence[Training]) -> Estimate:
 
 
 def stragglers(steps: Steps, dropped: int) -> tuple[Straggler, ...]:
-    """Return the ranks whose own work takes 10 % longer than that of the others in most steps, slowest first.
+    """Return the ranks whose own work takes 10 % longer than that of the others, and surely longer, slowest first.
 
     Ranks that wait for each other have equal step times; only local steps or `compute_s` tell whom they wait for.
     """
@@ -102,8 +103,16 @@ def _own_work(steps: Steps, dropped: int) -> list[Sequence[float]]:
 def _straggler(rank: int, row: Sequence[float], ordered: Sequence[Sequence[float]]) -> Straggler | None:
     ratios = [own / _median_without(all_ranks, own) for own, all_ranks in zip(row, ordered, strict=True)]
     slower = statistics.median(ratios)
-    mostly = sum(each > SLOWER for each in ratios) >= MOSTLY * len(ratios)
-    return Straggler(rank=rank, slower=slower) if slower >= SLOWER and mostly else None
+    return Straggler(rank=rank, slower=slower) if slower >= SLOWER and _is_surely_above_one(ratios) else None
+
+
+def _is_surely_above_one(ratios: Sequence[float]) -> bool:
+    """Return whether the 95 % interval of their mean logarithm lies above 0. Some are few, and a machine is noisy."""
+    if len(ratios) < 2:  # noqa: PLR2004 - a spread takes two
+        return False
+    logarithms = [math.log(each) for each in ratios]
+    error = statistics.stdev(logarithms) / math.sqrt(len(ratios))
+    return statistics.fmean(logarithms) > quantile(LEVEL, len(ratios) - 1) * error
 
 
 def _median_without(ordered: Sequence[float], value: float) -> float:

@@ -86,8 +86,8 @@ def unmeasured_items(seen: Study) -> Iterator[str]:
         yield "what a plain tool gets through between the nodes"
     if not any(run.cluster and run.cluster.vm_settings for run in runs):
         yield "the VMs' settings"
-    if any(run.steps and run.configuration.ranks > 1 and not run.steps.compute_s for run in runs):
-        yield "which rank the others wait for: not all told the time of their own work; on a GPU it is not seen"
+    if any(run.steps and run.configuration.ranks > 1 and not (run.steps.compute_s or run.steps.local) for run in runs):
+        yield "which rank the others wait for: not all told the time of their own work, and none made local steps"
     yield from _workloads(runs)
 
 
