@@ -70,7 +70,7 @@ def is_ring(job: Job) -> bool:
 
 def count(job: Job, logs: Sequence[RankLog]) -> tuple[TrafficCount, ...]:
     """Return what each node sent for each message size of 1 MiB and more; empty where nobody knows what it must."""
-    if not is_ring(job):
+    if not is_ring(job) or any(_is_by_nccl(each) for each in logs):
         return ()
     return tuple(
         _count(each, size, job.configuration.ranks)
@@ -78,6 +78,14 @@ def count(job: Job, logs: Sequence[RankLog]) -> tuple[TrafficCount, ...]:
         for size in each.sent_by_size
         if size >= SMALLEST and each.interface.get("name") in each.sent_by_size[size][1]
     )
+
+
+def _is_by_nccl(log: RankLog) -> bool:
+    """Return whether NCCL may have carried the rank's all-reduces, by a tree as well as by a ring.
+
+    A leaf of a tree over four nodes sends two thirds of what a ring must, as in a ring of two.
+    """
+    return str(log.model.get("device", "")).startswith("GPU") and "nccl" in log.model.get("built", ())
 
 
 def _count(log: RankLog, size: int, ranks: int) -> TrafficCount:

@@ -97,8 +97,8 @@ def step_times(seen: Study) -> ReportTable:
 
 
 def step_parts(seen: Study) -> ReportTable:
-    """Return what the mean step of each configuration goes to."""
-    titles = ("CONFIGURATION", "PERIOD", "INPUT", "COMPUTE", "EXCHANGE", "REST", "OVERLAP", "")
+    """Return what the mean step of each configuration goes to, in shares of its period and as a bar of letters."""
+    titles = ("CONFIGURATION", "PERIOD", "INPUT", "COMPUTE", "EXCHANGE", "REST", "OVERLAP", "i/c/x/r")
     rows = tuple(
         (each.point.title, *_parts(parts))
         for each in seen.scalings
@@ -118,7 +118,7 @@ def _parts(parts: StepParts) -> tuple[str, ...]:
 
 
 def _bar(shares: Sequence[float]) -> str:
-    """Return shares of a whole as a bar of letters: input, compute, exchange, rest."""
+    """Return shares that come to 1 as a bar: i for input, c for compute, x for exchange, r for the rest."""
     ends = [round(BAR * sum(shares[: at + 1])) for at in range(len(shares))]
     return "".join(letter * (end - begin) for letter, begin, end in zip("icxr", [0, *ends], ends, strict=False))
 

@@ -114,3 +114,14 @@ def test_explain_tells_what_the_record_has() -> None:
     counts = ledger.count(job(2), logs(*[{"eth0": counters(2 * must(2))}] * 2))
     run = replace(synthetic.sweep(2), traffic=counts, remarks=ledger.diagnose(counts))
     assert "bench.traffic-twice" in {each.code for each in explain(study((run,)))}
+
+
+def test_what_nccl_carries_is_not_taken_for_a_ring() -> None:
+    rank_logs = logs(*[{"eth0": counters(must(4) * 2 / 3)}] * 4)  # leaves of a tree
+    assert {each.verdict for each in ledger.count(job(4), rank_logs)} == {TrafficVerdict.FEWER_RANKS}
+    for each in rank_logs:
+        each.model = {"device": "GPU:0", "built": ["gloo", "nccl"]}
+    assert ledger.count(job(4), rank_logs) == ()
+    for each in rank_logs:
+        each.model = {"device": "GPU:0", "built": ["gloo"]}  # its values go through the host's memory
+    assert len(ledger.count(job(4), rank_logs)) == 4
