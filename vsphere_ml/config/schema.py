@@ -75,7 +75,9 @@ class LocationTable(FileTable):
 
 
 class SourceTable(FileTable):
-    template: f.Text = Field(description="name or inventory path of a template or VM with an EFI guest")
+    template: f.Text = Field(
+        description="name or inventory path of a template or VM with an EFI guest, or a library's VM template (not OVF)"
+    )
     clone: Annotated[CloneKind, PlainValidator(f.choice(CloneKind))] = Field(
         default=CloneKind.FULL, description="`full`, or `linked` to the source's current snapshot"
     )
