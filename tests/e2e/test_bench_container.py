@@ -67,6 +67,13 @@ def test_training_starts_in_the_container_of_each_node_and_the_record_says_so(cl
     assert run["lab"]
 
 
+def test_the_container_sees_what_nccl_is_told_in_its_guest(cluster: Cluster) -> None:
+    mounted = "grep -c -e ' /etc/nccl.conf ' -e ' /etc/vsml/nccl-topology.xml ' /proc/self/mountinfo"
+    seen = cluster.shell.here("run", "--", f"docker exec vsml-worker {mounted}")
+    assert seen.status == 0, seen.err
+    assert seen.out.splitlines()[1] == "2"
+
+
 @pytest.mark.parametrize("mpi", ["openmpi-4", "openmpi-5"])
 def test_mpirun_goes_from_container_to_container(cluster: Cluster, mpi: str) -> None:
     settings(cluster, mpi)
