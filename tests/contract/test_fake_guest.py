@@ -45,7 +45,7 @@ def test_a_command_without_meaning_is_refused(shell: FakeGuest, command: str) ->
 def test_a_probe_that_writes_fails_the_test(shell: FakeGuest, command: str) -> None:
     shell.loadable.add("nvidia")
     shell.files["/etc/kept"] = File("x")
-    with pytest.raises(AssertionError, match="a probe changed the guest"):
+    with pytest.raises(AssertionError, match="probe"):
         shell.ask({"it": command})
 
 

@@ -76,6 +76,11 @@ class Ended:
     def document(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def did_nothing(self) -> bool:
+        """Whether the command found nothing to do, and said so."""
+        return self.status == 0 and any(line.startswith("nothing to do") for line in self.out.splitlines())
+
 
 @dataclass(frozen=True)
 class Shell:

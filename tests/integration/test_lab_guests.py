@@ -150,5 +150,6 @@ def test_guests_end_when_the_lab_is_killed(tmp_path: Path) -> None:
 def test_a_lab_that_runs_without_guests_is_not_taken_for_one_with_guests(tmp_path: Path) -> None:
     with labs.running(tmp_path), pytest.MonkeyPatch.context() as patch:
         patch.setenv("VSML_STATE_DIR", str(tmp_path))
-        with pytest.raises(NotPossible, match="its VMs have no guests"):
+        with pytest.raises(NotPossible) as refused:
             server.start_lab(guests=True)
+        assert refused.value.code == "lab.no-guests"

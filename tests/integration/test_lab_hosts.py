@@ -81,7 +81,7 @@ def test_each_version_has_ats_in_its_own_way(session: Any, host: Any, name: str,
         with pytest.raises(vim.fault.InvalidName):
             options.QueryOptions(f"VMkernel.Boot.{OPTION}")
     if accesses == "none":
-        with pytest.raises(esxcli.EsxcliError, match=f"Invalid Key Name: {OPTION}"):
+        with pytest.raises(esxcli.EsxcliError, match=f"Key Name: {OPTION}"):
             esxcli.run(session, found, "system.settings.kernel.list", option=OPTION)
     else:
         (row,) = esxcli.run(session, found, "system.settings.kernel.list", option=OPTION)
@@ -143,8 +143,8 @@ def test_the_command_line_lists_hosts_and_makes_them_fail(lab: Lab, capsys: pyte
     assert "(lab)" in shown
     assert app.run(["lab", "host", name, "--clear"]) == 0
     assert app.run(["lab", "host", "esx-9.lab.test"]) == app.run(["lab", "host", name, "no-such"]) == 2
-    assert "did you mean `esx-8.lab.test`?" in capsys.readouterr().err
-    with pytest.raises(ConfigError, match='there is no fault "no-such"'):
+    assert "`esx-8.lab.test`?" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="no-such"):
         hosts.change(lab, name, faults=["no-such"])
 
 

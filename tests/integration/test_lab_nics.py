@@ -166,7 +166,7 @@ def test_nodes_that_only_uplinks_are_left_for_are_refused_with_that(lab: Lab, vc
     assert refusal.value.code == "placement.infeasible"
     hosts = [line for line in refusal.value.details if line.startswith("pvrdma")]
     assert len(hosts) == 2
-    assert all(f"{UPLINK} is an uplink of `dvs-gpu`" in line for line in hosts)
+    assert all(f"{UPLINK} " in line and " `dvs-gpu`" in line for line in hosts)
 
 
 def test_vcenter_tells_the_rate_of_the_uplink_that_a_vms_own_nic_leaves_by(lab: Lab, vcenter: Gateway) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,6 @@ def test_verify_says_lab_with_every_fact(guest: Guest, shell: SshShell) -> None:
 
 def test_stand_ins_say_so_and_stay_in_the_guest(shell: SshShell) -> None:
     answers = shell.ask({"ofed": "ofed_info -s", "gpus": "nvidia-smi -L", "package": "dpkg -s doca-ofed"})
-    assert "stand-in of the vsml lab" in answers["ofed"].err
-    assert "stand-in of the vsml lab" in answers["gpus"].err
-    assert "stand-in of the vsml lab" in answers["package"].out
+    for text in (answers["ofed"].err, answers["gpus"].err, answers["package"].out):
+        assert {"stand-in", "vsml", "lab"} <= set(re.findall(r"[\w-]+", text))
     assert shutil.which("ofed_info") is None

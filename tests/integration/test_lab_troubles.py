@@ -93,7 +93,7 @@ def test_each_fault_that_lasts_is_shown_until_it_is_ended(kind: str, site: Site,
 
 def test_a_package_that_the_lab_does_not_make_cannot_fail(site: Site, guest: Any) -> None:
     refused = vsml(site, "fault", guest.name, "package-fails", "--package", "docker")["errors"][0]
-    assert (refused["code"], refused["hint"]) == ("lab.bad-package", "did you mean `docker.io`?")
+    assert (refused["code"], "`docker.io`" in refused["hint"]) == ("lab.bad-package", True)
     assert of(site, guest)["faults"] == []
 
 

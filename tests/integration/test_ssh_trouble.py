@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -48,7 +49,7 @@ class TestTrouble:
         error = failure(lambda: shell.run(f"touch {marker}; sleep 60"))
         cutter.join()
         assert (error.code, error.target) == ("guest.connection-lost", "node-1")
-        assert "may still go on" in error.message
+        assert "go on" in error.message
         assert shell.ask({"again": "echo back"})["again"].out == "back\n"
 
     def test_a_connection_that_is_gone_already(self, server: Sshd) -> None:
@@ -66,7 +67,7 @@ class TestTrouble:
         path = tmp_path / "there" / "file"
         shell.write(str(path), "old")
         error = failure(lambda: shell.run(files.replace(str(path), 1000, 0o644, "root:root"), stdin="new"))
-        assert error.details == ("3 of 1000 bytes arrived",)
+        assert [line.partition(" bytes")[0] for line in error.details] == ["3 of 1000"]
         assert path.read_text() == "old"
         assert list(path.parent.iterdir()) == [path]
 
@@ -95,14 +96,14 @@ class TestTrouble:
         assert len(answer.err) == 1 << 20
 
     def test_a_command_that_reads_no_further_is_no_error(self, shell: SshShell) -> None:
-        assert shell.run("exec <&-; echo done", stdin="x" * 5_000_000) == CommandAnswer(0, "done\n")
+        assert shell.run("exec <&-; echo 1", stdin="x" * 5_000_000) == CommandAnswer(0, "1\n")
 
     def test_a_full_disk_leaves_the_file_as_it_was(self, shell: SshShell, tmp_path: Path) -> None:
         place = tmp_path / "small"
         shell.run(f"mkdir {place} && mount -t tmpfs -o size=64k tmpfs {place} && echo old >{place}/file")
         error = failure(lambda: shell.write(f"{place}/file", "x" * 200_000))
         assert error.code == "guest.file-not-written"
-        assert "No space left" in told(error)
+        assert os.strerror(errno.ENOSPC) in told(error)
         assert shell.ask({"it": f"ls -A {place}; cat {place}/file"})["it"].out == "file\nold\n"
         (tmp_path / "local").write_bytes(b"x" * 200_000)
         error = failure(lambda: shell.put(tmp_path / "local", f"{place}/other"))
@@ -117,7 +118,7 @@ class TestTrouble:
             error = failure(lambda: shell.reboot(20))
             shell.run("umount /run/guest/bin/systemctl")
         assert error.code == "guest.not-back"
-        assert "it answers, and has not rebooted" in error.message
+        assert "not rebooted" in error.message
         assert clock.seconds == 20
 
 
@@ -139,11 +140,11 @@ class TestSecrets:
         assert (tmp_path / "token").read_text() == SECRET.reveal()
 
     def test_the_log_has_every_line_with_its_time(self, shell: SshShell) -> None:
-        shell.run("echo one; echo two >&2; printf three")
+        shell.run("echo 1; echo 2 >&2; printf 3")
         lines = [line.split(" ", 1) for line in shell.log.read_text().splitlines()]
         assert all(re.match(r"\d{4}-\d\d-\d\dT", time) for time, _ in lines)
         assert sorted(rest for _, rest in lines) == sorted(
-            ["$ echo one; echo two >&2; printf three", "< one", "! two", "< three", "= status 0"]
+            ["$ echo 1; echo 2 >&2; printf 3", "< 1", "! 2", "< 3", "= status 0"]
         )
         assert shell.log.stat().st_mode & 0o777 == 0o600
 

