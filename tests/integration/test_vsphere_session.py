@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import ssl
 import stat
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +22,6 @@ from vsphere_ml.vsphere.gateway import Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Any
 
     from vsphere_ml.lab.state import Lab
@@ -89,7 +90,8 @@ def test_a_wrong_password_is_said_without_the_password(lab: Lab) -> None:
 def test_a_ca_file_that_cannot_be_read_is_a_mistake_of_the_file(lab: Lab, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.touch()
-    for path in (tmp_path / "missing.pem", empty):
+    os.mkfifo(tmp_path / "fifo.pem")
+    for path in (tmp_path / "missing.pem", empty, tmp_path / "fifo.pem", Path("/dev/zero")):
         error = refused(lab, ca_file=path)
         assert isinstance(error, ConfigError)
         assert (error.code, error.target) == ("vcenter.ca-file", str(path))

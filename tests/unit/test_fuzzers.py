@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz import TARGETS
 from tests.fuzz.mutation import inputs
 
-MOST = {"clusters": 150, "playbooks": 100, "vhpc": 300, "topologies": 100}
+MOST = {"clusters": 150, "playbooks": 100, "vhpc": 300, "topologies": 100, "guests": 300}
 SEED = 20261122
 
 

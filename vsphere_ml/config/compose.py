@@ -75,4 +75,4 @@ def _flatten_table(table: Iterable[tuple[str, Any]], inside: KeyPath, at: KeyPat
 
 def _written_keys(table: FileTable) -> Iterator[tuple[str, Any]]:
     """Yield the keys that stand in a table, in the schema's order."""
-    return ((key, value) for key, value in table if key in table.model_fields_set)
+    return ((key, value) for key, value in vars(table).items() if key in table.model_fields_set)

@@ -1,4 +1,4 @@
-"""Sizes of memory and disks, as bytes that print themselves."""
+"""Sizes of memory and disks, as bytes that print themselves; numbers as programs print them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 _UNITS = {"kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB}
 # A hundred digits are more than anybody has, and still a float.
 _SIZE = re.compile(r"\s*(\d{1,100}(?:\.\d{1,100})?)\s*(KiB|MiB|GiB|TiB)\s*", re.IGNORECASE | re.ASCII)
+
+_INTEGER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Bytes(int):
@@ -24,6 +26,11 @@ class Bytes(int):
     @property
     def mib(self) -> int:
         return self // MIB
+
+
+def parse_integer(printed: str) -> int | None:
+    """Return the integer that a program printed; None when that is none, or has more digits than anything has."""
+    return int(printed) if _INTEGER.fullmatch(printed) else None
 
 
 def gib(count: float) -> Bytes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from vsphere_ml.bench.model.job import FOLDER, MARK, PATH, SCRIPT, STOP, RunIn
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.nodes.container import NAME
+from vsphere_ml.core.units import parse_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -224,7 +225,7 @@ def start(shell: Shell, job: Job, how: Launch) -> int:
     shell.write(f"{job.folder}/job.sh", script, mode=0o700, owner=f"{job.runtime.user}:")
     own = shlex.join(("env", "-i", f"PATH={PATH}", f"{MARK}={job.run_id}", "sh", f"{job.folder}/job.sh"))
     text = shell.run(f"setsid {_enter_command(job)} {own} </dev/null >/dev/null 2>&1 & echo $!", timeout_s=RUN_S).text
-    if not text.isdigit():
+    if parse_integer(text) is None:
         raise BenchError(
             f"{shell.name}: the benchmark could not be started",
             code="bench.not-started",
@@ -255,9 +256,8 @@ def peek(
     }
     answers = shell.ask({"peek": text, **outputs})
     first, _, rest = answers["peek"].out.partition("\n")
-    status = int(first) if first.isdigit() else None
     return JobProgress(
-        status=status,
+        status=parse_integer(first),
         text=rest,
         printed={name: _parse_output(answers[name].out) for name in outputs if answers[name].ok},
         gone=first == "gone",

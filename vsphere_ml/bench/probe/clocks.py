@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _REASONS = {
     0x80: "power brake",
     0x100: "display clocks",
 }
+
+_CLOCK = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:\s|$)", re.ASCII)
 
 
 def by_node(logs: Sequence[RankLog]) -> dict[str, str]:
@@ -45,7 +48,7 @@ def _gpu(uuid: str, rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _range(rows: Sequence[Mapping[str, str]], key: str) -> str:
-    values = sorted({float(row[key].split()[0]) for row in rows if row.get(key, "")[:1].isdigit()})
+    values = sorted({float(match[1]) for row in rows if (match := _CLOCK.match(row.get(key, "")))})
     if not values:
         return "not told"
     return f"{values[0]:g} MHz" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g} MHz"

@@ -14,6 +14,7 @@ from vsphere_ml.bench.probe import nccl_tests, perftest, rdma
 from vsphere_ml.core.errors import BenchError
 from vsphere_ml.core.nodes import container
 from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.core.units import parse_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -274,7 +275,8 @@ def _macs(text: str) -> dict[str, str]:
 def _by_interface(text: str) -> dict[str, int]:
     """Return the numbers that `grep -H` found in a file of each interface; -1 is no number."""
     pairs = (line.rpartition(":") for line in text.splitlines())
-    return {path.split("/")[4]: int(value) for path, _, value in pairs if value.isdigit() and path.count("/") > 4}  # noqa: PLR2004
+    numbers = ((path.split("/"), parse_integer(value)) for path, _, value in pairs)
+    return {path[4]: number for path, number in numbers if number is not None and len(path) > 5}  # noqa: PLR2004
 
 
 def _no_interface(why: str, seen: Sequence[Surveyed]) -> BenchError:

@@ -15,6 +15,7 @@ import typer
 from vsphere_ml.bench.model.job import MARK, RunIn
 from vsphere_ml.bench.model.launcher_names import Backend, LauncherName
 from vsphere_ml.bench.model.transports import Transport
+from vsphere_ml.cli.bench.files import pieces
 from vsphere_ml.cli.options import option_group
 from vsphere_ml.core.errors import ConfigError
 
@@ -119,16 +120,10 @@ class ScriptOptions:
         """Return what tells one program from another: a script that was changed is another configuration."""
         if self.script is None:
             return {}
-        try:
-            digest = hashlib.sha256(self.script.read_bytes()).hexdigest()
-        except OSError as error:
-            raise ConfigError(
-                f"cannot read {self.script}: {error.strerror}",
-                code="file.unreadable",
-                target=str(self.script),
-                hint="correct its path",
-            ) from error
-        return {"script": self.script.name, "sha256": digest[:16], "arguments": self.arguments}
+        digest = hashlib.sha256()
+        for piece in pieces(self.script):
+            digest.update(piece)
+        return {"script": self.script.name, "sha256": digest.hexdigest()[:16], "arguments": self.arguments}
 
     def words(self) -> tuple[str, ...]:
         """Return the program's arguments, split as a shell would."""

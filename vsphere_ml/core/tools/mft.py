@@ -38,7 +38,7 @@ GUEST_PORTS = "lspci -D -n -d 15b3:"
 _PHYSICAL = re.compile(r"^(\S+) 02\d\d: 15b3:(?!1014|1016|1018|101a|101c|101e|a2d3)", re.MULTILINE)
 _DEVICE = re.compile(r"^\S+\s+(?:/dev/)?(mt\S+)\s+([0-9a-f:.]+)\s+(.*)$", re.IGNORECASE)
 _COLUMNS = frozenset({"Default", "Current", "Next"})
-_VALUE = re.compile(r"[^()\s]+\((\d+)\)|(\d+)")
+_VALUE = re.compile(r"[^()\s]+\((\d{1,18})\)|(\d{1,18})")
 
 
 @dataclass(frozen=True, slots=True)

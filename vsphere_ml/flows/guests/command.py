@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vsphere_ml.core.errors import GuestError, VsmlError
 from vsphere_ml.core.model.guest import CommandAnswer
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.flows.guests import boot
 from vsphere_ml.guest.events import GuestEnded
 
@@ -121,12 +122,13 @@ def _group_answers(spec: ClusterSpec, seen: Mapping[str, CommandAnswer | VsmlErr
 def _run(shell: Shell, command: str, timeout_s: float) -> CommandAnswer:
     """Return the command's answer, also when it failed: its status is the last line of what is printed."""
     answer = shell.run(f"sh -c {shlex.quote(command)}; s=$?; echo; echo $s", timeout_s=timeout_s)
-    out, _, status = answer.out.removesuffix("\n").rpartition("\n")
-    if not status.isdigit():
+    out, _, last = answer.out.removesuffix("\n").rpartition("\n")
+    status = parse_integer(last)
+    if status is None:
         raise GuestError(
             f"{shell.name}: the command printed more than can be kept",
             code="guest.garbled",
             target=shell.name,
             hint=f"{shlex.quote(command)} > FILE, and look at the file with `vsml ssh {shell.name}`",
         )
-    return CommandAnswer(int(status), out.removesuffix("\n"), answer.err)
+    return CommandAnswer(status, out.removesuffix("\n"), answer.err)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from vsphere_ml.core.model.guest import CommandAnswer
 from vsphere_ml.core.tools import nvidia_smi
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.steps.gpu import driver
 from vsphere_ml.guest.steps.gpu import gpudirect as direct
 from vsphere_ml.guest.steps.gpu import licence as licences
@@ -68,7 +69,7 @@ def ecc(answer: CommandAnswer, _facts: GuestFacts) -> Judgement:
         return _silent(answer, "nvidia-smi")
     rows = [[cell.strip() for cell in line.split(",")] for line in answer.text.splitlines()]
     shown = "; ".join(f"ECC {', '.join(row)} uncorrected" for row in rows)
-    if any(row[-1].isdigit() and int(row[-1]) > 0 for row in rows):
+    if any(parse_integer(row[-1]) for row in rows):
         return FactVerdict.LACKING, shown
     return (
         FactVerdict.OK if rows and all(row[0] == "Enabled" for row in rows) else FactVerdict.UNKNOWN

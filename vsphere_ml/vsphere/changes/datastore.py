@@ -22,6 +22,7 @@ from pyVmomi import vim
 
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.core.plan.describe import clip
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.vsphere.connection.soap import HttpStatusError
 from vsphere_ml.vsphere.inventory.collect import climb
 
@@ -119,10 +120,10 @@ def _split(file: str) -> tuple[str, str]:
 
 def _read_response(file: str, response: HTTPResponse) -> Seen:
     if response.status == HTTPStatus.OK:
-        size = response.getheader("Content-Length") or ""
-        if not size.isdigit():  # without it nobody could tell a file from the beginning of one
+        size = parse_integer(response.getheader("Content-Length") or "")
+        if size is None:  # without it nobody could tell a file from the beginning of one
             raise _refused_error(file, "vCenter does not say how large it is")
-        return Seen(int(size), response.getheader("Last-Modified") or "")
+        return Seen(size, response.getheader("Last-Modified") or "")
     if response.status == HTTPStatus.NOT_FOUND:
         raise VSphereError(
             f"there is no file {file}",

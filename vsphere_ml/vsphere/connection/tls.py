@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 from typing import TYPE_CHECKING, Any
 
+from vsphere_ml.core.bounded_file import chunks
 from vsphere_ml.core.errors import ConfigError, VSphereError
 from vsphere_ml.vsphere.connection.bounds import BoundedSocket
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LARGEST = 64 << 20  # bytes; all CAs of a distribution are a few hundred KiB
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -32,6 +34,8 @@ class Trust:
         """Return the TLS settings; ConfigError when the CA file cannot be used."""
         # Never left to pyvmomi: without a context it does not verify localhost at all (9.1).
         try:
+            if self.ca_file is not None:
+                next(chunks(self.ca_file, _LARGEST), b"")  # OpenSSL would wait for what a FIFO brings
             context = ssl.create_default_context(cafile=self.ca_file)
             context.sslsocket_class = BoundedSocket
         except (OSError, ssl.SSLError) as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.errors import GuestError
 from vsphere_ml.core.model.guest import Step, StepNeed
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.playbooks.fields import SHA256, FileSource, Wrong, check_checksum, check_pattern
 from vsphere_ml.guest.steps.system.artifact import fetch_artifact
 from vsphere_ml.guest.steps.system.content import Content
@@ -121,10 +122,11 @@ def runs_under(driver: str, manager: str) -> bool:
 def _branches_under(manager: str) -> tuple[str, ...]:
     """Return the guest drivers' branches that run under a vGPU manager, its own first."""
     own = branch(manager)
-    if not own.isdigit():
+    number = parse_integer(own)
+    if number is None:
         return (own,)
-    lines = (_BRANCHES, _LONG_TERM) if int(own) in _LONG_TERM else (_BRANCHES,)
-    before = (max((each for each in line if each < int(own)), default=None) for line in lines)
+    lines = (_BRANCHES, _LONG_TERM) if number in _LONG_TERM else (_BRANCHES,)
+    before = (max((each for each in line if each < number), default=None) for line in lines)
     return (own, *dict.fromkeys(str(each) for each in before if each is not None))
 
 

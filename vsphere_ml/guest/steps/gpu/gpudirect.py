@@ -35,7 +35,7 @@ class GpuDirectMethod:
 def gpudirect_method(seen: Mapping[str, CommandAnswer]) -> GpuDirectMethod:
     """Return the way for a guest, from the answers to `PROBES`."""
     release = seen["kernel"].text
-    numbers = re.match(r"(\d+)\.(\d+)", release)
+    numbers = re.match(r"(\d{1,9})\.(\d{1,9})", release)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < _DMA_BUF_SINCE:
         return GpuDirectMethod(dma_buf=False, reason=f"kernel {release} is older than 5.12")
     # The open module says `Dual MIT/GPL`, the closed one `NVIDIA`.

@@ -8,6 +8,7 @@ from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core import json_text
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.steps.system.shell import q
 
 if TYPE_CHECKING:
@@ -125,10 +126,11 @@ def _gid(line: str) -> GuestGid | None:
     """Read a line of ours, `mlx5_0 3 GID RoCE v2 ens2`, or of show_gids, `mlx5_0 1 3 GID 10.0.0.1 v2 ens2`."""
     words = line.split()
     at = next((at for at, word in enumerate(words) if _MAPPED.match(word)), None)
-    if not at or "v2" not in words[at:] or not words[at - 1].isdigit():
+    index = parse_integer(words[at - 1]) if at else None
+    if at is None or index is None or "v2" not in words[at:]:
         return None
     try:
         address = str(IPv6Address(words[at]).ipv4_mapped)
     except ValueError:
         return None
-    return GuestGid(device=words[0], index=int(words[at - 1]), interface=words[-1], address=address)
+    return GuestGid(device=words[0], index=index, interface=words[-1], address=address)

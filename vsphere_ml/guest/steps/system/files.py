@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vsphere_ml.core.model.guest import CommandAnswer, GuestFacts, Shell
 
 _MODE = re.compile(r"0?[0-7]{3,4}")
+_SHOWN_MODE = re.compile(r"[0-7]{1,5}")  # by stat
 _OWNER = re.compile(r"[a-z_][a-z0-9_-]*:[a-z0-9_-]*")
 
 
@@ -135,4 +136,4 @@ def read_existing(shell: Shell, path: str, facts: GuestFacts) -> tuple[int, str,
             f"{facts.name}: {path} is not UTF-8 text and is left alone", code="guest.not-text", target=facts.name
         )
     mode, _, owner = answers["stat"].text.partition(" ")
-    return int(mode, 8), owner, text
+    return int(mode, 8) if _SHOWN_MODE.fullmatch(mode) else 0o644, owner, text

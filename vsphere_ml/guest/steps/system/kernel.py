@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from vsphere_ml.core.model.guest import Step, StepNeed
+from vsphere_ml.core.units import parse_integer
 from vsphere_ml.guest.playbooks.fields import Wrong, check_pattern
 from vsphere_ml.guest.steps.system.content import Content
 from vsphere_ml.guest.steps.system.shell import q
@@ -130,7 +131,7 @@ class Limits(Step):
         for name, content in self._files.items():
             if lack := content.lack(seen[name]):
                 return lack
-        if self.hugepages and int(seen["pages"].text or 0) < self.hugepages:
+        if self.hugepages and (parse_integer(seen["pages"].text) or 0) < self.hugepages:
             return f"{seen['pages'].text or 'no'} huge pages, not {self.hugepages}"
         return None
 
@@ -143,7 +144,7 @@ class Limits(Step):
         shell.run(f"sysctl -q -w vm.nr_hugepages={self.hugepages}")
         # Memory in pieces gives fewer than asked; right after a boot it is whole.
         pages = shell.ask({"pages": "sysctl -n vm.nr_hugepages"})["pages"].text
-        return StepNeed.NOTHING if int(pages or 0) >= self.hugepages else StepNeed.REBOOT
+        return StepNeed.NOTHING if (parse_integer(pages) or 0) >= self.hugepages else StepNeed.REBOOT
 
     @property
     def _files(self) -> dict[str, Content]:

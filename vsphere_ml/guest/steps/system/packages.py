@@ -122,7 +122,7 @@ class AptRepository(Step):
     def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if self.key and not seen["key"].ok:
             return f"the key of {self.name} is not there"
-        if self.key_sha256 and seen["key"].text.split()[0] != self.key_sha256:
+        if self.key_sha256 and seen["key"].text.partition(" ")[0] != self.key_sha256:
             return f"the key of {self.name} is another one than was pinned"
         return self._list.lack(seen["list"])
 

@@ -1,0 +1,27 @@
+"""What the options of `vsml bench run` come to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from vsphere_ml.cli.bench.run_options import ScriptOptions
+from vsphere_ml.core.errors import ConfigError
+
+
+def test_another_script_is_another_configuration(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.py", tmp_path / "b.py"
+    one.write_text("1")
+    other.write_text("2")
+    first, second = (ScriptOptions(script=each, arguments="").options()["sha256"] for each in (one, other))
+    assert first != second
+
+
+def test_a_script_without_an_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for endless in (Path("/dev/zero"), tmp_path / "fifo"):
+        with pytest.raises(ConfigError) as refused:
+            ScriptOptions(script=endless, arguments="").options()
+        assert (refused.value.code, refused.value.target) == ("file.unreadable", str(endless))
