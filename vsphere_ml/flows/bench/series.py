@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from vsphere_ml.bench.analysis.metric import metric
 from vsphere_ml.bench.launch import matrix
@@ -36,18 +36,19 @@ from vsphere_ml.flows.guests import boot
 from vsphere_ml.flows.run_context import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from vsphere_ml.bench.launch.events import BenchListener
     from vsphere_ml.bench.launch.matrix import BenchSpec, PlannedLaunch
-    from vsphere_ml.bench.model.record import Configuration, Run
+    from vsphere_ml.bench.model.record import Configuration, Proof, Run
     from vsphere_ml.bench.model.transports import Transport
     from vsphere_ml.core.model.cpu_times import CpuTimes
     from vsphere_ml.core.model.guest import Playbook
     from vsphere_ml.core.model.spec import ClusterSpec
     from vsphere_ml.core.ports.events import Listener
     from vsphere_ml.core.ports.vcenter import Clock, GuestPlace, Guests, VCenter
+    from vsphere_ml.flows.bench.watch import Enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +79,13 @@ class Benchmark:
     playbooks: Sequence[Playbook] = ()
 
 
-def bench(asked: Benchmark) -> Benchmarked:
+def bench(asked: Benchmark, open_session: Callable[[Benchmark], BenchSession] | None = None) -> Benchmarked:
     """Make every launch of the wish that the record in the folder lacks, and return all of them.
 
     A launch that fails is recorded as such and does not keep the others back. Raises what stands in the way of all.
     """
     recorded = _recorded_runs(asked)
-    session = _ground(asked)
+    session = (open_session or open_bench_session)(asked)
     resume.check_conditions(recorded, _conditions(session))
     spec = where_possible(matrix.over_mpi(asked.wish, session.runtime), session)
     planned = matrix.plan(spec, recorded)
@@ -93,7 +94,16 @@ def bench(asked: Benchmark) -> Benchmarked:
     for each in to_make:
         if (why := hindrance(session, spec, each)) is not None:
             asked.tell_bench(LaunchSkipped(launch=each, why=why.message))
-    series = _Series(ground=session, vcenter=asked.vcenter, wish=spec, tell=asked.tell_bench, began=asked.clock.now())
+    series = Series(
+        launches=GuestLaunches(session, spec),
+        vcenter=asked.vcenter,
+        clock=asked.clock,
+        folder=asked.folder,
+        enough=asked.means.enough_launches,
+        repeats=spec.repeats,
+        tell=asked.tell_bench,
+        began=asked.clock.now(),
+    )
     series.runs += [each.done for each in planned if each.done is not None]
     left = series.make(to_make)
     return Benchmarked(
@@ -121,13 +131,64 @@ def _recorded_runs(asked: Benchmark) -> tuple[Run, ...]:
     return recorded
 
 
+class Launches(Protocol):
+    """What makes one launch, and measures what is between its nodes."""
+
+    def clean(self) -> Proof:
+        """End what earlier launches left; VsmlError when nothing can be measured beside what runs."""
+
+    def run(self, planned: PlannedLaunch, measurements: SideMeasurements) -> tuple[Run, VsmlError | None]:
+        """Return the record of a launch, and what makes it worthless."""
+
+    def refuse(self, planned: PlannedLaunch, error: VsmlError) -> Run:
+        """Return the record of a launch that was not begun."""
+
+    def measure_links(self, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
+        """Return what the nodes have between them; BenchError or GuestError when it cannot be measured."""
+
+    def measure_again(self, link: tuple[int, Transport]) -> float | None:
+        """Return what the slowest node gets through now, in bytes/s; None where nothing could be measured."""
+
+    def check_packet_sizes(self, nodes: int) -> None:
+        """Raise VsmlError when packets of full size are lost between so many nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestLaunches:
+    """Launches across the guests of a session."""
+
+    session: BenchSession
+    spec: BenchSpec
+
+    def clean(self) -> Proof:
+        return clean_slate(self.session)
+
+    def run(self, planned: PlannedLaunch, measurements: SideMeasurements) -> tuple[Run, VsmlError | None]:
+        return run_launch(self.session, self.spec, planned, measurements)
+
+    def refuse(self, planned: PlannedLaunch, error: VsmlError) -> Run:
+        return refused_run(self.session, self.spec, planned, error)
+
+    def measure_links(self, asked: Configuration, calibrated: Calibrated) -> MeasuredLinks:
+        return wire(self.session, asked, calibrated)
+
+    def measure_again(self, link: tuple[int, Transport]) -> float | None:
+        return measure_again(self.session, link)
+
+    def check_packet_sizes(self, nodes: int) -> None:
+        check_packet_sizes(self.session, nodes)
+
+
 @dataclass(slots=True, kw_only=True)
-class _Series:
+class Series:
     """Launches that are made one after the other, each recorded as soon as it has ended."""
 
-    ground: BenchSession
+    launches: Launches
     vcenter: VCenter
-    wish: BenchSpec
+    clock: Clock
+    folder: Path
+    enough: Enough
+    repeats: int
     tell: BenchListener
     began: float
     runs: list[Run] = field(default_factory=list)
@@ -144,18 +205,18 @@ class _Series:
                 self.tell(PrecisionReached(launch=each, why=stop))
                 continue
             if (lost := self._find_lost_packets(each.configuration)) is not None:
-                self._keep(each, refused_run(self.ground, self.wish, each, lost), lost)
+                self._keep(each, self.launches.refuse(each, lost), lost)
                 continue
             try:
-                clean = clean_slate(self.ground)
+                clean = self.launches.clean()
                 self.tell(Launching(launch=each, number=number, of=len(launches)))
             except VsmlError as error:
-                self._keep(each, refused_run(self.ground, self.wish, each, error), error)
+                self._keep(each, self.launches.refuse(each, error), error)
                 return launches[number:]
             measurements = SideMeasurements(
-                clean=clean, wire=partial(self._wire, each.configuration), cpu_times=self._cpu_times
+                clean=clean, wire=partial(self.measure_links, each.configuration), cpu_times=self.cpu_times
             )
-            self._keep(each, *run_launch(self.ground, self.wish, each, measurements))
+            self._keep(each, *self.launches.run(each, measurements))
         self._measure_links_again()
         return ()
 
@@ -165,7 +226,7 @@ class _Series:
             return None
         if asked.nodes not in self.lost_packets:
             try:
-                check_packet_sizes(self.ground, asked.nodes)
+                self.launches.check_packet_sizes(asked.nodes)
                 self.lost_packets[asked.nodes] = None
             except VsmlError as error:
                 self.lost_packets[asked.nodes] = error
@@ -178,12 +239,12 @@ class _Series:
             if run is None or before.bytes_per_s is None:
                 continue
             with suppress(BenchError, GuestError):  # what was measured stands without it
-                link = replace(run.link, calibrated_after_bytes_per_s=measure_again(self.ground, key))
+                link = replace(run.link, calibrated_after_bytes_per_s=self.launches.measure_again(key))
                 self._replace_run(run, replace(run, link=link))
 
     def _replace_run(self, run: Run, by: Run) -> None:
         self.runs[self.runs.index(run)] = by
-        store.write(by, self.ground.folder)
+        store.write(by, self.folder)
 
     def _enough(self, asked: Configuration) -> Stop | None:
         """Return why this configuration needs no more launches; None when it does."""
@@ -192,34 +253,33 @@ class _Series:
             for run in self.runs
             if run.outcome is Outcome.COMPLETE and is_same_configuration(run.configuration, asked)
         ]
-        enough = self.ground.means.enough_launches
         return launches_suffice(
             [texts[1] for run in complete if (texts := metric(run)) is not None],
-            elapsed_s=self.ground.clock.now() - self.began,
-            cap_s=enough.seconds or float("inf"),
-            half_width=enough.half_width,
+            elapsed_s=self.clock.now() - self.began,
+            cap_s=self.enough.seconds or float("inf"),
+            half_width=self.enough.half_width,
         )
 
     def _noted(self, launch: PlannedLaunch, run: Run) -> Run:
         """Return the run with a remark when it is the one after which no more launches are needed."""
         stop = self._enough(launch.configuration)
-        if stop is None or self.wish.repeats == launch.launch:
+        if stop is None or self.repeats == launch.launch:
             return run
         what = "this configuration" if stop is Stop.PRECISE else "any configuration"
-        message = f"launch {launch.launch} of at most {self.wish.repeats}; {what} is not launched again: {stop.value}"
+        message = f"launch {launch.launch} of at most {self.repeats}; {what} is not launched again: {stop.value}"
         diagnostic = Remark(code="bench.launches-suffice", target=run.run_id, message=message)
         return replace(run, remarks=(*run.remarks, diagnostic))
 
-    def _wire(self, asked: Configuration) -> MeasuredLinks:
+    def measure_links(self, asked: Configuration) -> MeasuredLinks:
         """Return what the nodes have between them; a launch that went well is kept though its wire tells nothing."""
         try:
-            return wire(self.ground, asked, self.calibrated)
+            return self.launches.measure_links(asked, self.calibrated)
         except (BenchError, GuestError) as error:
             if asked.workload is Workload.LINK:
                 raise
             return MeasuredLinks(remarks=(link_tools.not_measured(asked.transport, error.message),))
 
-    def _cpu_times(self, nodes: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
+    def cpu_times(self, nodes: Collection[str], seconds: float) -> Mapping[str, CpuTimes]:
         """Return what vCenter tells; a launch that went well is kept though vCenter does not answer any more."""
         with suppress(VSphereError):
             return self.vcenter.cpu_times(nodes, seconds)
@@ -230,7 +290,7 @@ class _Series:
         run = self.runs[-1] = self._noted(launch, run)
         if run.outcome is Outcome.COMPLETE and run.configuration.workload is not Workload.LINK:
             self.made.append(run)
-        store.write(run, self.ground.folder)
+        store.write(run, self.folder)
         self.tell(Measured(launch=launch, run=run))
         self.errors += [error] if error else []
 
@@ -239,7 +299,7 @@ def _link_key(asked: Configuration) -> tuple[int, Transport]:
     return asked.nodes, asked.transport
 
 
-def _ground(asked: Benchmark) -> BenchSession:
+def open_bench_session(asked: Benchmark) -> BenchSession:
     """Return where the launches go to; raises the first thing that stands in their way, before anything is written."""
     spec, guests, clock, settings = asked.spec, asked.guests, asked.clock, asked.means
     run = RunContext(spec, asked.vcenter, asked.tell, clock)

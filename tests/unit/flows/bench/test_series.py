@@ -11,10 +11,11 @@ import pytest
 from tests.unit.bench import synthetic
 from vsphere_ml.bench.launch import matrix
 from vsphere_ml.bench.launch.events import BenchEvent, PrecisionReached
-from vsphere_ml.bench.model.record import Outcome, Run, Workload
+from vsphere_ml.bench.model.record import Outcome, Proof, Run, Verdict, Workload
+from vsphere_ml.bench.proof.launch_context import MeasuredLinks
 from vsphere_ml.bench.records import store
 from vsphere_ml.bench.stats.stop import Stop
-from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VSphereError
+from vsphere_ml.core.errors import BenchError, GuestError, NotPossible, VsmlError, VSphereError
 from vsphere_ml.flows.bench import launch
 from vsphere_ml.flows.bench import series as bench
 from vsphere_ml.flows.bench.watch import Enough
@@ -35,6 +36,7 @@ class Hands:
     now_s: float = 0.0
     lost_from: int = 99  # the launch before which a guest is lost
     bad: int = 99  # the launch that fails
+    link_error: VsmlError | None = None  # what keeps links from being measured
     made: list[str] = field(default_factory=list)
 
     def now(self) -> float:
@@ -43,11 +45,29 @@ class Hands:
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def clean(self, _ground: object) -> None:
+    def clean(self) -> Proof:
         if len(self.made) + 1 >= self.lost_from:
             raise GuestError("node-2 does not answer", code="guest.unreachable", target="node-2")
+        return Proof(name="clean", verdict=Verdict.YES)
 
-    def launch(self, _ground: object, _wish: object, planned: PlannedLaunch, _before: object) -> tuple[Run, Any]:
+    def refuse(self, planned: PlannedLaunch, error: VsmlError) -> Run:
+        run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
+        return replace(
+            run, run_id="refused", started="2026-01-31T12:30:00Z", outcome=Outcome.FAILED, reason=error.message
+        )
+
+    def measure_links(self, _asked: object, _calibrated: object) -> MeasuredLinks:
+        if self.link_error is not None:
+            raise self.link_error
+        return MeasuredLinks()
+
+    def measure_again(self, link: object) -> float | None:
+        raise AssertionError(link)  # no link was measured at first
+
+    def check_packet_sizes(self, nodes: int) -> None:
+        raise AssertionError(nodes)  # nothing goes over RDMA here
+
+    def run(self, planned: PlannedLaunch, _measurements: object) -> tuple[Run, VsmlError | None]:
         self.now_s += 10
         self.made.append(f"{planned.configuration.workload} {planned.launch}")
         run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch)
@@ -71,41 +91,34 @@ class SilentVCenter:
 class Made:
     """A series that was made: what lies in its record, and what listeners were told."""
 
-    series: bench._Series
+    series: bench.Series
     left: Sequence[PlannedLaunch]
     told: list[BenchEvent]
     recorded: tuple[Run, ...]
 
 
-def series(
-    patch: pytest.MonkeyPatch, folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, seconds: float = 0
-) -> Made:
-    patch.setattr(bench, "clean_slate", hands.clean)
-    patch.setattr(bench, "run_launch", hands.launch)
-    patch.setattr(bench, "wire", lambda *_: None)
-    patch.setattr(bench, "refused_run", refused)
+def series(folder: Path, hands: Hands, *, repeats: int, half_width: float = 0, seconds: float = 0) -> Made:
     spec = matrix.BenchSpec(workloads=(Workload.ALLREDUCE,), nodes=(2,), repeats=repeats)
-    settings = launch.LaunchSettings(enough_launches=Enough(half_width=half_width, seconds=seconds))
-    resolved: Any = type("Ground", (), {"folder": folder, "means": settings, "clock": hands})()
     events: list[BenchEvent] = []
     vcenter: Any = SilentVCenter()
-    made = bench._Series(ground=resolved, vcenter=vcenter, wish=spec, tell=events.append, began=hands.now())
+    made = bench.Series(
+        launches=hands,
+        vcenter=vcenter,
+        clock=hands,
+        folder=folder,
+        enough=Enough(half_width=half_width, seconds=seconds),
+        repeats=repeats,
+        tell=events.append,
+        began=hands.now(),
+    )
     left = made.make([each for each in matrix.plan(spec, ()) if each.done is None])
     return Made(series=made, left=left, told=events, recorded=store.read(folder))
 
 
-def refused(_ground: object, _wish: object, planned: PlannedLaunch, error: BenchError) -> Run:
-    run = replace(synthetic.sweep(2), configuration=planned.configuration, launch=planned.launch, sweep=())
-    return replace(run, run_id="refused", started="2026-01-31T12:30:00Z", outcome=Outcome.FAILED, reason=error.message)
-
-
-def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_record_over_another_interface_is_refused_before_anything_is_launched(tmp_path: Path) -> None:
     made = synthetic.sweep(2)
     store.write(replace(made, link=replace(made.link, interface="eth1")), tmp_path)
     resolved: Any = SimpleNamespace(cluster=made.cluster, interface="eth0", peers=(), machines={})
-    monkeypatch.setattr(bench, "_ground", lambda _asked: resolved)
     spec: Any = SimpleNamespace(name="synthetic", vcenter=SimpleNamespace(lab="default"))
     events: list[BenchEvent] = []
     unused: Any = None
@@ -122,14 +135,12 @@ def test_a_record_over_another_interface_is_refused_before_anything_is_launched(
         clock=unused,
     )
     with pytest.raises(NotPossible) as refused:
-        bench.bench(asked)
+        bench.bench(asked, lambda _asked: resolved)
     assert (refused.value.code, events) == ("record.other-conditions", [])
 
 
-def test_launches_end_when_they_agree_and_the_record_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden: Golden
-) -> None:
-    made = series(monkeypatch, tmp_path, Hands(spread=0.001), repeats=10, half_width=0.02)
+def test_launches_end_when_they_agree_and_the_record_says_so(tmp_path: Path, golden: Golden) -> None:
+    made = series(tmp_path, Hands(spread=0.001), repeats=10, half_width=0.02)
     assert len(made.recorded) == 5
     (diagnostic,) = made.recorded[-1].remarks
     assert diagnostic.code == "bench.launches-suffice"
@@ -137,29 +148,25 @@ def test_launches_end_when_they_agree_and_the_record_says_so(
     assert [each.why for each in made.told if isinstance(each, PrecisionReached)] == [Stop.PRECISE] * 5
 
 
-def test_launches_that_differ_go_on_until_the_time_is_up(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden: Golden
-) -> None:
-    made = series(monkeypatch, tmp_path, Hands(spread=0.2), repeats=10, half_width=0.02, seconds=45)
+def test_launches_that_differ_go_on_until_the_time_is_up(tmp_path: Path, golden: Golden) -> None:
+    made = series(tmp_path, Hands(spread=0.2), repeats=10, half_width=0.02, seconds=45)
     assert len(made.recorded) == 5
     golden(made.recorded[-1].remarks[0].message)
 
 
-def test_without_a_rule_every_launch_is_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made = series(monkeypatch, tmp_path, Hands(), repeats=4)
+def test_without_a_rule_every_launch_is_made(tmp_path: Path) -> None:
+    made = series(tmp_path, Hands(), repeats=4)
     assert [run.remarks for run in made.recorded] == [()] * 4
 
 
-def test_a_launch_that_fails_does_not_keep_the_others_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made = series(monkeypatch, tmp_path, Hands(bad=2), repeats=3)
+def test_a_launch_that_fails_does_not_keep_the_others_back(tmp_path: Path) -> None:
+    made = series(tmp_path, Hands(bad=2), repeats=3)
     assert [run.outcome for run in made.recorded] == [Outcome.COMPLETE, Outcome.FAILED, Outcome.COMPLETE]
     assert [error.code for error in made.series.errors] == ["bench.launch-failed"]
 
 
-def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, golden: Golden
-) -> None:
-    made = series(monkeypatch, tmp_path, Hands(lost_from=2), repeats=4)
+def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(tmp_path: Path, golden: Golden) -> None:
+    made = series(tmp_path, Hands(lost_from=2), repeats=4)
     golden([(run.outcome.value, run.reason) for run in made.recorded])
     assert made.series.errors[0].status == 5
     assert [each.launch for each in made.left] == [3, 4]
@@ -167,22 +174,17 @@ def test_a_guest_that_is_lost_leaves_a_failed_launch_and_ends_the_series(
 
 @pytest.mark.parametrize("kind", [BenchError, GuestError])
 def test_a_launch_that_went_well_is_kept_though_its_links_cannot_be_measured(
-    kind: type[BenchError | GuestError], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kind: type[BenchError | GuestError], tmp_path: Path
 ) -> None:
-    def fails(*_: object) -> None:
-        raise kind("node-2 does not answer", code="guest.timeout", target="node-2")
-
-    made = series(monkeypatch, tmp_path, Hands(), repeats=1).series
-    monkeypatch.setattr(bench, "wire", fails)
-    links = made._wire(synthetic.sweep(2).configuration)
+    error = kind("node-2 does not answer", code="guest.timeout", target="node-2")
+    made = series(tmp_path, Hands(link_error=error), repeats=1).series
+    links = made.measure_links(synthetic.sweep(2).configuration)
     assert [each.code for each in links.remarks] == ["bench.not-measured"]
     link = replace(synthetic.sweep(2).configuration, workload=Workload.LINK)
     with pytest.raises(kind):
-        made._wire(link)
+        made.measure_links(link)
 
 
-def test_a_launch_is_kept_though_vcenter_does_not_tell_what_cpus_waited_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    made = series(monkeypatch, tmp_path, Hands(), repeats=1)
-    assert made.series._cpu_times(["node-1"], 10.0) == {}
+def test_a_launch_is_kept_though_vcenter_does_not_tell_what_cpus_waited_for(tmp_path: Path) -> None:
+    made = series(tmp_path, Hands(), repeats=1)
+    assert made.series.cpu_times(["node-1"], 10.0) == {}
