@@ -366,6 +366,8 @@ class Network:
     switch_ref: SwitchRef | None = None
     mtu: int | None = None
     vlan: int | None = None  # 0 is untagged; None for a trunk, and where nobody tells
+    ports: int | None = None  # that it can have; None where it makes as many as are needed
+    free_ports: int | None = None  # of those; None where it was not asked for or not told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.hosts.nic_drivers import driver_findings
-from vsphere_ml.core.model.placement import WantGroup, WantPvrdma, WantSriov
+from vsphere_ml.core.model.placement import WantGroup, WantNic, WantPvrdma, WantSriov
 from vsphere_ml.core.model.spec import HostConfigKind
 from vsphere_ml.core.plan.changes import SetSwitchMtu
 from vsphere_ml.core.plan.plan import Finding
@@ -14,8 +15,8 @@ from vsphere_ml.core.plan.plan import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from vsphere_ml.core.model.inventory import HostRef, Inventory, Network, Switch
-    from vsphere_ml.core.model.placement import NodePlacement, Placement
+    from vsphere_ml.core.model.inventory import HostRef, Inventory, Network, NetworkRef, Switch
+    from vsphere_ml.core.model.placement import NodePlacement, Placement, WantedDevice
     from vsphere_ml.core.model.spec import ClusterSpec
 
 
@@ -56,6 +57,7 @@ def fabric_findings(spec: ClusterSpec, placement: Placement, inventory: Inventor
         yield from _uplinks(each, inventory)
         yield from _vmknics(each, spec, inventory)
     yield from _vlans(placement, inventory)
+    yield from _ports(placement, inventory)
     yield from _drivers(spec, placement, inventory)
 
 
@@ -143,6 +145,31 @@ def _vlans(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
             message=f"the nodes' fast NICs are on different VLANs: {', '.join(texts)}",
             hint="set nodes.nic.port_group to port groups of one VLAN, unless RoCE is routed between them",
         )
+
+
+def _ports(placement: Placement, inventory: Inventory) -> Iterator[Finding]:
+    """Yield port groups that have fewer free ports than new VMs are to be connected to, and make no more."""
+    new = [each for each in placement.placements if each.standing is None]
+    refs = (_find_network(want) for each in new for want in each.target.devices)
+    wanted = Counter(ref for ref in refs if ref is not None)
+    for network in inventory.networks:
+        needed = wanted[network.ref]
+        if network.ports is not None and network.free_ports is not None and needed > network.free_ports:
+            enough = network.ports + needed - network.free_ports
+            yield Finding(
+                code="network.ports",
+                target=network.name,
+                message=f"{network.free_ports} of its {network.ports} ports are free, and new VMs need {needed}",
+                hint=f"`govc dvs.portgroup.change -nports {enough} {network.name}`, or have it expand "
+                "(`-auto-expand=true`)",
+            )
+
+
+def _find_network(want: WantedDevice) -> NetworkRef | None:
+    """Return the network that a device takes a port of."""
+    if isinstance(want, WantNic | WantSriov | WantPvrdma) or (isinstance(want, WantGroup) and want.group.has_function):
+        return want.network
+    return None
 
 
 def _drivers(spec: ClusterSpec, placement: Placement, inventory: Inventory) -> Iterator[Finding]:

@@ -28,8 +28,8 @@ class Scope:
     or with `direct_path` for all of them, since GPUs handed through whole do not show in the lean read; with
     `pvrdma` also what they do PVRDMA with, with `roce` also the options of their NICs' drivers, with `vgpus` also how
     many vGPUs one VM may have. Settings are read in full for VMs that carry the mark `owner` or have one of the names
-    in `vms`. With `customizations` the names of vCenter's customization specifications are read, with `tasks` the
-    tasks that it is at work on.
+    in `vms`, the free ports of the port groups `port_groups`. With `customizations` the names of vCenter's
+    customization specifications are read, with `tasks` the tasks that it is at work on.
     """
 
     datacenter: str | None = None
@@ -41,6 +41,7 @@ class Scope:
     pvrdma: bool = False
     roce: bool = False
     vgpus: bool = False
+    port_groups: frozenset[str] = frozenset()
     customizations: bool = False
     tasks: bool = False
 

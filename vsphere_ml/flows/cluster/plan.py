@@ -136,6 +136,12 @@ def scope(spec: ClusterSpec) -> Scope:
         direct_path=any(node.gpu.whole for node in spec.nodes),
         pvrdma=any(node.nic.kind.traits.paravirtual for node in spec.nodes),
         roce=spec.roce.of_hosts,
+        port_groups=frozenset(
+            name.rpartition("/")[2]
+            for node in spec.nodes
+            for name in (node.port_group, node.nic.port_group)
+            if name is not None
+        ),
         vgpus=any(not node.gpu.whole and node.gpu.count > VGPUS_PER_VM for node in spec.nodes),
         customizations=spec.guest.customization_spec is not None,
     )

@@ -27,6 +27,7 @@ from vsphere_ml.core.model.inventory import (
 from vsphere_ml.core.units import Bytes
 from vsphere_ml.vsphere.changes.site import PortGroup, folder_ref
 from vsphere_ml.vsphere.inventory.collect import Row, climb, reference
+from vsphere_ml.vsphere.inventory.switch_ports import most_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,6 +45,9 @@ WANTED: dict[Any, tuple[str, ...]] = {
         "config.distributedVirtualSwitch",
         "config.uplink",
         "config.defaultPortConfig",
+        "config.numPorts",
+        "config.autoExpand",
+        "config.type",
     ),
     # A switch's MTU is a property of VMware's own kind of switch config; the declared type of `config` lacks it.
     vim.DistributedVirtualSwitch: ("name", "uuid", "config"),
@@ -154,6 +158,7 @@ class Surroundings:
                     switch_ref=SwitchRef(_switch(props)) if switch else None,
                     mtu=getattr(config, "maxMtu", None),
                     vlan=_vlan(props.get("config.defaultPortConfig")),
+                    ports=most_ports(props),
                 )
             )
         return tuple(sorted(made, key=lambda network: (network.name, network.ref)))

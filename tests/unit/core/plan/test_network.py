@@ -55,6 +55,24 @@ def test_it_is_raised_before_anything_else_when_that_was_asked_for_and_then_ther
     assert again.findings == ()
 
 
+def with_ports(free: int | None, ports: int | None = 8) -> Inventory:
+    site = quad_8u3(taken=False)
+    of_roce = (replace(each, ports=ports, free_ports=free) if each.ref == ROCE else each for each in site.networks)
+    return replace(site, networks=tuple(of_roce))
+
+
+@pytest.mark.parametrize(("free", "found"), [(1, ["network.ports"]), (2, []), (None, [])])
+def test_a_port_group_with_too_few_ports_for_the_new_vms_is_a_finding(free: int | None, found: list[str]) -> None:
+    assert codes(cluster(2), with_ports(free)) == found
+
+
+def test_vms_that_stand_need_no_further_port() -> None:
+    spec = cluster(2)
+    done = applied(planned(spec, with_ports(2)).changes, with_ports(2))
+    full = (replace(each, free_ports=0) if each.ref == ROCE else each for each in done.networks)
+    assert codes(spec, replace(done, networks=tuple(full))) == []
+
+
 def test_a_larger_mtu_is_never_lowered() -> None:
     plan = planned(cluster(2, roce=replace(RAISED, mtu=4200)), with_mtu(9000))
     assert SetSwitchMtu not in kinds(plan)

@@ -73,7 +73,7 @@ func (l *Lab) addPortgroups(made *simulator.DistributedVirtualSwitch, name strin
 			continue
 		}
 		specs = append(specs, types.DVPortgroupConfigSpec{
-			Name: described.Name, NumPorts: 128, AutoExpand: types.NewBool(true),
+			Name: described.Name, NumPorts: portsOf(described), AutoExpand: types.NewBool(described.Ports == 0),
 			Type: string(types.DistributedVirtualPortgroupPortgroupTypeEarlyBinding),
 			DefaultPortConfig: &types.VMwareDVSPortSetting{
 				Vlan: &types.VmwareDistributedVirtualSwitchVlanIdSpec{VlanId: int32(described.VLAN)},
@@ -90,6 +90,14 @@ func (l *Lab) addPortgroups(made *simulator.DistributedVirtualSwitch, name strin
 		l.site.portgroups[group.Name] = group
 	}
 	return nil
+}
+
+// portsOf is the number of ports a group begins with; 128 is what a switch's own dialogue once proposed.
+func portsOf(described topology.Portgroup) int32 {
+	if described.Ports > 0 {
+		return int32(described.Ports)
+	}
+	return 128
 }
 
 // join makes every host a member, directly for the same reason as addHosts, with its adapters as uplinks. The

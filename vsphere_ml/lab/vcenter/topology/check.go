@@ -169,6 +169,9 @@ func checkNetworks(file File, found *problems) {
 		if _, ok := named(file.Switches, group.DVS, func(s Switch) string { return s.Name }); !ok {
 			found.add("portgroup %q: no [[dvs]] is named %q", group.Name, group.DVS)
 		}
+		if group.Ports < 0 {
+			found.add("portgroup %q: ports is %d: it must not be negative", group.Name, group.Ports)
+		}
 		if group.VLAN < 0 || group.VLAN > 4094 {
 			found.add("portgroup %q: vlan is %d: it must be 0 to 4094", group.Name, group.VLAN)
 		}

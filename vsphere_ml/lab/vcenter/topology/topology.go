@@ -171,6 +171,8 @@ type Portgroup struct {
 	Name string `toml:"name"`
 	DVS  string `toml:"dvs"`
 	VLAN int    `toml:"vlan"`
+	// Ports limits the group to so many; 0 makes more whenever one is needed.
+	Ports int `toml:"ports"`
 }
 
 // Template is a VM to clone from. Snapshot, when set, names one snapshot for linked clones.
