@@ -11,12 +11,14 @@ from vsphere_ml.cli.wiring.site_wiring import SystemClock
 from vsphere_ml.config.load import load_text
 from vsphere_ml.core.catalog.boards import BOARDS
 from vsphere_ml.core.rules import check
-from vsphere_ml.flows.cluster.plan import look
+from vsphere_ml.core.rules.reasons import RejectReason
+from vsphere_ml.flows.cluster.plan import compare, look
 from vsphere_ml.flows.run_context import RunContext
 from vsphere_ml.lab.server import topology_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from vsphere_ml.lab.state import Lab
 
@@ -52,6 +54,23 @@ def test_a_cluster_of_new_boards_and_new_nics_is_provisioned(lab: Lab) -> None:
         assert not labs.brought(spec, lab, vcenter).acted
     finally:
         vcenter.close()
+
+
+def test_hosts_without_the_vgpu_manager_are_named_for_that(tmp_path: Path) -> None:
+    text = topology_file("quad-8.0u3").read_text().partition("# A VM of somebody else's")[0]
+    topology = tmp_path / "bare.toml"
+    topology.write_text(text.replace('vgpu_manager = "535.183.04"\n', ""))
+    with labs.running(tmp_path / "state", str(topology)) as bare:
+        vcenter = labs.gateway(bare)
+        try:
+            spec = load_text(labs.cluster_file("bare", cluster="gpu", gpu='{ profile = "A100-40C" }'))
+            seen = look(spec, vcenter, notify=lambda _: None, clock=SystemClock(), why="first")
+            assert {host.vgpu_manager for host in seen.hosts} == {""}
+            error = compare(spec, seen).placement_error
+            assert error is not None
+            assert error.hint == RejectReason.MANAGER.value
+        finally:
+            vcenter.close()
 
 
 def test_how_many_vgpus_a_vm_may_have_is_asked_of_the_hosts(lab: Lab) -> None:

@@ -197,6 +197,7 @@ class Host:
     nics: tuple[NicPort, ...] = ()
     profiles: tuple[VgpuProfile, ...] = ()
     groups: tuple[DeviceGroup, ...] = ()
+    vgpu_manager: str | None = None  # version; "" for none installed; only read where no profile is offered
     most_vgpus: int | None = None  # of one VM; None where it was not asked for or not told
     assignment_policy: str | None = None  # of vGPUs to GPUs: performance, consolidation
     rebinds: bool = False  # takes passthrough without a reboot

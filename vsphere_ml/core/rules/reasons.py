@@ -23,6 +23,11 @@ class RejectReason(StrEnum):
         "`vsml inventory` shows the groups they have"
     )
     PROFILE = "run `vsml inventory` to see which profiles the hosts offer, and set gpu.profile to one of them"
+    MANAGER = (
+        "install NVIDIA's vGPU manager of this ESXi release: import its depot and add it to the cluster's image "
+        "(Lifecycle Manager), or `esxcli software vib install -d /vmfs/volumes/DATASTORE/FILE.zip` in maintenance "
+        "mode; then reboot the host"
+    )
     PASSTHROUGH = "enable passthrough of the GPUs under Configure, Hardware, PCI Devices of the host"
     LABEL = "run `vsml profiles` to see the hardware labels of the GPUs, and set gpu.label to one of them"
     PVRDMA = (

@@ -22,6 +22,7 @@ from vsphere_ml.core.model.inventory import (
 from vsphere_ml.core.units import gib
 from vsphere_ml.vsphere.esxi import modules, pvrdma
 from vsphere_ml.vsphere.faults import AWAY, words
+from vsphere_ml.vsphere.inventory import vibs
 from vsphere_ml.vsphere.inventory.collect import collect_objects, reference
 from vsphere_ml.vsphere.inventory.gpus import is_gpu
 from vsphere_ml.vsphere.inventory.hosts import Extra
@@ -30,7 +31,7 @@ from vsphere_ml.vsphere.inventory.pci import address, functions, unsigned_id
 from vsphere_ml.vsphere.inventory.vms import hardware_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from vsphere_ml.core.model.inventory import PciAddress
     from vsphere_ml.vsphere.connection.session import Session
@@ -56,6 +57,7 @@ class Assignable:
         self._system_ids: dict[HostRef, dict[PciAddress, str]] = {}
         self._pvrdma: dict[HostRef, Pvrdma] = {}
         self._modules: dict[HostRef, tuple[tuple[str, str], ...] | None] = {}
+        self._managers: Mapping[HostRef, str | None] = {}
         self._most_vgpus: dict[HostRef, int | None] = {}
         self._no_answer: dict[HostRef, str] = {}
 
@@ -75,6 +77,10 @@ class Assignable:
     def ask_for_modules(self, machines: Machines) -> None:
         """Ask these hosts for the options of their NICs' drivers."""
         self._modules = self._each("driver options", _modules, machines)
+
+    def ask_for_managers(self, hosts: Sequence[HostRef]) -> None:
+        """Ask these hosts for their vGPU managers."""
+        self._managers = vibs.read_vgpu_managers(self._session, hosts)
 
     def ask_for_most_vgpus(self, machines: Machines) -> None:
         """Ask these hosts how many vGPUs one VM may have."""
@@ -137,6 +143,7 @@ class Assignable:
             pvrdma=self._pvrdma.get(ref),
             module_options=self._modules.get(ref),
             most_vgpus=self._most_vgpus.get(ref),
+            vgpu_manager=self._managers.get(ref),
             no_answer=self._no_answer.get(ref, ""),
         )
 

@@ -75,6 +75,7 @@ class Extra:
     pvrdma: Pvrdma | None = None
     module_options: tuple[tuple[str, str], ...] | None = None
     most_vgpus: int | None = None
+    vgpu_manager: str | None = None
     no_answer: str = ""
 
 
@@ -82,6 +83,11 @@ def has_gpus(props: Mapping[str, Any]) -> bool:
     """Return whether a host offers vGPUs or has a graphics device that is more than a console."""
     infos = props.get("config.graphicsInfo") or ()
     return bool(props.get("config.sharedPassthruGpuTypes")) or any(info.graphicsType != "basic" for info in infos)
+
+
+def offers_no_profile(props: Mapping[str, Any]) -> bool:
+    """Return whether a host has graphics devices and offers no vGPU of them."""
+    return has_gpus(props) and not props.get("config.sharedPassthruGpuTypes")
 
 
 def host(
@@ -122,6 +128,7 @@ def host(
         profiles=extra.profiles,
         groups=extra.groups,
         most_vgpus=extra.most_vgpus,
+        vgpu_manager=extra.vgpu_manager,
         assignment_policy=gpus.policy(props),
         rebinds=bool(props.get("capability.deviceRebindWithoutRebootSupported")),
         pvrdma=extra.pvrdma,

@@ -28,9 +28,13 @@ def vgpu_managers(session: Session, hosts: Collection[HostRef]) -> Mapping[HostR
 
     A host that is away, and an account that may not ask, make an unknown version, not an error.
     """
+    return {host: version for host, version in read_vgpu_managers(session, hosts).items() if version}
+
+
+def read_vgpu_managers(session: Session, hosts: Collection[HostRef]) -> Mapping[HostRef, str | None]:
+    """Return the version of the vGPU manager on each host: "" where none is installed, None where nobody can tell."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        versions = pool.map(lambda host: _version(session, host), hosts)
-        return {host: version for host, version in zip(hosts, versions, strict=True) if version is not None}
+        return dict(zip(hosts, pool.map(lambda host: _version(session, host), hosts), strict=True))
 
 
 def version_of(name: str, version: str) -> str | None:
@@ -43,7 +47,9 @@ def _version(session: Session, host: HostRef) -> str | None:
         packages = session.read(lambda: _packages(managed_object(session, "vim.HostSystem", host)))
     except (vmodl.MethodFault, vim.fault.VimFault, VSphereError):
         return None
-    return next((found for each in packages if (found := version_of(each.name, each.version))), None)
+    return next(
+        (found for each in packages if (found := version_of(each.name, each.version))), "" if packages else None
+    )
 
 
 def _packages(host: Any) -> list[Any]:

@@ -43,7 +43,9 @@ def vgpu_reasons(host: Host, profile: ProfileName, count: int, ready: HostConfig
     if known is not None and numbers(host.version) < known.since:
         since = ".".join(str(each) for each in known.since)
         yield Reason(RejectReason.PROFILE, f"ESXi {host.version} has no {profile}, {since} needed", "new-mig-profiles")
-    if find_profile(profile, host.profiles) is None and not _would_offer(host, profile, ready):
+    if host.vgpu_manager == "":
+        yield Reason(RejectReason.MANAGER, "NVIDIA's vGPU manager is not installed")
+    elif find_profile(profile, host.profiles) is None and not _would_offer(host, profile, ready):
         yield Reason(RejectReason.PROFILE, f"does not offer {profile}; {_offers(host)}")
 
 

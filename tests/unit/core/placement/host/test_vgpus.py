@@ -15,6 +15,7 @@ from vsphere_ml.core.model.inventory import PciAddress, Sharing, VgpuProfile
 from vsphere_ml.core.model.placement import WantVgpu
 from vsphere_ml.core.model.spec import GpuRequest, NicRequest
 from vsphere_ml.core.placement.vm_config import MMIO_SIZE
+from vsphere_ml.core.rules.reasons import RejectReason
 from vsphere_ml.core.units import gib
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ def test_the_vm_gets_the_hosts_own_spelling_and_the_most_mmio_space() -> None:
 def test_a_profile_that_the_host_does_not_offer_is_refused_by_what_it_offers() -> None:
     error = refused(cluster(nodes(1, nic=NO_NIC, gpu=asked("B9000-DC-24C"))), site())
     assert f"{NEW}-96c" in error.details[0]
+
+
+def test_a_host_without_the_vgpu_manager_is_passed_over_for_that() -> None:
+    bare = one_host(groups=(), profiles=(), vgpu_manager="")
+    error = refused(cluster(nodes(1, nic=NO_NIC)), bare)
+    assert error.hint == RejectReason.MANAGER.value
+    unknown = one_host(groups=(), profiles=(), vgpu_manager=None)
+    assert refused(cluster(nodes(1, nic=NO_NIC)), unknown).hint == RejectReason.PROFILE.value
 
 
 def test_a_gpu_of_a_known_board_gives_nothing_of_an_unknown_one() -> None:
