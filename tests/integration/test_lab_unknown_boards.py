@@ -64,7 +64,7 @@ def test_hosts_without_the_vgpu_manager_are_named_for_that(tmp_path: Path) -> No
         vcenter = labs.gateway(bare)
         try:
             spec = load_text(labs.cluster_file("bare", cluster="gpu", gpu='{ profile = "A100-40C" }'))
-            seen = look(spec, vcenter, notify=lambda _: None, clock=SystemClock(), why="first")
+            seen = look(RunContext(spec, vcenter, lambda _: None, SystemClock()), why="first")
             assert {host.vgpu_manager for host in seen.hosts} == {""}
             error = compare(spec, seen).placement_error
             assert error is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vsphere_ml.core.catalog import catalogue
-from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, NVIDIA, Board
+from vsphere_ml.core.catalog.boards import BOARDS, BY_CODE, BY_DEVICE, NVIDIA, Board
 from vsphere_ml.core.catalog.profiles import known_names, parse
 from vsphere_ml.core.model.device_kinds import GpuKind
 from vsphere_ml.core.nearest import nearest_name
@@ -70,6 +70,14 @@ def device_ids(text: str) -> tuple[int, int]:
         meant = f"; did you mean `{known}`?" if known else ""
         raise ValueError(f"`{text}` is no GPU; write a board such as A100, or its PCI ids such as 10de:20f1{meant}")
     return NVIDIA, board.device
+
+
+def gpu_board(asked: GpuRequest) -> Board | None:
+    """Return the board of GPUs that are handed through whole, as far as vsml knows it."""
+    if not asked.whole:
+        return None
+    vendor, device = device_ids(asked.device)
+    return BY_DEVICE.get(device) if vendor == NVIDIA else None
 
 
 def refusal(asked: GpuRequest) -> str | None:

@@ -10,7 +10,7 @@ from vsphere_ml.core.catalog.boards import BY_CODE
 from vsphere_ml.core.catalog.profiles import ProfileName, read
 from vsphere_ml.core.catalog.versions import DEVICE_GROUPS_HARDWARE, PCI_HARDWARE, functions_hardware
 from vsphere_ml.core.model.device_kinds import GpuKind
-from vsphere_ml.core.nodes.gpu import profile_note
+from vsphere_ml.core.nodes.gpu import PAIR, gpu_board, profile_note
 from vsphere_ml.core.order import list_first
 from vsphere_ml.core.rules.rule import Words
 
@@ -57,6 +57,20 @@ def unknown_profile(node: NodeSpec) -> Iterator[Words]:
 def peer_to_peer(node: NodeSpec) -> Iterator[Words]:
     if node.gpu.count > 1 and not (node.gpu.kind.traits.whole or node.gpu.kind.traits.linked):
         yield Words(f"its {node.gpu.count} vGPUs exchange data through the VM's memory, not with each other")
+
+
+def bridged_pairs(node: NodeSpec) -> Iterator[Words]:
+    """Yield that more than two GPUs of a PCIe board are joined in pairs; H200's bridges may join four."""
+    board = gpu_board(node.gpu)
+    if board is None or node.gpu.count <= PAIR or board.code == "H200":
+        return
+    if board.code in catalogue.NVLINK - catalogue.NVSWITCH:
+        pairs = -(-node.gpu.count // PAIR)
+        yield Words(
+            f"{node.gpu.count} {board.title} are {pairs} pairs, as far as bridges join them: between pairs data goes "
+            "over PCIe",
+            ("gpu", "count"),
+        )
 
 
 def unified_memory(node: NodeSpec) -> Iterator[Words]:

@@ -361,6 +361,15 @@ RULES: tuple[Rule, ...] = (
         "has it, and how many a GPU holds is worked out of its other profiles",
         of_node=by_spec.unknown_profile,
     ),
+    Rule(
+        id="bridged-pairs",
+        number=39,
+        severity=_WARNING,
+        says="NVLink bridges join PCIe GPUs in pairs: four of them in a VM are two pairs",
+        sources=("FD-TOPO", "FD-MULTI"),
+        kept="`vsml check` and the plan name it for GPUs that are handed through whole",
+        of_node=by_spec.bridged_pairs,
+    ),
 )
 BY_ID = {rule.id: rule for rule in RULES}
 

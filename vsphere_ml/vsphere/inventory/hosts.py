@@ -85,7 +85,7 @@ def has_gpus(props: Mapping[str, Any]) -> bool:
     return bool(props.get("config.sharedPassthruGpuTypes")) or any(info.graphicsType != "basic" for info in infos)
 
 
-def offers_no_profile(props: Mapping[str, Any]) -> bool:
+def lists_no_profile(props: Mapping[str, Any]) -> bool:
     """Return whether a host has graphics devices and offers no vGPU of them."""
     return has_gpus(props) and not props.get("config.sharedPassthruGpuTypes")
 

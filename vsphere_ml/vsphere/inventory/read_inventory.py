@@ -145,9 +145,7 @@ class _Read:
             self._merge(self.scoped, (modules.PATH,))
             self.assignable.ask_for_modules(self._machines(self.scoped))
         if self.scope.devices:
-            self.assignable.ask_for_managers(
-                [ref for ref in with_gpus if hosts.offers_no_profile(self.host_props[ref])]
-            )
+            self.assignable.ask_for_managers([ref for ref in with_gpus if hosts.lists_no_profile(self.host_props[ref])])
         if self.scope.vgpus and self.scope.devices:
             self.assignable.ask_for_most_vgpus(self._machines(with_gpus))
         self.assignable.hardware(clusters if clusters is not None else self._all_clusters())

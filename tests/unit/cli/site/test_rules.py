@@ -21,7 +21,7 @@ def test_all_rules_are_listed_by_default(vsml: Callable[..., Ended]) -> None:
     assert listed.status == 0
     assert all(rule.id in listed.out for rule in RULES)
     found = json.loads(vsml("rules", "-o", "json").out)
-    assert [each["number"] for each in found["data"]] == list(range(1, 39))
+    assert [each["number"] for each in found["data"]] == list(range(1, 40))
     assert found["command"] == "rules list"
 
 

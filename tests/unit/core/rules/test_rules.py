@@ -269,6 +269,10 @@ BREAKS: dict[str, tuple[Callable[[], str], str]] = {
         lambda: on_host(cluster(nodes(1, nic=PVRDMA)), pvrdma=Pvrdma(vmknic="", firewall=True)),
         "no VMkernel adapter is tagged for PVRDMA",
     ),
+    "bridged-pairs": (
+        lambda: told(cluster(nodes(1, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device="A100", count=4)))),
+        "4 A100 PCIe 40GB are 2 pairs",
+    ),
     "profiles-of-the-hosts": (
         lambda: told(cluster(nodes(1, gpu=GpuRequest(profile="B9000-192C")))),
         "B9000 is a board",
@@ -329,6 +333,12 @@ def test_what_is_legal_is_told_nothing_but_what_is_good_to_know() -> None:
     assert not [note for note in planned(spec, quad_8u3()).notes if "(rule " in note]
 
 
+@pytest.mark.parametrize(("device", "count"), [("A100", 2), ("A100X", 4), ("H200", 4), ("L40S", 4), ("10de:ffff", 4)])
+def test_only_boards_that_bridges_join_in_pairs_are_said_to_be_pairs(device: str, count: int) -> None:
+    spec = cluster(nodes(1, gpu=GpuRequest(kind=GpuKind.PASSTHROUGH, device=device, count=count)))
+    assert "bridged-pairs" not in {each.rule for each in check.of_file(spec)}
+
+
 def test_memory_pools_are_spoken_of_only_where_a_vgpu_lacks_unified_memory() -> None:
     for known in (cluster(nodes(1, extra_config=UVM)), cluster(nodes(1, gpu=WHOLE))):
         assert "nccl-memory-pools" not in {each.rule for each in check.of_file(known)}
@@ -340,7 +350,7 @@ def test_nodes_that_break_a_rule_alike_are_told_together() -> None:
 
 
 def test_rows_are_complete_and_their_sources_exist() -> None:
-    assert [rule.number for rule in RULES] == list(range(1, 39))
+    assert [rule.number for rule in RULES] == list(range(1, 40))
     assert len({rule.id for rule in RULES}) == len(RULES)
     assert all(rule.says and rule.kept for rule in RULES)
     assert {key for rule in RULES for key in rule.sources} == set(SOURCES)

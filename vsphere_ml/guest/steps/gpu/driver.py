@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 VERSION = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
 _VERSION = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2})?")
+# What the installer calls its two sets of kernel modules, since 560 and before (NVIDIA driver README, "Open Linux
+# Kernel Modules"). Without a word it takes what it prefers for the GPUs there are; Blackwell has open ones alone.
+_MODULES = re.compile(r"open|proprietary|")
+_SINCE = 560
+_FORMER = {"open": "-m=kernel-open", "proprietary": "-m=kernel"}
+_LICENCE = "modinfo -F license nvidia"
 _BRANCHES = (450, 460, 470, 510, 525, 535, 550, 570, 580)  # of vGPU software 11 to 19
 _LONG_TERM = (450, 470, 535, 580)
 
@@ -41,6 +47,7 @@ class NvidiaDriver(Step):
     source: FileSource
     version: str = ""  # taken from the file's name when that tells it
     sha256: str = ""
+    kernel_modules: str = ""  # open or proprietary, of a .run file; empty: as the installer chooses
     any_branch: bool = False
 
     def __post_init__(self) -> None:
@@ -48,6 +55,9 @@ class NvidiaDriver(Step):
             raise Wrong("source", "expected a .run or .deb file")
         check_pattern("sha256", self.sha256, SHA256, "a SHA-256 of 64 lower-case hexadecimal digits")
         check_checksum("sha256", self.source, self.sha256)
+        check_pattern("kernel_modules", self.kernel_modules, _MODULES, "`open` or `proprietary`")
+        if self.kernel_modules and self._package:
+            raise Wrong("kernel_modules", "is for a .run file; a .deb has modules of one kind")
         if not _VERSION.fullmatch(self.wanted):
             raise Wrong("version", "is not told by the file's name; write it, such as 525.105.17")
 
@@ -68,7 +78,10 @@ class NvidiaDriver(Step):
 
     def probes(self, facts: GuestFacts) -> Mapping[str, str]:
         self._check_branch(facts)
-        return {"version": VERSION} | ({"package": packages_question([self._package])} if self._package else {})
+        modules = {"licence": _LICENCE} if self.kernel_modules else {}
+        return (
+            {"version": VERSION} | modules | ({"package": packages_question([self._package])} if self._package else {})
+        )
 
     def lack(self, seen: Mapping[str, CommandAnswer], _facts: GuestFacts) -> str | None:
         if not seen["version"].ok:
@@ -76,7 +89,20 @@ class NvidiaDriver(Step):
         if "package" in seen and (half := unfinished_install(self._package, seen["package"])):
             return half
         there = seen["version"].text.partition("\n")[0]
-        return None if there == self.wanted else f"the NVIDIA driver is {there}, not {self.wanted}"
+        if there != self.wanted:
+            return f"the NVIDIA driver is {there}, not {self.wanted}"
+        # The open module says `Dual MIT/GPL`, the other `NVIDIA`.
+        is_open = "licence" in seen and "MIT" in seen["licence"].text
+        wrong = bool(self.kernel_modules) and is_open is not (self.kernel_modules == "open")
+        return f"the NVIDIA kernel module is not the {self.kernel_modules} one" if wrong else None
+
+    @property
+    def _modules_option(self) -> str:
+        """The installer's option for the kind of kernel modules; empty to leave it the choice."""
+        if not self.kernel_modules:
+            return ""
+        since = int(branch(self.wanted)) >= _SINCE
+        return f" --kernel-module-type={self.kernel_modules}" if since else f" {_FORMER[self.kernel_modules]}"
 
     def apply(self, shell: Shell, facts: GuestFacts) -> StepNeed:
         _without_nouveau(shell)
@@ -87,7 +113,10 @@ class NvidiaDriver(Step):
         if path.endswith(".deb"):
             install(shell, [path], facts)
         else:
-            shell.run(with_proxy(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms", facts), timeout_s=3600)
+            shell.run(
+                with_proxy(f"{WITH_COMPILER}; sh {q(path)} --silent --dkms{self._modules_option}", facts),
+                timeout_s=3600,
+            )
         shell.run("modprobe nvidia || :")
         return StepNeed.REBOOT if self.lack(shell.ask(self.probes(facts)), facts) else StepNeed.NOTHING
 
