@@ -21,7 +21,6 @@ from vsphere_ml.vsphere.esxi import modules, pvrdma
 from vsphere_ml.vsphere.inventory import hosts, nics, running, surroundings, vms
 from vsphere_ml.vsphere.inventory.assignable import Assignable
 from vsphere_ml.vsphere.inventory.collect import PAGE, Row, collect_below, collect_objects, reference
-from vsphere_ml.vsphere.inventory.switch_ports import with_free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +53,7 @@ def look(session: Session, fields: CustomAttributes, scope: Scope) -> tuple[Inve
         hosts=read.hosts(around.clusters),
         vms=tuple(sorted(read.vms.values(), key=lambda vm: (vm.name, vm.ref))),
         datastores=around.datastores,
-        networks=with_free_ports(around.networks, scope.port_groups, around.switch_objects),
+        networks=surroundings.with_free_ports(around.networks, scope.port_groups, around.switch_objects),
         folders=around.folders,
         switches=around.switches,
         customizations=customization.names(session) if scope.customizations else None,

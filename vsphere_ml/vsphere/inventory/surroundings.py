@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from pyVmomi import vim
+from pyVmomi import vim, vmodl
 
 from vsphere_ml.core.model.inventory import (
     Admission,
@@ -27,10 +28,9 @@ from vsphere_ml.core.model.inventory import (
 from vsphere_ml.core.units import Bytes
 from vsphere_ml.vsphere.changes.site import PortGroup, folder_ref
 from vsphere_ml.vsphere.inventory.collect import Row, climb, reference
-from vsphere_ml.vsphere.inventory.switch_ports import most_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from vsphere_ml.vsphere.inventory.collect import Properties
     from vsphere_ml.vsphere.inventory.custom_attributes import CustomAttributes
@@ -158,7 +158,7 @@ class Surroundings:
                     switch_ref=SwitchRef(_switch(props)) if switch else None,
                     mtu=getattr(config, "maxMtu", None),
                     vlan=_vlan(props.get("config.defaultPortConfig")),
-                    ports=most_ports(props),
+                    ports=_most_ports(props),
                 )
             )
         return tuple(sorted(made, key=lambda network: (network.name, network.ref)))
@@ -241,3 +241,45 @@ def _datastore(row: Row) -> Datastore:
         free=Bytes(props.get("summary.freeSpace") or 0),
         accessible=bool(props.get("summary.accessible")),
     )
+
+
+_EPHEMERAL = "ephemeral"
+
+
+def _most_ports(props: Mapping[str, Any]) -> int | None:
+    """Return how many ports a distributed port group can have; None where it makes as many as are needed.
+
+    vSphere API, DVPortgroupConfigInfo: a static one has `numPorts` unless it expands, an ephemeral one no limit.
+    """
+    if props.get("config.type") in {None, _EPHEMERAL} or props.get("config.autoExpand"):
+        return None
+    return props.get("config.numPorts")
+
+
+def with_free_ports(
+    networks: tuple[Network, ...], names: Collection[str], switches: Mapping[SwitchRef, Any]
+) -> tuple[Network, ...]:
+    """Return the networks; those of the names that have no more than so many ports, with how many are free."""
+    return tuple(
+        replace(each, free_ports=_free_ports(each, switch))
+        if each.name in names
+        and each.ports is not None
+        and each.switch_ref is not None
+        and (switch := switches.get(each.switch_ref)) is not None
+        else each
+        for each in networks
+    )
+
+
+def _free_ports(network: Network, switch: Any) -> int | None:
+    """Return how many ports nobody is connected to, VMs that are off included; None where vCenter does not say."""
+    used = _used_ports(network.ref, switch)
+    return None if used is None or network.ports is None else max(0, network.ports - used)
+
+
+def _used_ports(group: NetworkRef, switch: Any) -> int | None:
+    criteria: Any = vim.dvs.PortCriteria(connected=True, portgroupKey=[group], inside=True)
+    try:
+        return len(switch.FetchDVPorts(criteria) or ())
+    except (vmodl.MethodFault, vim.fault.VimFault):
+        return None
